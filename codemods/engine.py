@@ -62,19 +62,19 @@ def migrate(
       A result for each source, in the same order. A file that is not Python has its `error` set.
     """
     options = options or Options()
-    tell = progress or _say_nothing
-    tell("Analysing", 0, 0)
+    report = progress or _no_progress
+    report("Analysing", 0, 0)
     texts, errors = _decoded(sources, options)
     codes = Codes(texts)
     relevance = Relevance(codes)
-    read = _Reader(texts, errors, tell)
+    read = _Reader(texts, errors, report)
     facts = _analysed(Codes(texts, relevance.paths), codes, read, relevance, options)
     files = {
         source.path: (source.content, texts[source.path])
         for source in sources
         if source.path in texts
     }
-    results = _results(facts, files, options, share, tell)
+    results = _results(facts, files, options, share, report)
     if options.modernize:
         others = (
             path for path, code in codes.items() if path not in results and uses_removed(code)
@@ -82,7 +82,7 @@ def migrate(
         for path in others:
             unit = read(path) if path not in errors else None
             if unit is not None and names_removed(unit):
-                results |= _results(Facts([unit]), files, options, in_turn, _say_nothing)
+                results |= _results(Facts([unit]), files, options, in_turn, _no_progress)
     return [_result(source, results, errors) for source in sources]
 
 
@@ -90,17 +90,17 @@ class _Reader:
     """Parses files. What is wrong with a file is added to `errors`."""
 
     def __init__(
-        self, texts: Mapping[str, Text | Notebook], errors: dict[str, str], tell: Progress
+        self, texts: Mapping[str, Text | Notebook], errors: dict[str, str], report: Progress
     ) -> None:
         self.texts = texts
         self.errors = errors
-        self._tell = tell
+        self._report = report
         self._begun: set[str] = set()
 
     def __call__(self, path: str) -> Unit | None:
         text = self.texts[path]
         self._begun.add(path)
-        self._tell("Analysing", len(self._begun), 0)
+        self._report("Analysing", len(self._begun), 0)
         try:
             tree = parse(text.code)
             return Unit(path, text.code, tree, text.places if isinstance(text, Notebook) else ())
@@ -139,10 +139,10 @@ def _result(
 
 
 def _results(
-    facts: Facts, files: Files, options: Options, share: Share, tell: Progress
+    facts: Facts, files: Files, options: Options, share: Share, report: Progress
 ) -> dict[str, FileResult]:
     """The results for the files of a program."""
-    plan, edited = _edit_all(facts, options, share, tell)
+    plan, edited = _edit_all(facts, options, share, report)
     after = {unit: applied.after for unit, (_, _, applied) in edited.items()}
     emitter = Emitter(facts, plan.decisions, after)
     results = {}
@@ -209,12 +209,12 @@ def _decoded(
     return texts, errors
 
 
-def _say_nothing(stage: Stage, done: int, of: int) -> None:
+def _no_progress(stage: Stage, done: int, of: int) -> None:
     del stage, done, of
 
 
 def _edit_all(
-    facts: Facts, options: Options, share: Share, tell: Progress
+    facts: Facts, options: Options, share: Share, report: Progress
 ) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
     """Edit every file.
 
@@ -226,7 +226,7 @@ def _edit_all(
         plan = make_plan(facts, options, attempts)
         imports = plan_imports(plan)
         to_edit = [unit for unit in imports if unit not in attempts.failed]
-        outcomes = _outcomes(plan, imports, to_edit, share, tell)
+        outcomes = _outcomes(plan, imports, to_edit, share, report)
         invalid = {unit: problem for unit, (_, _, problem) in outcomes.items() if problem}
         if not invalid:
             codes = {unit: code for unit, (code, _, _) in outcomes.items()}
@@ -248,7 +248,7 @@ def _outcomes(
     imports: Mapping[Unit, ImportPlan],
     to_edit: Iterable[Unit],
     share: Share,
-    tell: Progress,
+    report: Progress,
 ) -> dict[Unit, Outcome]:
     """Edit some files, and leave the others as they are."""
     work: dict[Unit, Work] = {}
@@ -259,11 +259,11 @@ def _outcomes(
     outcomes: dict[Unit, Outcome] = {
         unit: (unit.code, Applied(), "") for unit in imports if unit not in work
     }
-    tell("Rewriting", 0, len(work))
+    report("Rewriting", 0, len(work))
     edited = zip(work, _run(list(work.values()), share), strict=True)
     for done, (unit, outcome) in enumerate(edited, 1):
         outcomes[unit] = outcome
-        tell("Rewriting", done, len(work))
+        report("Rewriting", done, len(work))
     return outcomes
 
 

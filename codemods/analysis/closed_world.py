@@ -82,7 +82,7 @@ class ClosedWorld:
         that nothing in view names gets to its callers, and does not come back by itself.
         """
         returned = {thing for function in self.outermost for thing in self._returned(function)}
-        accounted_for = (self.put_to_use | returned) - self._gone_elsewhere.keys()
+        accounted_for = (self.put_to_use | returned) - self._escaped_elsewhere.keys()
         return {thing: None for thing in self._made if thing not in accounted_for}
 
     @cached_property
@@ -103,7 +103,7 @@ class ClosedWorld:
         around = None if function.scope.parent is None else function.scope.parent.node
         if isinstance(around, ast.ClassDef) and around not in self._constructed:
             return False
-        return isinstance(function.node, ast.FunctionDef) and self._is_spoken_of(function.node)
+        return isinstance(function.node, ast.FunctionDef) and self._is_named(function.node)
 
     @cached_property
     def _constructed(self) -> set[ast.ClassDef]:
@@ -123,7 +123,7 @@ class ClosedWorld:
         if any(isinstance(item, Derived) for item in self.facts.objects(node)):
             return True
         roots = self.flow.derivation.roots.of(self.flow.places[node])
-        if any(map(self._tells_nothing, roots)):
+        if any(map(self._may_be_unknown, roots)):
             return True
         if not any(map(self._may_be_replaced, roots)):
             return False
@@ -134,7 +134,7 @@ class ClosedWorld:
         is_element = isinstance(root, tuple) and root[0] in ("element", "elements", "keys")
         return (is_element and not self.flow.solver.at(root)) or _has_no_attributes(root)
 
-    def _tells_nothing(self, root: Place) -> bool:
+    def _may_be_unknown(self, root: Place) -> bool:
         """Whether an object may come from a place of which nothing is known."""
         if isinstance(root, ast.Call) and self._is_made_of_unknown(root):
             return True
@@ -164,7 +164,7 @@ class ClosedWorld:
             return False
         given = (self.flow.places.get(value) for value in values_of(call))
         roots = {root for place in given for root in self.flow.derivation.roots.of(place)}
-        return any(map(self._tells_nothing, roots))
+        return any(map(self._may_be_unknown, roots))
 
     def comes_from_callers(self, node: ast.expr) -> bool:
         """Whether an object only comes from callers of functions that nothing in view names."""
@@ -183,13 +183,13 @@ class ClosedWorld:
                 is_plain = scope.parent is scope.module and not function.decorator_list
                 return (
                     is_plain
-                    and not self._is_spoken_of(function)
+                    and not self._is_named(function)
                     and name in {one.arg for one in parameters}
                 )
         return False
 
     @cached_property
-    def _spoken_of(self) -> set[str]:
+    def _names_in_use(self) -> set[str]:
         """The names that code in view reads, imports or has in quotes, without a known object."""
         found: set[str] = set()
         for unit in self.facts.project.units:
@@ -205,11 +205,11 @@ class ClosedWorld:
                         found.add(name)
         return found
 
-    def _is_spoken_of(self, function: ast.FunctionDef) -> bool:
+    def _is_named(self, function: ast.FunctionDef) -> bool:
         """Whether something in view may call a function, as far as names show."""
         # an operator or a statement calls `__add__` or `__enter__` without its name
         is_special = function.name.startswith("__")
-        return is_special or function in self._named or function.name in self._spoken_of
+        return is_special or function in self._named or function.name in self._names_in_use
 
     @cached_property
     def _named(self) -> set[ast.AST]:
@@ -268,14 +268,14 @@ class ClosedWorld:
         It gets into code that is not there, to the callers of a function that nobody in view calls,
         or into a field of which the name is not known, or that nobody reads by it.
         """
-        found = dict(self._gone_elsewhere)
+        found = dict(self._escaped_elsewhere)
         for function in self.outermost:
             for thing in self._returned(function):
                 found.setdefault(thing, Escape(function.unit, function.node))
         return found
 
     @cached_property
-    def _gone_elsewhere(self) -> dict[Thing, Escape]:
+    def _escaped_elsewhere(self) -> dict[Thing, Escape]:
         """What escapes otherwise than to the callers of a function that nothing in view names."""
         contents = self.flow.derivation.contents
         ends: list[tuple[Function | Class, Iterable[Token]]] = [

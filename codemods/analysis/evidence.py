@@ -313,7 +313,7 @@ class Evidence:
     def _known(self, unit: Unit, node: ast.expr, attribute: str) -> bool:
         """Whether an object is known here that may have the attribute."""
         items = self.facts.objects(node)
-        informative = [item for item in items if self._tells_of(item, attribute)]
+        informative = [item for item in items if self._is_informative(item, attribute)]
         # what a package gives back may be the object that it was given
         if any(isinstance(item, Derived) for item in items):
             informative = [item for item in informative if not isinstance(item, Result)]
@@ -321,7 +321,7 @@ class Evidence:
             return True
         return bool(informative) and not self.world.may_be_more(unit, node)
 
-    def _tells_of(self, item: Object, attribute: str) -> bool:
+    def _is_informative(self, item: Object, attribute: str) -> bool:
         """Whether an object tells what is read here: it may have the attribute."""
         if isinstance(item, Function | Method) or not tells(item):
             return False

@@ -42,26 +42,26 @@ INERT = (
 class Exports:
     """The legacy imports of a project that stay, each with the reason.
 
-    `gone` gives the nodes that the edits of a file remove.
+    `removed_nodes` gives the nodes that the edits of a file remove.
     """
 
-    def __init__(self, plan: Plan, gone: Callable[[Unit], set[ast.AST]]) -> None:
+    def __init__(self, plan: Plan, removed_nodes: Callable[[Unit], set[ast.AST]]) -> None:
         self.plan = plan
         self.facts = plan.facts
-        self._gone_of = gone
-        self._gone: dict[Unit, set[ast.AST]] = {}
+        self._removed_nodes = removed_nodes
+        self._removed: dict[Unit, set[ast.AST]] = {}
         self._known: dict[ast.alias, Kept | None] = {}
         self._asked: set[tuple[Scope, str]] = set()
 
-    def gone(self, unit: Unit) -> set[ast.AST]:
-        if unit not in self._gone:
-            self._gone[unit] = self._gone_of(unit)
-        return self._gone[unit]
+    def removed_nodes(self, unit: Unit) -> set[ast.AST]:
+        if unit not in self._removed:
+            self._removed[unit] = self._removed_nodes(unit)
+        return self._removed[unit]
 
     def remaining(self, item: Import) -> list[ast.AST]:
         """The places that go on reading an imported name."""
-        gone = self.gone(item.unit)
-        return [node for node in loads(item.unit, item, self.facts) if node not in gone]
+        removed = self.removed_nodes(item.unit)
+        return [node for node in loads(item.unit, item, self.facts) if node not in removed]
 
     def kept(self, item: Import) -> Kept | None:
         """Why an import stays; None if it can be removed."""
@@ -203,9 +203,9 @@ class Exports:
         Of a star, whether the name that it brought is read or passed on.
         """
         if passed.name == "*":
-            gone = self.gone(passed.unit)
+            removed = self.removed_nodes(passed.unit)
             read = any(
-                node not in gone for node in _reads(passed.unit, passed.scope, name, self.facts)
+                node not in removed for node in _reads(passed.unit, passed.scope, name, self.facts)
             )
             return read or self._leaves(passed.scope, name)
         items = (item for item in self.facts.imported(passed.unit) if item.alias is passed.alias)
@@ -214,7 +214,7 @@ class Exports:
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
         """Whether another file reads the name as an attribute of a module, and goes on doing so."""
         for unit, node in self._attributes[name]:
-            if unit is owner or node in self.gone(unit):
+            if unit is owner or node in self.removed_nodes(unit):
                 continue
             objects = self.facts.objects(node.value)
             if any(isinstance(item, Module) and item.unit is owner for item in objects):

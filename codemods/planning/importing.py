@@ -74,7 +74,7 @@ def _unneeded(
     unit: Unit, plan: Plan, applied: list[Decision], exports: Exports, result: ImportPlan
 ) -> list[Import]:
     """The imports that nothing needs any more; the legacy ones that stay get into `result.kept`."""
-    removed = exports.gone(unit)
+    removed = exports.removed_nodes(unit)
     words = _words_of_new_code(unit, plan, applied)
     unneeded: list[Import] = []
     unused: list[Import] = []
@@ -340,7 +340,7 @@ def _add_flax(
     others = (other for other in imports if other is not item)
     if any(other.name == "flax" and other.scope is item.scope for other in others):
         return
-    if not exports.gone(unit).issuperset(loads(unit, item, plan.facts)):
+    if not exports.removed_nodes(unit).issuperset(loads(unit, item, plan.facts)):
         is_at_top = unit.parents.get(item.statement) is unit.tree
         near = None if is_at_top else _start(unit, item.statement)
         result.add.append(Addition("import flax", near))

@@ -80,7 +80,7 @@ def import_of(module: str, name: str) -> str:
 class _Change:
     """The changes of one import: the names to take out, and the new statements."""
 
-    gone: list[ast.alias] = field(default_factory=list)
+    removed: list[ast.alias] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
 
 
@@ -135,7 +135,7 @@ class _Pointing:
 
     def _exchange(self, one: Bound, statement: str) -> None:
         change = self.changes[one.statement]
-        change.gone.append(one.alias)
+        change.removed.append(one.alias)
         change.new.append(statement)
 
     # Dotted names
@@ -217,8 +217,8 @@ class _Pointing:
 
     def _write(self, statement: Statement, change: _Change) -> None:
         new = list(dict.fromkeys(change.new))
-        if len(change.gone) < len(statement.names):
-            self.splices += without(self.unit, statement, change.gone, self.way.in_line)
+        if len(change.removed) < len(statement.names):
+            self.splices += without(self.unit, statement, change.removed, self.way.in_line)
         elif new:
             self.splices.append((*extent(self.unit, statement), new.pop(0)))
         if new:

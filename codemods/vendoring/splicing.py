@@ -27,16 +27,16 @@ def extent(unit: Unit, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]
 
 
 def without(
-    unit: Unit, statement: ast.Import | ast.ImportFrom, gone: Sequence[ast.alias], in_line: bool
+    unit: Unit, statement: ast.Import | ast.ImportFrom, removed: Sequence[ast.alias], in_line: bool
 ) -> list[Splice]:
     """Take some names out of an import, but not all.
 
     With `in_line`, the lines keep their numbers.
     """
-    kept = [alias for alias in statement.names if alias not in gone]
+    kept = [alias for alias in statement.names if alias not in removed]
     last = statement.names.index(kept[-1])
     splices = []
-    for alias in gone:
+    for alias in removed:
         start, end = extent(unit, alias)
         # from flax import struct, optim: with the comma ahead of it
         if statement.names.index(alias) > last:
