@@ -1,4 +1,4 @@
-"""Move code from the removed `flax.optim` to optax: the command-line application on top of `codemods`, and its functions.
+"""Move code from the removed `flax.optim` to optax: the application on top of `codemods`.
 
 `rewrite` gives a program anew, and `compare` tells whether two optimizers are the same function.
 """

@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line."""
-    # Until a command is called, nothing is to be cleaned up.
+    # until a command is called, there is nothing to clean up
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
     _open_closed_streams()
@@ -21,13 +21,12 @@ def main() -> None:
     try:
         application(prog_name="optim2optax")
     except SystemExit as ended:
-        if (
-            ended.code == INTERRUPTED
-        ):  # all is cleaned up but the memory, which takes a second after a long run
+        if ended.code == INTERRUPTED:
+            # all is cleaned up but the memory, which takes a second after a long run
             os._exit(INTERRUPTED)
         raise
     finally:
-        gc.freeze()  # the process ends: what is garbage in cycles need not be found
+        gc.freeze()  # the process ends: garbage in cycles need not be found
 
 
 def _leave(*_: object) -> None:
@@ -36,7 +35,7 @@ def _leave(*_: object) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Let a stream that was closed be empty, and no file get its number."""
+    """Open closed standard streams on nothing, so that no other file gets their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as the process

@@ -1,4 +1,7 @@
-"""What other programs call. LibCST is imported when there is something to rewrite, JAX when there is something to compare."""
+"""The functions for other programs.
+
+LibCST is imported when there is something to rewrite, JAX when there is something to compare.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What became of a program: its new source, the same as the old if nothing was rewritten, and every legacy site in it."""
+    """The result for a program: its new source, and every legacy site in it.
+
+    The source is the same as the old one if nothing was rewritten.
+    """
 
     source: str
     sites: tuple[Site, ...]
@@ -23,9 +29,10 @@ class Rewritten:
 def rewrite(
     source: str, options: Options | None = None, *, filename: str = "<string>"
 ) -> Rewritten:
-    r"""Rewrite a program that uses `flax.optim` to optax. None of it is run, and no file is read or written.
+    r"""Rewrite a program that uses `flax.optim` to optax.
 
-    Optimizers are followed through this one program. For the files of a project, which are better seen together, there is
+    None of it is run, and no file is read or written. Optimizers are followed through this one
+    program. For the files of a project, which are better seen together, there is
     `codemods.migrate`.
 
     Args:
@@ -72,42 +79,49 @@ def compare(
     params: PyTree = None,
     learning_rate: Callable[[int], Any] | None = None,
 ) -> Comparison:
-    """Tell whether two optimizers are the same function: both get the same gradients, and float64 decides.
+    """Tell whether two optimizers are the same function.
 
-    An optimizer is an `optax.GradientTransformation`, an `OptimizerDef` of the old `flax.optim`, or the source text of either,
-    in which the packages are called `optax` and `optim`; `jax`, `jnp` and `np` are known too. A text is evaluated: it has to be
-    one that you trust.
+    Both get the same gradients, and float64 decides. An optimizer is an
+    `optax.GradientTransformation`, an `OptimizerDef` of the old `flax.optim`, or the source text of
+    either, in which the packages are called `optax` and `optim`; `jax`, `jnp` and `np` are known
+    too. A text is evaluated: it has to be one that you trust.
 
     Args:
         old: one optimizer; errors are measured in relation to how far it moves each leaf.
         new: the other one.
         steps: how many updates; fewer than 100 let small mistakes pass.
         seed: of the parameters and gradients.
-        params: a tree of arrays to start from, instead of parameters of every rank, shaped and named as models have them. The old
-            `WeightNorm` takes no scalars, and so needs some.
-        learning_rate: gives the rate of each step, counted from 0. A legacy optimizer gets it with every `apply_gradient`; one
-            of optax as its injected hyperparameter, if it has one, and is taken to hold a schedule of its own if not.
+        params: a tree of arrays to start from, instead of parameters of every rank, shaped and
+            named as models have them. The old `WeightNorm` takes no scalars, and so needs some.
+        learning_rate: gives the rate of each step, counted from 0. A legacy optimizer gets it with
+            every `apply_gradient`; one of optax as its injected hyperparameter, if it has one, and
+            is taken to have a schedule of its own if not.
 
     Returns:
-        The comparison. Its `verdict` is "identical" (the same bits), "equivalent" (the same function, up to rounding),
-        "nothing_proven" (fewer than 10 steps, or nothing moved; `remarks` say which) or "different"; then `first_difference` has
-        the first step, the leaf, the index and both values. `error` is the largest float64 error over movement of any leaf, and
-        `drift` the same in float32, None if float64 tells enough.
+        The comparison. Its `verdict` is "identical" (the same bits), "equivalent" (the same
+        function, up to rounding), "nothing_proven" (fewer than 10 steps, or nothing moved;
+        `remarks` say which) or "different"; then `first_difference` has the first step, the leaf,
+        the index and both values. `error` is the largest float64 error over movement of any leaf,
+        and `drift` the same in float32, None if float64 tells enough.
 
     Raises:
         ModuleNotFoundError: if the extra `parity` is not installed.
-        LegacyWheelError: if a source text is given, and the wheel of Flax 0.5.3, which holds `flax.optim`, cannot be had.
-        TypeError: if something is no optimizer.
+        LegacyWheelError: if a source text is given, and the wheel of Flax 0.5.3, which has
+            `flax.optim`, cannot be found or fetched.
+        TypeError: if one of the two is not an optimizer.
         ValueError: if a source text cannot be evaluated by itself.
 
     Example:
         >>> import optax
         >>> from optim2optax import compare
-        >>> compare("optim.RMSProp(0.01)", optax.rmsprop(0.01, decay=0.9, eps_in_sqrt=False)).verdict.value
+        >>> optimizer = optax.rmsprop(0.01, decay=0.9, eps_in_sqrt=False)
+        >>> compare("optim.RMSProp(0.01)", optimizer).verdict.value
         'equivalent'
         >>> comparison = compare("optim.RMSProp(0.01)", optax.rmsprop(0.01))
-        >>> comparison.verdict.value, comparison.first_difference.step, comparison.first_difference.leaf
-        ('different', 0, 'tiny/kernel')
+        >>> comparison.verdict.value
+        'different'
+        >>> comparison.first_difference.step, comparison.first_difference.leaf
+        (0, 'tiny/kernel')
     """
     try:
         from optim2optax.parity.compare import compare_transformations
@@ -115,5 +129,8 @@ def compare(
     except ModuleNotFoundError as error:
         reason = f"optim2optax.compare needs {error.name}: pip install 'optim2optax[parity]'"
         raise ModuleNotFoundError(reason, name=error.name) from error
-    old, new = (evaluate_text(side) if isinstance(side, str) else side for side in (old, new))
+    if isinstance(old, str):
+        old = evaluate_text(old)
+    if isinstance(new, str):
+        new = evaluate_text(new)
     return compare_transformations(old, new, steps, seed, params, learning_rate)

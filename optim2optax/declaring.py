@@ -98,7 +98,7 @@ def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs
     needs = Needs()
     if not users and not any(IMPORT.search(result.after) for result in results.values()):
         needs = Needs({name: lowest for name, lowest in LOWEST.items() if name != "optax"})
-    # jax.tree.map, which took the place of a removed name, needs a later JAX than the rest
+    # the replacement of a removed name may need a later JAX than the rest
     return raised(needs, (need for result in results.values() for need in result.needs))
 
 

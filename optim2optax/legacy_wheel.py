@@ -1,4 +1,4 @@
-"""Find the published wheel of Flax 0.5.3, the last that holds `flax.optim`, and make sure that it is the published one."""
+"""Find the published wheel of Flax 0.5.3, the last with `flax.optim`, and verify it."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ WHEEL_SHA256 = "911dc4d6463ccba9808d303f44dfb4a0a6de277be8f3cbfda1471ed1a3e19374
 WHEEL_VARIABLE = "OPTIM2OPTAX_LEGACY_WHEEL"
 
 _REMEDY = (
-    f"Run `pip download --no-deps {REQUIREMENT}` where that works, and set the environment variable {WHEEL_VARIABLE} to the "
-    f"path of {WHEEL_NAME}, which it brings."
+    f"Run `pip download --no-deps {REQUIREMENT}` where that works, and set the environment "
+    f"variable {WHEEL_VARIABLE} to the path of {WHEEL_NAME}, which it brings."
 )
 
 
 class LegacyWheelError(RuntimeError):
-    """The wheel that holds the old `flax.optim` cannot be had, or is not the published one."""
+    """The wheel with the old `flax.optim` is not found or fetched, or is not the published one."""
 
 
 def find_wheel(wheel: Path | None = None) -> Path:
-    """Find the wheel of Flax 0.5.3, and fetch it through pip if it is nowhere.
+    """Find the wheel of Flax 0.5.3, or fetch it through pip.
 
     Args:
-        wheel: where it is. None looks at the environment variable OPTIM2OPTAX_LEGACY_WHEEL, then into the user's cache
-            folder, and downloads it there if need be.
+        wheel: its path. None looks at the environment variable OPTIM2OPTAX_LEGACY_WHEEL, then into
+            the user's cache folder, and downloads it there if it is missing.
 
     Returns:
         The path of a wheel whose content is the published one.
 
     Raises:
-        LegacyWheelError: if it cannot be had, or its content is not the published one.
+        LegacyWheelError: if it is not found or fetched, or its content is not the published one.
     """
-    if wheel is None and (given := os.environ.get(WHEEL_VARIABLE)):
-        wheel = Path(given)
+    if wheel is None:
+        given = os.environ.get(WHEEL_VARIABLE)
+        wheel = Path(given) if given else None
     if wheel is None:
         import platformdirs
 
@@ -58,8 +59,8 @@ def _verify(wheel: Path) -> None:
         ) from error
     if digest != WHEEL_SHA256:
         raise LegacyWheelError(
-            f"{wheel} is not the published wheel of {REQUIREMENT}: its sha256 is {digest}, not {WHEEL_SHA256}. "
-            f"Discard it. {_REMEDY}"
+            f"{wheel} is not the published wheel of {REQUIREMENT}: "
+            f"its sha256 is {digest}, not {WHEEL_SHA256}. Discard it. {_REMEDY}"
         )
 
 
@@ -85,9 +86,11 @@ def _download(wheel: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         fetched = Path(folder) / WHEEL_NAME
         if done.returncode or not fetched.exists():
-            reason = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            lines = done.stderr.strip().splitlines()
+            reason = lines[-1] if lines else "it said nothing"
             raise LegacyWheelError(
-                f"pip could not fetch {REQUIREMENT}, which holds the old flax.optim ({reason}). {_REMEDY}"
+                f"pip could not fetch {REQUIREMENT}, which holds the old flax.optim ({reason}). "
+                f"{_REMEDY}"
             )
         _verify(fetched)
         fetched.replace(wheel)

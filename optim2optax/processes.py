@@ -23,9 +23,10 @@ Result = TypeVar("Result")
 def share(
     do: Callable[[Item], Result], items: Sequence[Item], jobs: int, chunksize: int = 1
 ) -> Iterator[Result]:
-    """What comes of each item, in order, by several processes, which do not import from the current folder.
+    """The result of each item, in order, by several processes.
 
-    Python 3.10 cannot keep them from that: there, this process does all.
+    They do not import from the current folder. Python 3.10 has no way to prevent that: there, this
+    process does all.
 
     Raises:
       WorkerError: if one of them dies.
@@ -33,27 +34,32 @@ def share(
     if jobs == 1 or not hasattr(sys.flags, "safe_path"):
         yield from map(do, items)
         return
+    parts = [items[start : start + chunksize] for start in range(0, len(items), chunksize)]
+    # not by fork: the caller may have threads
+    spawning = get_context("spawn")
+    with _safe_path():
+        try:
+            with (
+                ProcessPoolExecutor(min(jobs, len(items)), spawning, initializer=_begin) as pool,
+                _terminated(),
+            ):
+                with _blocked_signals():
+                    results = [pool.submit(_each, do, part) for part in parts]
+                for result in results:
+                    yield from result.result()
+        except BrokenProcessPool as error:
+            raise WorkerError(
+                "a worker process died, perhaps for want of memory; --jobs 1 takes least"
+            ) from error
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let new processes not import from the current folder."""
     before = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
-        # Not by fork: the caller may have threads.
-        with (
-            ProcessPoolExecutor(
-                min(jobs, len(items)), get_context("spawn"), initializer=_begin
-            ) as pool,
-            _ended(),
-        ):
-            with _held_back():
-                parts = [
-                    items[start : start + chunksize] for start in range(0, len(items), chunksize)
-                ]
-                results = [pool.submit(_each, do, part) for part in parts]
-            for result in results:
-                yield from result.result()
-    except BrokenProcessPool as error:
-        raise WorkerError(
-            "a worker process died, perhaps for want of memory; --jobs 1 takes least"
-        ) from error
+        yield
     finally:
         if before is None:
             del os.environ[SAFE_PATH]
@@ -62,10 +68,10 @@ def share(
 
 
 @contextmanager
-def _held_back() -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM, also from the processes that begin here, until `_begin` takes them.
+def _blocked_signals() -> Iterator[None]:
+    """Block Ctrl-C and SIGTERM, also in processes that begin here, until `_begin` unblocks them.
 
-    A process whose beginning is interrupted says so with a traceback.
+    A process that is interrupted at its beginning prints a traceback.
     """
     if sys.platform == "win32":
         yield
@@ -82,15 +88,15 @@ def _each(do: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
 
 
 def _begin() -> None:
-    """Let Ctrl-C and SIGTERM end this process without a word; the one that began it speaks."""
+    """Let Ctrl-C and SIGTERM end this process without output, which its parent writes."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
 
 
 @contextmanager
-def _ended() -> Iterator[None]:
-    """End the processes that began meanwhile if what they do is not waited for."""
+def _terminated() -> Iterator[None]:
+    """Terminate the processes that began in this context if it ends with an exception."""
     before = multiprocessing.active_children()
     try:
         yield

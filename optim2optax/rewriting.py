@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
+from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Site, Source
 from codemods.sources.prefilter import mentions_legacy
 
 from optim2optax.declaring import Declaring, with_dependencies
@@ -28,9 +28,10 @@ from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
 FILES_AT_ONCE = 4
-"""As many files are given to a process at a time."""
+"""The number of files that a process gets at a time."""
 
 REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)\b")
+"""A path in a message."""
 
 
 def rewrite_files(
@@ -51,17 +52,21 @@ def rewrite_files(
       options: what the user asked for.
       write: whether to write at all.
       jobs: the number of processes.
-      progress: is told of each file that is read, taken in, or edited.
-      prove: tells of some optimizers which are proven; the others are left as they are, with a reason.
-      vendoring: whether what cannot be migrated gets a copy of `flax.optim`, and where.
-      declaring: finds the files that declare dependencies; it is asked if code is rewritten, or uses optax.
+      progress: is called for each file that is read, analysed, or edited.
+      prove: says which of some optimizers are proven; the others are left as they are, with a
+        reason.
+      vendoring: whether code that cannot be migrated gets a copy of `flax.optim`, and where.
+      declaring: finds the files that declare dependencies; it is called if code is rewritten, or
+        uses optax.
 
     Returns:
-      A result for each file, in the same order, and then for each new file, and each other one that declares what is not enough
-      for them. One that could not be read or written is unchanged and has an `error`.
+      A result for each file, in the same order, then for each new file, and each other file whose
+      declared dependencies are not enough for the code. A file that could not be read or written is
+      unchanged and has an `error`.
 
     Raises:
-      LegacyWheelError: if a copy of `flax.optim` is needed and cannot be had; nothing has been written.
+      LegacyWheelError: if a copy of `flax.optim` is needed and cannot be made; nothing has been
+        written.
     """
     contents: dict[Found, bytes] = {}
     results: dict[Found, FileResult] = {}
@@ -76,34 +81,33 @@ def rewrite_files(
     declaring = cache(declaring)
     for repository, files in by_repository(contents).items():
         own = {file: contents[file] for file in files}
-        migrated = (
-            _migrated(own, repository, run, vendoring or Vendoring())
-            if _concern(own.values(), options)
-            else {}
-        )
+        migrated: dict[Found, FileResult] = {}
+        if _concern(own.values(), options):
+            migrated = _migrated(own, repository, run, vendoring or Vendoring())
         declared = partial(_declared, declaring, repository)
         results |= migrated | with_dependencies(own, migrated, options, declared)
     if write:
-        changed = {file.location: file for file, result in results.items() if result.changed}
-        changes = [_change(place, results[file]) for place, file in changed.items()]
-        for place, reason in write_files(changes).items():
-            results[changed[place]] = _unwritten(results[changed[place]], reason)
+        _write(results)
     given = {*found}
     others = [result for file, result in results.items() if file not in given]
-    return [
-        *(
-            results.get(file) or FileResult(file.path, contents[file], contents[file])
-            for file in found
-        ),
-        *others,
-    ]
+    for file in found:
+        if file not in results:
+            results[file] = FileResult(file.path, contents[file], contents[file])
+    return [*(results[file] for file in found), *others]
+
+
+def _write(results: dict[Found, FileResult]) -> None:
+    """Write the files that change; results of files that cannot be written get an error."""
+    changed = {file.location: file for file, result in results.items() if result.changed}
+    changes = [_change(place, results[file]) for place, file in changed.items()]
+    for place, reason in write_files(changes).items():
+        file = changed[place]
+        results[file] = _unwritten(results[file], reason)
 
 
 def _change(location: str, result: FileResult) -> Change:
-    before, after = (
-        (None if result.kind == "new" else result.before),
-        (None if result.kind == "deleted" else result.after),
-    )
+    before = None if result.kind == "new" else result.before
+    after = None if result.kind == "deleted" else result.after
     return Change(location, before, after)
 
 
@@ -129,12 +133,13 @@ def _declared(declaring: Declaring, repository: str) -> Sequence[Found]:
 def _migrated(
     contents: Mapping[Found, bytes], repository: str, run: Migrate, vendoring: Vendoring
 ) -> dict[Found, FileResult]:
-    """What the engine makes of a project, by file; new files are among them."""
+    """The results of the engine for a project, by file, with those for new files."""
     paths = dict(zip(contents, module_paths(list(contents), repository), strict=True))
     sources = [Source(paths[file], content) for file, content in contents.items()]
     migrated = migrated_with_copies(paths, sources, run, vendoring)
     files = {path: file for file, path in paths.items()}
     root = root_of(paths)
+    # the results behind those of the sources are for new files
     for result in migrated[len(sources) :]:
         location = os.path.join(root, *result.path.split("/"))
         files[result.path] = Found(shown(location), location, os.path.dirname(location))
@@ -149,53 +154,64 @@ def _proven(
     progress: Progress | None,
     prove: Prove | None,
 ) -> list[FileResult]:
-    """What the engine makes of some files; again, and without them, until no optimizer is left that is not proven."""
+    """The results of the engine for some files.
+
+    It runs again, and leaves optimizers that are not proven, until all others are.
+    """
     from codemods import migrate
 
-    migrated = migrate(
-        sources, options, progress, partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
-    )
+    shared = partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
+    migrated = migrate(sources, options, progress, shared)
+    if prove is None:
+        return migrated
     proven: dict[EmittedOptimizer, bool] = {}
-    while prove is not None and (unproven := _unproven(migrated, prove, proven)):
+    unproven = _unproven(migrated, prove, proven)
+    while unproven:
+        # a group may be emitted in another form now, which has to be proven in turn
         options = replace(options, unproven=options.unproven | unproven)
-        migrated = migrate(
-            sources, options, progress, partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
-        )
+        migrated = migrate(sources, options, progress, shared)
+        unproven = _unproven(migrated, prove, proven)
     return migrated
 
 
 def _unproven(
     results: Sequence[FileResult], prove: Prove, proven: dict[EmittedOptimizer, bool]
 ) -> frozenset[tuple[str, int, str]]:
-    """The places of optimizers that are not proven; what is found of each is kept in `proven`."""
-    places = [(result.path, optimizer) for result in results for optimizer in result.optimizers]
-    if new := [optimizer for _, optimizer in places if optimizer not in proven]:
+    """The places of optimizers that are not proven; `proven` gets the verdict on each new one."""
+    optimizers = [optimizer for result in results for optimizer in result.optimizers]
+    new = [optimizer for optimizer in optimizers if optimizer not in proven]
+    if new:
         proven.update(zip(new, prove(new), strict=True))
-    return frozenset(
-        (path, optimizer.line, optimizer.before)
-        for path, optimizer in places
-        if not proven[optimizer]
-    )
+    unproven: set[tuple[str, int, str]] = set()
+    for result in results:
+        for optimizer in result.optimizers:
+            if not proven[optimizer]:
+                unproven.add((result.path, optimizer.line, optimizer.before))
+    return frozenset(unproven)
 
 
 def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
-    """The engine names files from the project's root on; people read them from the current folder on."""
+    """A result with the paths that people read, from the current folder on.
+
+    Those of the engine go from the project's root on.
+    """
 
     def renamed(text: str) -> str:
         return REFERENCE.sub(lambda match: shown.get(match[0], match[0]), text)
 
-    sites = tuple(
-        replace(site, message=renamed(site.message), remedy=site.remedy and renamed(site.remedy))
-        for site in result.sites
-    )
-    return replace(result, path=shown[result.path], sites=sites)
+    sites: list[Site] = []
+    for site in result.sites:
+        remedy = site.remedy and renamed(site.remedy)
+        sites.append(replace(site, message=renamed(site.message), remedy=remedy))
+    return replace(result, path=shown[result.path], sites=tuple(sites))
 
 
 def _unwritten(result: FileResult, reason: str) -> FileResult:
-    """The result of a file that stayed as it was: what was rewritten in it was not."""
-    left = tuple(
-        replace(site, status="unresolved") if site.status == "vendored" else site
-        for site in result.sites
-        if site.status != "rewritten"
-    )
-    return FileResult(result.path, result.before, result.before, left, reason)
+    """The result of a file that could not be written: none of its sites is rewritten."""
+    left: list[Site] = []
+    for site in result.sites:
+        if site.status == "vendored":
+            left.append(replace(site, status="unresolved"))
+        elif site.status != "rewritten":
+            left.append(site)
+    return FileResult(result.path, result.before, result.before, tuple(left), reason)

@@ -46,12 +46,13 @@ class Application(click.Group):
             return super().make_context(*args, **extra)
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a command; an error that nobody expected exits with 2, since 1 says that something is left to do.
+        """Run a command. An unexpected error exits with 2, as 1 means that something is left to do.
 
-        To be told to end, or to lose the terminal, is like Ctrl-C: what was begun is cleaned up.
+        SIGTERM and the loss of the terminal are like Ctrl-C: temporary files are removed.
         """
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):
+            # `nohup optim2optax …` ignores SIGHUP
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, signal.default_int_handler)
         try:
@@ -68,17 +69,17 @@ class Application(click.Group):
 
 @contextmanager
 def _output() -> Iterator[None]:
-    """Tell of standard output that takes no more."""
+    """Turn the error of a full disk into a message."""
     try:
         yield
     except OSError as error:
-        if error.filename is not None or error.errno not in NO_ROOM:
+        if error.filename is not None or error.errno not in NO_ROOM:  # of another file
             raise
         raise OutputError(f"the output cannot be written: {error.strerror}") from error
 
 
 class OutputError(click.ClickException):
-    """Standard output takes no more."""
+    """Standard output cannot be written."""
 
     exit_code = 2
 
@@ -111,6 +112,7 @@ def application() -> None:
     \b
     Exit codes:
       0  nothing is left to do
-      1  sites remain, a file could not be read, --check or --diff would change something, or old and new differ
+      1  sites remain, a file could not be read, --check or --diff would change something, \
+or old and new differ
       2  wrong usage or configuration, an internal error, or parity could not run
     """

@@ -17,14 +17,17 @@ class Place(click.Path):
     """A path, or an address such as `gs://bucket/run`, which stays a text."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if "://" in str(value) else super().convert(value, param, ctx)
+        if "://" in str(value):
+            return value
+        return super().convert(value, param, ctx)
 
 
 EXAMPLES = """\b
 Examples:
   optim2optax checkpoint inspect runs/mnist/checkpoint_5000
   optim2optax checkpoint inspect --output-format json runs/mnist/ > contents.json
-  optim2optax checkpoint convert runs/mnist/checkpoint_5000 runs/optax/checkpoint_5000 --state train:create_state
+  optim2optax checkpoint convert runs/mnist/checkpoint_5000 runs/optax/checkpoint_5000 \
+--state train:create_state
   optim2optax checkpoint convert --all runs/mnist runs/optax --state train:create_state
 """
 
@@ -50,21 +53,23 @@ def command() -> None:
 def inspect(
     context: click.Context, paths: Sequence[Path | str], output_format: str, diff: bool
 ) -> None:
-    """Tell what is in checkpoints: which optimizers and train states, at which place and step, and all else.
+    """Tell what is in checkpoints: which optimizers and train states, at which place and step, \
+and all else.
 
-    PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, a checkpoint of Orbax, or a folder with
-    such checkpoints, numbered by their steps; or an address of one of these, such as gs://bucket/run, which fsspec opens. Nothing
-    in a file is run, and none is changed.
+    PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, a checkpoint
+    of Orbax, or a folder with such checkpoints, numbered by their steps; or an address of one of
+    these, such as gs://bucket/run, which fsspec opens. Nothing in a file is run, and none is
+    changed.
 
     \b
     Exit codes:
       0  all could be read; with --diff, nothing differs
       1  one could not; with --diff, something differs
       2  wrong usage, or the packages for it are not installed
-    """
+    """  # noqa: D205 - the summary is the first paragraph of the help
     try:
         from optim2optax.checkpoints import CheckpointError, report
-        from optim2optax.checkpoints.files import checkpoints_at, newest_at, read
+        from optim2optax.checkpoints.files import checkpoints_at
         from optim2optax.checkpoints.remote import local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(
@@ -72,34 +77,43 @@ def inspect(
         ) from error
 
     if diff:
-        if len(paths) != 2:
-            raise click.UsageError("--diff takes two checkpoints")
-        try:
-            with local_copies() as copies:
-                found = report.compared(*(read(newest_at(copies.copy_of(path))) for path in paths))
-        except CheckpointError as error:
-            click.echo(printable(f"error: {copies.named(str(error))}"), err=True)
-            context.exit(1)
-        click.echo(
-            (report.differences_as_json if output_format == "json" else report.differences_as_text)(
-                found
-            ),
-            nl=False,
-        )
-        context.exit(1 if found else 0)
-    inspected = []
+        _print_differences(context, paths, output_format)
+        return
+    inspected: list[report.Inspected] = []
     with local_copies() as copies:
         for path in paths:
             try:
-                inspected += [
-                    report.inspect(file)
-                    for file in checkpoints_at(copies.copy_of(path, everything=True))
-                ]
+                files = checkpoints_at(copies.copy_of(path, everything=True))
+                inspected += [report.inspect(file) for file in files]
             except CheckpointError as error:
                 inspected.append(report.Inspected(path, 0, None, str(error)))
     shown = (report.as_json if output_format == "json" else report.as_text)(inspected)
     click.echo(copies.named(shown), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
+
+
+def _print_differences(
+    context: click.Context, paths: Sequence[Path | str], output_format: str
+) -> None:
+    """Print which leaves of two checkpoints differ, and exit."""
+    from optim2optax.checkpoints import CheckpointError, report
+    from optim2optax.checkpoints.files import newest_at, read
+    from optim2optax.checkpoints.remote import local_copies
+
+    if len(paths) != 2:
+        raise click.UsageError("--diff takes two checkpoints")
+    try:
+        with local_copies() as copies:
+            first, second = [read(newest_at(copies.copy_of(path))) for path in paths]
+            found = report.compared(first, second)
+    except CheckpointError as error:
+        click.echo(printable(f"error: {copies.named(str(error))}"), err=True)
+        context.exit(1)
+    as_lines = report.differences_as_text
+    if output_format == "json":
+        as_lines = report.differences_as_json
+    click.echo(as_lines(found), nl=False)
+    context.exit(1 if found else 0)
 
 
 @command.command(short_help="Convert a checkpoint.", epilog=EXAMPLES)
@@ -118,12 +132,14 @@ def inspect(
     type=click.Choice(("msgpack", "orbax")),
     default="msgpack",
     show_default=True,
-    help="What to write: a file for flax.serialization and flax.training.checkpoints, or a folder for Orbax.",
+    help="What to write: a file for flax.serialization and flax.training.checkpoints, "
+    "or a folder for Orbax.",
 )
 @click.option(
     "--before",
     metavar="FILE:FUNCTION",
-    help="The same function of the program before its migration: a step of both has to be the same.",
+    help="The same function of the program before its migration: "
+    "a step of both has to be the same.",
 )
 @click.option(
     "--all",
@@ -147,15 +163,18 @@ def convert(
 ) -> None:
     """Convert the legacy checkpoint OLD into NEW, which the migrated program reads.
 
-    OLD is what `inspect` reads; of a folder with several, the one with the highest number is taken. NEW may be the address of one
-    file.
+    OLD is what `inspect` reads; of a folder with several, the one with the highest number is taken.
+    NEW may be the address of one file.
 
-    The function gives the state that the program starts with: a TrainState, or a dataclass, dict or tuple with some in it. Every
-    leaf of OLD finds its place in it, and every place its leaf, or an error names both and nothing is written. OLD is only read.
+    The function gives the state that the program starts with: a TrainState, or a dataclass, dict or
+    tuple with some in it. Every leaf of OLD finds its place in it, and every place its leaf, or an
+    error names both and nothing is written. OLD is only read.
 
-    With --all, every checkpoint in the folder OLD is converted, and NEW is a folder in which each has the same name.
+    With --all, every checkpoint in the folder OLD is converted, and NEW is a folder in which each
+    has the same name.
 
-    With --before, the real flax.optim takes a step from OLD, and the migrated program one from what is to be written.
+    With --before, the real flax.optim takes a step from OLD, and the migrated program one from what
+    is to be written.
 
     \b
     Exit codes:
@@ -176,6 +195,7 @@ def convert(
         )
 
     code = 0
+    verb = "would be" if dry_run else "is"
     with local_copies() as copies:
 
         def tell(words: str, err: bool = True) -> None:
@@ -191,6 +211,7 @@ def convert(
             tell(f"error: {error}")
             context.exit(_code(error))
         for one, target in pairs:
+            # with --all, the others are converted even if one is not
             try:
                 source, unusual = converting.convert(
                     one, target, factory, format_, force, before, dry_run
@@ -201,15 +222,15 @@ def convert(
                 tell(f"error: {error}")
                 code = max(code, _code(error))
                 continue
+            warning = "has numbers that are infinite or none, as in the checkpoint."
             for place in unusual:
-                tell(
-                    f"warning: {place} has numbers that are infinite or none, as in the checkpoint."
-                )
-            tell(f"{target} {'would be' if dry_run else 'is'} written, from {source}.", err=False)
+                tell(f"warning: {place} {warning}")
+            tell(f"{target} {verb} written, from {source}.", err=False)
     context.exit(code)
 
 
 def _code(error: Exception) -> int:
+    """The exit code for an error."""
     from optim2optax.checkpoints import UnwritableError
 
     return 2 if isinstance(error, UnwritableError) else 1

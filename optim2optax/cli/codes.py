@@ -11,15 +11,17 @@ from click.shell_completion import CompletionItem
 
 def split_codes(values: Iterable[str]) -> tuple[str, ...]:
     """The codes in comma-separated values."""
-    return tuple(
-        code.strip().upper() for value in values for code in value.split(",") if code.strip()
-    )
+    codes: list[str] = []
+    for value in values:
+        codes += [code.strip().upper() for code in value.split(",") if code.strip()]
+    return tuple(codes)
 
 
 def complete_codes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the last of some codes in a shell."""
     from codemods.rules import catalogue
 
+    # --select FO1,FO2<TAB>
     before, comma, last = incomplete.rpartition(",")
     return [
         CompletionItem(f"{before}{comma}{code}", help=rule.summary)
@@ -29,7 +31,7 @@ def complete_codes(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 
 def unknown_code(codes: Iterable[str]) -> str | None:
-    """What is wrong with the first code that begins no rule's code; None if all do."""
+    """The error for the first code that no rule's code begins with; None if there is none."""
     for code in codes:
         from codemods.rules import catalogue
 
@@ -41,8 +43,7 @@ def unknown_code(codes: Iterable[str]) -> str | None:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean A or B?` for the known words closest to a word; nothing if none is close."""
     by_folded = {name.casefold(): name for name in known}
-    close = [
-        by_folded[match]
-        for match in difflib.get_close_matches(word.casefold(), by_folded, cutoff=0.5)
-    ]
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+    matches = difflib.get_close_matches(word.casefold(), by_folded, cutoff=0.5)
+    if not matches:
+        return ""
+    return f"; did you mean {' or '.join(by_folded[match] for match in matches)}?"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
@@ -25,7 +26,7 @@ from optim2optax.project import (
 )
 
 SHOWN = 3
-"""As many places are shown of each obstacle."""
+"""The number of places that are shown of each obstacle."""
 
 EXAMPLES = """\b
 Examples:
@@ -85,15 +86,21 @@ def command(
 ) -> None:
     """Say what keeps a project from running on the JAX and Flax that are installed here.
 
-    Names that were removed are found by reading the code; nothing is run, unless --import says so, and nothing is written.
-    Where a package is not installed, its newest version is meant. Exits with 0 if nothing stands in the way, else with 1.
+    Names that were removed are found by reading the code; nothing is run, unless --import says so,
+    and nothing is written. Where a package is not installed, its newest version is meant. Exits
+    with 0 if nothing stands in the way, else with 1.
     """
     excluded = Patterns(os.curdir, exclude)
     found = find_files(paths, excluded)
-    versions = {**installed(), **({"jax": jax} if jax else {}), **({"flax": flax} if flax else {})}
+    versions = installed()
+    if jax:
+        versions["jax"] = jax
+    if flax:
+        versions["flax"] = flax
     unread: list[Obstacle] = []
     obstructing = obstacles(_sources(found, unread), versions)
     if obstructing:
+        # old requirements matter only if the code needs other versions
         obstructing += pinned(_sources(find_declaring(paths, excluded, declares), unread))
     obstructing += unread
     failure = None
@@ -101,21 +108,25 @@ def command(
         with progress_line() as progress:
             failure = import_each(found, progress)
     if output_format == "json":
-        told = {name: None if one is NEWEST else str(one) for name, one in versions.items()}
-        click.echo(
-            json.dumps(
-                {
-                    "version": 1,
-                    "versions": told,
-                    "obstacles": [*map(asdict, obstructing)],
-                    "import_failure": failure and asdict(failure),
-                },
-                indent=2,
-            )
-        )
+        click.echo(_as_json(obstructing, failure, versions))
     else:
         _print(obstructing, failure, versions, len(found), imports)
     context.exit(1 if obstructing or failure else 0)
+
+
+def _as_json(
+    obstructing: Sequence[Obstacle], failure: ImportFailure | None, versions: Mapping[str, Version]
+) -> str:
+    shown: dict[str, str | None] = {}
+    for name, version in versions.items():
+        shown[name] = None if version is NEWEST else str(version)
+    described = {
+        "version": 1,
+        "versions": shown,
+        "obstacles": [*map(asdict, obstructing)],
+        "import_failure": failure and asdict(failure),
+    }
+    return json.dumps(described, indent=2)
 
 
 def _sources(found: Sequence[Found], unread: list[Obstacle]) -> list[Source]:
@@ -125,9 +136,8 @@ def _sources(found: Sequence[Found], unread: list[Obstacle]) -> list[Source]:
         try:
             sources.append(Source(file.path, read_file(file)))
         except UnreadableError as error:
-            unread.append(
-                Obstacle(str(error), "", (file.path,), "Make it readable, or leave it out.")
-            )
+            remedy = "Make it readable, or leave it out."
+            unread.append(Obstacle(str(error), "", (file.path,), remedy))
     return sources
 
 
@@ -138,34 +148,38 @@ def _print(
     files: int,
     imports: bool,
 ) -> None:
-    known = [
-        f"{TITLES[name]} {'(newest)' if versions[name] is NEWEST else versions[name]}"
-        for name in ("jax", "flax")
-    ]
-    for one in obstructing:
-        since = f", gone since {one.since}" if one.since else ""
-        places = ", ".join(one.places[:SHOWN]) + (
-            f" and {len(one.places) - SHOWN} more" if len(one.places) > SHOWN else ""
-        )
-        click.echo(
-            f"{click.style(one.what, bold=True)}{since}: {places}\n    {click.style('fix:', fg='cyan')} {one.remedy}"
-        )
+    for obstacle in obstructing:
+        _print_obstacle(obstacle)
     if failure is not None:
         click.echo(f"{click.style(failure.path, bold=True)} cannot be imported: {failure.error}")
     if obstructing or failure:
         click.echo("")
-    click.echo(f"{files} file{'' if files == 1 else 's'}, on {' and '.join(known)}.")
-    mended = {
-        one.command: sum(other.command == one.command for other in obstructing)
-        for one in obstructing
-        if one.command
-    }
-    by_hand = sum(not one.command for one in obstructing)
-    for name, count in mended.items():
-        click.echo(f"{count} of {len(obstructing)} obstacles: {name}")
+    plural = "" if files == 1 else "s"
+    jax, flax = _titled("jax", versions), _titled("flax", versions)
+    click.echo(f"{files} file{plural}, on {jax} and {flax}.")
+    # by command, in the order of the obstacles
+    commands = Counter(obstacle.command for obstacle in obstructing)
+    by_hand = commands.pop("", 0)
+    for command, count in commands.items():
+        click.echo(f"{count} of {len(obstructing)} obstacles: {command}")
     if by_hand:
         click.echo(f"{by_hand} of {len(obstructing)} obstacles: by hand, as said above")
     if not (obstructing or failure):
         click.echo(
             "Every module can be imported." if imports else "Nothing is known to stand in the way."
         )
+
+
+def _titled(name: str, versions: Mapping[str, Version]) -> str:
+    """Such as `JAX 0.6.2`, or `Flax (newest)`."""
+    version = versions[name]
+    return f"{TITLES[name]} {'(newest)' if version is NEWEST else version}"
+
+
+def _print_obstacle(obstacle: Obstacle) -> None:
+    since = f", gone since {obstacle.since}" if obstacle.since else ""
+    places = ", ".join(obstacle.places[:SHOWN])
+    if len(obstacle.places) > SHOWN:
+        places += f" and {len(obstacle.places) - SHOWN} more"
+    click.echo(f"{click.style(obstacle.what, bold=True)}{since}: {places}")
+    click.echo(f"    {click.style('fix:', fg='cyan')} {obstacle.remedy}")

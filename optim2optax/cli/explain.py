@@ -33,24 +33,29 @@ def complete(
     return [*complete_codes(context, parameter, incomplete), *map(CompletionItem, names)]
 
 
-@click.command(name="explain", short_help="Explain a rule or an optimizer.", epilog=EXAMPLES)
+@click.command(
+    name="explain",
+    help="Explain a rule, with code before and after, or a legacy optimizer, with the mathematics "
+    "of old and new.",
+    short_help="Explain a rule or an optimizer.",
+    epilog=EXAMPLES,
+)
 @click.argument("name", metavar="CODE|OPTIMIZER", shell_complete=complete)
 def command(name: str) -> None:
-    """Explain a rule, with code before and after, or a legacy optimizer, with the mathematics of old and new."""
+    """Explain a rule or a legacy optimizer."""
     from codemods.optimizers import optimizers
     from codemods.rules import catalogue
 
     rules = {code.casefold(): rule for code, rule in catalogue().items()}
     legacy = {known.casefold(): optimizer for known, optimizer in optimizers().items()}
-    if name.casefold() in rules:
-        _print_rule(rules[name.casefold()])
-    elif name.casefold() in legacy:
-        click.echo(inspect.cleandoc(legacy[name.casefold()].documentation))
+    folded = name.casefold()
+    if folded in rules:
+        _print_rule(rules[folded])
+    elif folded in legacy:
+        click.echo(inspect.cleandoc(legacy[folded].documentation))
     else:
-        known = [*catalogue(), *optimizers()]
-        raise click.UsageError(
-            f"there is no rule or optimizer called {name}{did_you_mean(name, known)}"
-        )
+        hint = did_you_mean(name, [*catalogue(), *optimizers()])
+        raise click.UsageError(f"there is no rule or optimizer called {name}{hint}")
 
 
 def _print_rule(rule: Rule) -> None:
@@ -59,8 +64,6 @@ def _print_rule(rule: Rule) -> None:
     parts += [textwrap.fill(paragraph, width) for paragraph in rule.explanation.split("\n\n")]
     for title, program in (("Before", rule.before), ("After", rule.after)):
         if program:
-            parts += [
-                click.style(f"{title}:", bold=True),
-                textwrap.indent(program.strip("\n"), "    "),
-            ]
+            parts.append(click.style(f"{title}:", bold=True))
+            parts.append(textwrap.indent(program.strip("\n"), "    "))
     click.echo("\n\n".join(parts))

@@ -1,4 +1,4 @@
-"""What goes to which stream, and in which colour."""
+"""The output of a command: which stream, and whether in colour."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from optim2optax.reporting.diff import unified_diff
 
 WIDTH = 30
 INTERVAL = 0.1
-"""So many seconds are at least between two numbers."""
+"""The least number of seconds between two numbers in the line of progress."""
 
 
 def print_report(report: Report, output_format: str, *, code_on_stdout: bool) -> None:
-    """Print a report to standard output, or to standard error where standard output holds the code or a diff."""
+    """Print a report to standard output, or to standard error beside code or a diff."""
     aside = code_on_stdout
     if report.diff and output_format == "text":
         aside = True
@@ -37,7 +37,7 @@ def write_bytes(content: bytes) -> None:
 
 
 def wants_colour(stream: IO[Any]) -> bool:
-    """A terminal gets colour; NO_COLOR and FORCE_COLOR, if not empty, overrule."""
+    """Whether a stream gets colour: a terminal does, unless NO_COLOR or FORCE_COLOR overrule."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
@@ -45,7 +45,10 @@ def wants_colour(stream: IO[Any]) -> bool:
 
 @contextlib.contextmanager
 def progress_line() -> Iterator[Progress | None]:
-    """On a terminal, a line on standard error that says where a run is, and goes when it ends; gives what to tell."""
+    """On a terminal, a line on standard error with the progress of a run, which then disappears.
+
+    Gives the function to call with the progress.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -57,7 +60,7 @@ def progress_line() -> Iterator[Progress | None]:
 
 
 class _Line:
-    """A line that is written over. What else is written goes to its beginning."""
+    """A line that is written over. Other output begins in its first column."""
 
     def __init__(self) -> None:
         self.stage = ""
@@ -67,7 +70,9 @@ class _Line:
         """Show a new stage and the end of one at once, and otherwise some numbers in a second."""
         now = time.monotonic()
         if stage != self.stage or done == of or now >= self.due:
-            self.stage, self.due = stage, now + INTERVAL
+            self.stage = stage
+            self.due = now + INTERVAL
+            # the total may be unknown
             self.write(f"{stage} {done}/{of}" if of else f"{stage} {done}")
 
     def write(self, text: str) -> None:

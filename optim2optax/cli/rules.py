@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from codemods.rules import Rule
 
 EXAMPLES = """\b
 Examples:
@@ -23,10 +27,13 @@ def command(output_format: str) -> None:
 
     rules = catalogue().values()
     if output_format == "json":
-        fields = ("code", "summary", "explanation", "before", "after")
-        click.echo(
-            json.dumps([{name: getattr(rule, name) for name in fields} for rule in rules], indent=2)
-        )
+        click.echo(json.dumps([_fields(rule) for rule in rules], indent=2))
         return
     for rule in rules:
         click.echo(f"{click.style(rule.code, bold=True)}  {rule.summary}")
+
+
+def _fields(rule: Rule) -> dict[str, object]:
+    """The fields of a rule in JSON, in this order."""
+    names = ("code", "summary", "explanation", "before", "after")
+    return {name: getattr(rule, name) for name in names}

@@ -1,4 +1,4 @@
-"""What the command line says, over what pyproject.toml says, over the defaults."""
+"""The settings of a run: the command line, over pyproject.toml, over the defaults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from optim2optax.vendoring import Vendoring
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides on a run of `rewrite`, but its paths."""
+    """Everything that determines a run of `rewrite`, except its paths."""
 
     options: Options
     exclude: Patterns
@@ -32,12 +32,12 @@ class Settings:
 
     @property
     def preview(self) -> bool:
-        """Whether nothing is to be written."""
+        """Whether no file is written."""
         return self.check or self.diff
 
 
 def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
-    """Settings for some paths: the configuration is the nearest to all of them. Raises click.UsageError."""
+    """Settings for some paths, with the nearest configuration. Raises click.UsageError."""
     try:
         configuration = find_configuration(_common_directory(paths))
     except ConfigurationError as error:
@@ -54,25 +54,25 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         modernize=values["modernize"],
         budget=values["budget"],
     )
-    jobs = values["jobs"] or os.cpu_count() or 1
     return Settings(
-        options,
-        _exclude(values),
-        values["output_format"],
-        jobs,
-        values["check"],
-        values["diff"],
-        _vendoring(values),
+        options=options,
+        exclude=_exclude(values),
+        output_format=values["output_format"],
+        jobs=values["jobs"] or os.cpu_count() or 1,
+        check=values["check"],
+        diff=values["diff"],
+        vendoring=_vendoring(values),
     )
 
 
 class _Values:
-    """The options by name, and where each comes from."""
+    """The options by name, and the origin of each."""
 
     def __init__(self, context: click.Context, configuration: Configuration) -> None:
         self.configured = {
             name: value
             for name, value in configuration.values.items()
+            # an option on the command line overrides the configuration
             if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE
         }
         self.configuration = configuration
@@ -85,11 +85,9 @@ class _Values:
         """How to name an option in a complaint about its value."""
         path = self.configuration.path
         option = name.replace("_", "-")
-        return (
-            f"{shown(path)}: tool.optim2optax.{option}"
-            if path and name in self.configured
-            else f"--{option}"
-        )
+        if path and name in self.configured:
+            return f"{shown(path)}: tool.optim2optax.{option}"
+        return f"--{option}"
 
 
 def _codes(values: _Values, name: str) -> tuple[str, ...]:
@@ -101,7 +99,10 @@ def _codes(values: _Values, name: str) -> tuple[str, ...]:
 
 
 def _exclude(values: _Values) -> Patterns:
-    base = values.configuration.folder if "exclude" in values.configured else os.getcwd()
+    base = os.getcwd()
+    if "exclude" in values.configured:
+        # patterns in pyproject.toml are relative to its folder
+        base = values.configuration.folder
     try:
         return Patterns(base, values["exclude"])
     except PatternError as error:
@@ -117,12 +118,16 @@ def _vendoring(values: _Values) -> Vendoring:
         raise click.UsageError(f"{values.origin('vendor_as')}: {name} cannot be imported")
     if not values["vendor"] and "vendor_as" not in values.configured:
         raise click.UsageError("--vendor-as says where the copy is that --vendor makes: give both")
-    base = values.configuration.folder if "vendor_as" in values.configured else os.getcwd()
+    base = os.getcwd()
+    if "vendor_as" in values.configured:
+        base = values.configuration.folder
     return Vendoring(values["vendor"], os.path.realpath(os.path.join(base, place)))
 
 
 def _common_directory(paths: Sequence[str]) -> str:
-    absolute = [os.path.abspath(path) for path in paths]
-    return os.path.commonpath(
-        [path if os.path.isdir(path) else os.path.dirname(path) for path in absolute]
-    )
+    """The folder around all paths, which a single folder is itself."""
+    return os.path.commonpath([_folder(os.path.abspath(path)) for path in paths])
+
+
+def _folder(path: str) -> str:
+    return path if os.path.isdir(path) else os.path.dirname(path)

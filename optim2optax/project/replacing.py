@@ -23,9 +23,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    mode = 0o666 & ~_umask()
-    if path.exists():
-        mode = path.stat().st_mode & 0o7777
+    mode = _mode(path)
     remove_leftovers([str(path)])
     handle, name = temporary_beside(str(path))
     try:
@@ -37,6 +35,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int:
+    """The permissions of a file, or those that a new one gets."""
+    if path.exists():
+        return path.stat().st_mode & 0o7777
+    return 0o666 & ~_umask()
 
 
 def _umask() -> int:
