@@ -89,7 +89,7 @@ def _optimizer_page(optimizer: LegacyOptimizer, cases: list[list[str]], costs: l
         [
             f"# {optimizer.name}",
             "",
-            *(_strong(line) for line in inspect.cleandoc(optimizer.documentation).splitlines()),
+            *(_strong(line) for line in optimizer.documentation.splitlines()),
             "",
             "## What it was",
             "",
@@ -153,8 +153,8 @@ def _example_pages(fixtures: Path) -> Iterator[tuple[str, str]]:
 
 
 def _strong(line: str) -> str:
-    """A line of a documentation, with the side that it is about in bold and in a paragraph of its own."""
-    return re.sub(r"^(Legacy|optax):", r"\n**\1:**", line)
+    """A line of a documentation, with the side that it is about in bold."""
+    return re.sub(r"^(Legacy|optax):", r"**\1:**", line)
 
 
 def _counted(cases: list[list[str]]) -> str:

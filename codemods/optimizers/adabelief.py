@@ -1,11 +1,14 @@
-"""AdaBelief (Zhuang et al. 2020): Adam whose second moment is that of the surprise in the gradient.
+"""AdaBelief (Zhuang et al. 2020): Adam whose second moment is that of the surprise in the
+gradient.
 
 Legacy: m ← β₁·m + (1−β₁)·g; s ← β₂·s + (1−β₂)·(g−m)² + ε; p ← p − η·m̂/(√ŝ + ε) − η·λ·p.
-optax: `adabelief` with ε as `eps` and as `eps_root`, both 1e-16 by default as in legacy; the same \
-up to rounding. It has no
-weight decay, so this is a link of its own.
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
+
+optax: `adabelief` with ε as `eps` and as `eps_root`, both 1e-16 by default as in legacy; the same
+up to rounding. It has no weight decay, so this is a link of its own.
+
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
 complex parameters is left.
+
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and never moved; optax trains.
 """
 

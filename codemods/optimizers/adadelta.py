@@ -1,7 +1,8 @@
 """Adadelta (Zeiler 2012): steps in the units of the parameters.
 
 Legacy: s ← ρ·s + (1−ρ)·g²; δ = √(a + ε)/√(s + ε)·g; a ← ρ·a + (1−ρ)·δ²; p ← p − η·δ − η·λ·p.
-optax: `adadelta`, the same up to rounding. Its own weight decay is added ahead of the rule, so \
+
+optax: `adadelta`, the same up to rounding. Its own weight decay is added ahead of the rule, so
 this is a link of its own.
 """
 

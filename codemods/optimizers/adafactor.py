@@ -1,16 +1,19 @@
-"""Adafactor (Shazeer and Stern 2018): second moments factored into rows and columns, steps \
+"""Adafactor (Shazeer and Stern 2018): second moments factored into rows and columns, steps
 relative to the parameters.
 
-Legacy: with ρₜ = 1 − (t+1−offset)^−decay, v ← ρₜ·v + (1−ρₜ)·(g² + ε₁), as row and column means \
-where two dimensions are large;
-u = g/√v, divided by max(1, rms(u)/threshold); u ← η·max(rms(p), ε₂)·u; with β₁ an average of u; p \
-← (1−λ)·p − u.
-optax: `adafactor`, the same up to rounding. It fixes ε₂ at 1e-3, so another ε₂ needs the explicit \
+Legacy: with ρₜ = 1 − (t+1−offset)^−decay, v ← ρₜ·v + (1−ρₜ)·(g² + ε₁), as row and column means
+where two dimensions are large; u = g/√v, divided by max(1, rms(u)/threshold); u ← η·max(rms(p),
+ε₂)·u; with β₁ an average of u; p ← (1−λ)·p − u.
+
+optax: `adafactor`, the same up to rounding. It fixes ε₂ at 1e-3, so another ε₂ needs the explicit
 chain.
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
+
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
 complex parameters is left.
-In bfloat16 both train and round differently: they come nearer to each other than either to float32.
-"""  # noqa: D205 - printed as written, the summary on one line
+
+In bfloat16 both train and round differently: they come nearer to each other than either to
+float32.
+"""
 
 from __future__ import annotations
 

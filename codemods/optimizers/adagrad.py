@@ -1,9 +1,9 @@
 """Adagrad (Duchi et al. 2011): steps that shrink with the sum of all past squared gradients.
 
 Legacy: G ← G + g²; p ← p − η·g/(√G + ε), with G = 0 at first.
-optax: `adagrad` starts G at 0.1 and puts ε under the root, which is another function. So a \
-transformation of the file's own
-keeps the legacy rule.
+
+optax: `adagrad` starts G at 0.1 and puts ε under the root, which is another function. So a
+transformation of the file's own keeps the legacy rule.
 """
 
 from __future__ import annotations

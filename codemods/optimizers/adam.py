@@ -1,13 +1,16 @@
-"""Adam (Kingma and Ba 2014), with weight decay outside of the moments (Loshchilov and Hutter \
-2017) if it is asked for.
+"""Adam (Kingma and Ba 2014), with weight decay outside of the moments (Loshchilov and Hutter 2017)
+if it is asked for.
 
-Legacy: m ← β₁·m + (1−β₁)·g; v ← β₂·v + (1−β₂)·g²; with m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ): p ← p − \
+Legacy: m ← β₁·m + (1−β₁)·g; v ← β₂·v + (1−β₂)·g²; with m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ): p ← p −
 η·m̂/(√v̂ + ε) − η·λ·p.
+
 optax: `adam`, or `adamw` with the weight decay; the same up to rounding.
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
+
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
 complex parameters is left.
+
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and never moved; optax trains.
-"""  # noqa: D205 - printed as written, the summary on one line
+"""
 
 from __future__ import annotations
 

@@ -110,8 +110,9 @@ class LegacyOptimizer:
 
     @property
     def documentation(self) -> str:
-        """The docstring of its module."""
-        return sys.modules[self.convert.__module__].__doc__ or ""
+        """The docstring of its module, each paragraph on one line."""
+        text = sys.modules[self.convert.__module__].__doc__ or ""
+        return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
     def refuse(self, call: ast.Call) -> Refusal | None:
         """Why a call stays, by its syntax tree before any edit; if None, `convert` cannot fail."""

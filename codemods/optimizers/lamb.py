@@ -1,14 +1,16 @@
-"""LAMB (You et al. 2019): Adam's direction, scaled for each leaf by the ratio of the norms of \
+"""LAMB (You et al. 2019): Adam's direction, scaled for each leaf by the ratio of the norms of
 parameters and update.
 
 Legacy: u = m̂/(√v̂ + ε) + λ·p; p ← p − η·r·u, with r = |p|/|u| if |p| + |u| > 0, else 1.
-optax: `lamb` takes r = 1 where either norm is zero, so it moves leaves that are all zero and \
-legacy does not. A
-transformation of the file's own keeps the legacy ratio.
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
+
+optax: `lamb` takes r = 1 where either norm is zero, so it moves leaves that are all zero and
+legacy does not. A transformation of the file's own keeps the legacy ratio.
+
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
 complex parameters is left.
+
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and gave NaN; optax trains.
-"""  # noqa: D205 - printed as written, the summary on one line
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""LARS (You et al. 2017): momentum whose rate is scaled for each leaf by the norms of parameters \
+"""LARS (You et al. 2017): momentum whose rate is scaled for each leaf by the norms of parameters
 and gradient.
 
-Legacy: r = τ·|p|/(|g| + λ·|p| + ε), or 1 if |g| or |p| is zero; m ← β·m + η·r·(g + λ·p); p ← p − \
-m (or the look-ahead).
-optax: `lars` without weight decay, the same up to rounding. With weight decay `lars` takes the \
-norm of g + λ·p, which is another
-function, so a transformation of the file's own keeps the legacy ratio. The trace of optax holds \
-the negated momentum.
-"""  # noqa: D205 - printed as written, the summary on one line
+Legacy: r = τ·|p|/(|g| + λ·|p| + ε), or 1 if |g| or |p| is zero; m ← β·m + η·r·(g + λ·p); p ← p − m
+(or the look-ahead).
+
+optax: `lars` without weight decay, the same up to rounding. With weight decay `lars` takes the
+norm of g + λ·p, which is another function, so a transformation of the file's own keeps the legacy
+ratio. The trace of optax holds the negated momentum.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
-"""Momentum: gradient descent with a trace of past gradients (Polyak 1964), and optionally \
+"""Momentum: gradient descent with a trace of past gradients (Polyak 1964), and optionally
 Nesterov's look-ahead (1983).
 
 Legacy: g ← g + λ·p; m ← β·m + g; p ← p − η·m, or p − η·(g + β·m) with Nesterov.
-optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead \
+
+optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead
 of the trace, as legacy did.
+
 Bit for bit equal.
-"""  # noqa: D205 - printed as written, the summary on one line
+"""
 
 from __future__ import annotations
 

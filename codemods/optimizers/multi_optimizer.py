@@ -1,11 +1,10 @@
 """MultiOptimizer: different optimizers for different parameters.
 
-Legacy: pairs of a traversal and an optimizer; each optimizer steps the leaves that its traversal \
-selects, all others stay. A leaf
-that two traversals select is an error.
-optax: `partition` by labels, with `set_to_zero` for the rest. The labels come from the \
-traversals' predicates, by a function in
-the user's file.
+Legacy: pairs of a traversal and an optimizer; each optimizer steps the leaves that its traversal
+selects, all others stay. A leaf that two traversals select is an error.
+
+optax: `partition` by labels, with `set_to_zero` for the rest. The labels come from the traversals'
+predicates, by a function in the user's file.
 """
 
 from __future__ import annotations

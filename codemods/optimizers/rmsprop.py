@@ -1,12 +1,16 @@
-"""RMSProp (Tieleman and Hinton 2012): steps divided by a running root mean square of the gradients.
+"""RMSProp (Tieleman and Hinton 2012): steps divided by a running root mean square of the
+gradients.
 
 Legacy: v ← β₂·v + (1−β₂)·g²; p ← p − η·g/(√v + ε); centered: √(v − (average of g)²) instead of √v.
-optax: `rmsprop` with `eps_in_sqrt=False`, the same up to rounding. Its default puts ε under the \
-root, which moves a weight
-with small gradients many times less.
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of \
+
+optax: `rmsprop` with `eps_in_sqrt=False`, the same up to rounding. Its default puts ε under the
+root, which moves a weight with small gradients many times less.
+
+Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
 complex parameters is left.
-In bfloat16 both train and round differently: they come nearer to each other than either to float32.
+
+In bfloat16 both train and round differently: they come nearer to each other than either to
+float32.
 """
 
 from __future__ import annotations

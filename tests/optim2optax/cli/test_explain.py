@@ -28,7 +28,7 @@ def test_explains_each_rule(run: Run, code: str) -> None:
 def test_explains_each_optimizer(run: Run, name: str) -> None:
     result = run("explain", name.lower())
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[0] == optimizers()[name].documentation.strip().splitlines()[0]
+    assert " ".join(result.stdout.split()) == " ".join(optimizers()[name].documentation.split())
 
 
 @pytest.mark.parametrize(
