@@ -62,7 +62,8 @@ def joined(parts: Iterable[str]) -> str:
 def dispatch(size: int) -> Texts:
     """A table of functions that are called by computed keys."""
     functions = joined(
-        f"def handle_{n}(state, step):\n    return state if step < {n} else (state)\n" for n in range(size)
+        f"def handle_{n}(state, step):\n    return state if step < {n} else (state)\n"
+        for n in range(size)
     )
     entries = "".join(f'    "key_{n}": handle_{n},\n' for n in range(size))
     run = (
@@ -93,9 +94,7 @@ def cycles(size: int) -> Texts:
         f"        return self.behind.hold(value) if self.behind else self.before.held\n"
         for n in range(size)
     )
-    main = (
-        "from nodes import Node0\nfrom value import VALUE\n\nROOT = Node0()\nROOT.grow(9)\nRESULT = ROOT.hold(VALUE)\n"
-    )
+    main = "from nodes import Node0\nfrom value import VALUE\n\nROOT = Node0()\nROOT.grow(9)\nRESULT = ROOT.hold(VALUE)\n"
     return {"nodes.py": classes, "main.py": main}
 
 
@@ -130,7 +129,10 @@ def diamond(size: int) -> Texts:
 
 def calls(size: int) -> Texts:
     """A value that is handed from function to function."""
-    functions = joined(f"def pass_{n}(value):\n    kept = value\n    return pass_{n + 1}(kept)\n" for n in range(size))
+    functions = joined(
+        f"def pass_{n}(value):\n    kept = value\n    return pass_{n + 1}(kept)\n"
+        for n in range(size)
+    )
     last = f"def pass_{size}(value):\n    return value\n"
     main = "from passing import pass_0\nfrom value import VALUE\n\nRESULT = pass_0(VALUE)\nOTHER = pass_0(1)\n"
     return {"passing.py": f"{functions}\n{last}", "main.py": main}
@@ -191,7 +193,11 @@ def registry(size: int) -> Texts:
     run = "def run(name, value):\n    return REGISTRY[name](value)\n"
     imports = "import entries\nfrom registry import REGISTRY\nfrom value import VALUE\n"
     main = f"{imports}\n{run}\nRESULT = [run(name, VALUE) for name in REGISTRY]\n"
-    return {"registry.py": REGISTER, "entries.py": f"from registry import register\n\n{functions}", "main.py": main}
+    return {
+        "registry.py": REGISTER,
+        "entries.py": f"from registry import register\n\n{functions}",
+        "main.py": main,
+    }
 
 
 def metaclasses(size: int) -> Texts:
@@ -211,7 +217,8 @@ def metaclasses(size: int) -> Texts:
 def fluent(size: int) -> Texts:
     """Methods that return self, in one long chain."""
     methods = joined(
-        f"    def set_{n}(self, value):\n        self.value_{n} = value\n        return self\n" for n in range(size)
+        f"    def set_{n}(self, value):\n        self.value_{n} = value\n        return self\n"
+        for n in range(size)
     )
     chain = "".join(f".set_{n}(VALUE)" for n in range(size))
     main = f"from builder import Builder\nfrom value import VALUE\n\nRESULT = Builder(){chain}\n"
@@ -253,7 +260,11 @@ CASES: dict[str, tuple[Callable[[int], Texts], int]] = {
 def write(name: str, size: int, folder: Path, *, apart: bool = False) -> None:
     """Write a case into a folder, with an optimizer as the value that goes through it, or with one apart from that."""
     texts = CASES[name][0](size)
-    for path, text in {**texts, "value.py": APART if apart else WITHIN, "planted.py": PLANTED.read_text()}.items():
+    for path, text in {
+        **texts,
+        "value.py": APART if apart else WITHIN,
+        "planted.py": PLANTED.read_text(),
+    }.items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)

@@ -68,11 +68,23 @@ def lay_out(folder: Path, name: str, size: float, arrays: int, format_: str) -> 
 
 def converted(folder: Path, format_: str) -> tuple[int, float]:
     """The most memory that the command takes, in bytes, and its seconds."""
-    words = ["checkpoint", "convert", "old", "new", "--state", "program:state", "--format", format_, "--force"]
+    words = [
+        "checkpoint",
+        "convert",
+        "old",
+        "new",
+        "--state",
+        "program:state",
+        "--format",
+        format_,
+        "--force",
+    ]
     command = [sys.executable, "-c", MEASURED, sys.executable, "-m", "optim2optax", *words]
     environment: Mapping[str, Any] = {**os.environ, "JAX_PLATFORMS": "cpu"}
     start = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
     code, peak = map(int, done.stdout.split())
     if code:
         raise SystemExit(done.stderr)
@@ -80,12 +92,20 @@ def converted(folder: Path, format_: str) -> tuple[int, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--gigabytes", type=float, default=2.2)
-    parser.add_argument("--format", choices=("msgpack", "orbax"), default="msgpack", help="what to write")
-    parser.add_argument("--old", choices=("msgpack", "orbax"), default="msgpack", help="what to read")
+    parser.add_argument(
+        "--format", choices=("msgpack", "orbax"), default="msgpack", help="what to write"
+    )
+    parser.add_argument(
+        "--old", choices=("msgpack", "orbax"), default="msgpack", help="what to read"
+    )
     options = parser.parse_args()
-    print("| checkpoint | size | written | memory | of its size | without Python, JAX and Flax | seconds |")
+    print(
+        "| checkpoint | size | written | memory | of its size | without Python, JAX and Flax | seconds |"
+    )
     print("|---|---:|---:|---:|---:|---:|---:|")
     for optimizer, arrays in (("adam", 24), ("lars", 1)):
         with tempfile.TemporaryDirectory() as small, tempfile.TemporaryDirectory() as large:
@@ -95,7 +115,9 @@ def main() -> None:
             peak, seconds = converted(Path(large), options.format)
             size, written = size_of(Path(large) / "old"), size_of(Path(large) / "new")
         sizes = f"{size / 1e9:.2f} GB | {written / 1e9:.2f} GB | {peak / 1e9:.2f} GB"
-        print(f"| {optimizer} | {sizes} | {peak / size:.2f} | {(peak - least) / size:.2f} | {seconds:.1f} |")
+        print(
+            f"| {optimizer} | {sizes} | {peak / size:.2f} | {(peak - least) / size:.2f} | {seconds:.1f} |"
+        )
 
 
 if __name__ == "__main__":

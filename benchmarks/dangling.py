@@ -78,7 +78,11 @@ def dangling(code: str) -> dict[str, set[int]]:
     for name, target, said, line in _imports(tree):
         bound.setdefault(name, set()).add(target)
         asked[said].add(line)
-    others = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    others = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     others |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     guarded = _guarded(tree, ("AttributeError",))
     for node in ast.walk(tree):
@@ -88,7 +92,11 @@ def dangling(code: str) -> dict[str, set[int]]:
             while isinstance(root, ast.Attribute):
                 steps.insert(0, root.attr)
                 root = root.value
-            if isinstance(root, ast.Name) and root.id not in others and len(bound.get(root.id, ())) == 1:
+            if (
+                isinstance(root, ast.Name)
+                and root.id not in others
+                and len(bound.get(root.id, ())) == 1
+            ):
                 asked[".".join((*bound[root.id], *steps))].add(node.lineno)
     missing: dict[str, set[int]] = defaultdict(set)
     for name, lines in asked.items():
@@ -111,7 +119,11 @@ def _guarded(tree: ast.Module, handled: Collection[str] = ()) -> set[int]:
 
 def _names(handler: ast.ExceptHandler) -> set[str]:
     """The names of the exceptions that a handler handles."""
-    return {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set()
+    return (
+        {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)}
+        if handler.type
+        else set()
+    )
 
 
 def _first_missing(name: str) -> str:
@@ -137,8 +149,17 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str, str, int]]:
                 if alias.name.partition(".")[0] in PACKAGES:
                     whole = alias.asname or "." not in alias.name
                     root = alias.name.partition(".")[0]
-                    yield (alias.asname or root, alias.name if whole else root, alias.name, node.lineno)
-        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] in PACKAGES:
+                    yield (
+                        alias.asname or root,
+                        alias.name if whole else root,
+                        alias.name,
+                        node.lineno,
+                    )
+        elif (
+            isinstance(node, ast.ImportFrom)
+            and not node.level
+            and (node.module or "").partition(".")[0] in PACKAGES
+        ):
             for alias in node.names:
                 name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
                 yield (alias.asname or alias.name, str(name), str(name), node.lineno)
@@ -150,7 +171,9 @@ def counted(contents: Iterable[tuple[str, bytes]]) -> Counter[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("trees", nargs="+", type=Path)
     parser.add_argument("--names", action="store_true")
     options = parser.parse_args()
@@ -160,17 +183,23 @@ def main() -> None:
     left: Counter[str] = Counter()
     untold: Counter[str] = Counter()
     for tree in options.trees:
-        results = rewrite_files(find_files([str(tree)], Patterns(str(tree), ())), Options(modernize=True), write=False)
+        results = rewrite_files(
+            find_files([str(tree)], Patterns(str(tree), ())), Options(modernize=True), write=False
+        )
         before = counted((result.path, result.before) for result in results)
         after = {result.path: dangling(code_of(result.path, result.after)) for result in results}
         names = Counter(name for found in after.values() for name in found)
-        silent = Counter(name for result in results for name in after[result.path] if not _is_told(result, name))
+        silent = Counter(
+            name for result in results for name in after[result.path] if not _is_told(result, name)
+        )
         legacy = sum(count for name, count in names.items() if name.startswith("flax.optim"))
         row = {
             "files": len(results),
             "before": before.total(),
             "after": names.total() - legacy,
-            "told": names.total() - legacy - sum(n for name, n in silent.items() if not name.startswith("flax.optim")),
+            "told": names.total()
+            - legacy
+            - sum(n for name, n in silent.items() if not name.startswith("flax.optim")),
             "flax.optim": legacy,
         }
         totals.update(row)

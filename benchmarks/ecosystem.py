@@ -52,20 +52,27 @@ class Tree:
     left: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def add(self, before: FileResult, again: FileResult, own: tuple[Collection[str], Collection[str]]) -> None:
+    def add(
+        self, before: FileResult, again: FileResult, own: tuple[Collection[str], Collection[str]]
+    ) -> None:
         """Count one file: what became of it, and what a second run makes of that.
 
         `own` are the members that classes of the tree define themselves, before and after.
         """
         unresolved = [site.code for site in before.sites if site.status == "unresolved"]
-        old, new = _remains(before.path, before.before, own[0]), _remains(before.path, before.after, own[1])
+        old, new = (
+            _remains(before.path, before.before, own[0]),
+            _remains(before.path, before.after, own[1]),
+        )
         self.sites += len(before.sites)
         self.rewritten += sum(site.status == "rewritten" for site in before.sites)
         self.codes = dict(Counter(self.codes) + Counter(unresolved))
         if old or before.sites or before.error:
             self.legacy += 1
             if new or unresolved or before.error:
-                self.left[before.path] = sorted(set(unresolved)) + ["cannot be read"] * bool(before.error)
+                self.left[before.path] = sorted(set(unresolved)) + ["cannot be read"] * bool(
+                    before.error
+                )
             else:
                 self.migrated += 1
         if invalid := _invalid(before):
@@ -116,7 +123,11 @@ def _own_members(files: Iterable[tuple[str, bytes]]) -> set[str]:
     own = set()
     for path, content in files:
         with suppress(SyntaxError, ValueError, RecursionError):
-            own |= own_members(code_of(path, content)) if any(name.encode() in content for name in METHODS) else set()
+            own |= (
+                own_members(code_of(path, content))
+                if any(name.encode() in content for name in METHODS)
+                else set()
+            )
     return own
 
 
@@ -136,20 +147,39 @@ def _invalid(result: FileResult) -> str:
 
 def _undefined(path: str, content: bytes) -> set[str]:
     messages = Checker(ast.parse(code_of(path, content))).messages
-    return {str(message.message_args[0]) for message in messages if isinstance(message, UndefinedName)}
+    return {
+        str(message.message_args[0]) for message in messages if isinstance(message, UndefinedName)
+    }
 
 
 def table(trees: Sequence[Tree], old: dict[str, Tree]) -> Iterable[str]:
     """The figures as lines of a Markdown table; where an older figure differs, it stands before an arrow."""
-    columns = ("files", "legacy", "migrated", "sites", "rewritten", "invalid", "missed", "second", "seconds")
+    columns = (
+        "files",
+        "legacy",
+        "migrated",
+        "sites",
+        "rewritten",
+        "invalid",
+        "missed",
+        "second",
+        "seconds",
+    )
     yield f"| tree | {' | '.join(columns)} | unresolved by code |"
     yield f"|---|{'---:|' * len(columns)}---|"
     for tree in (*trees, _total("**total**", trees)):
-        before = _total(tree.name, old.values()) if tree.name == "**total**" and old else old.get(tree.name)
-        cells = [_change(getattr(before, column, None), getattr(tree, column)) for column in columns[:-1]]
+        before = (
+            _total(tree.name, old.values())
+            if tree.name == "**total**" and old
+            else old.get(tree.name)
+        )
+        cells = [
+            _change(getattr(before, column, None), getattr(tree, column)) for column in columns[:-1]
+        ]
         known = before.codes if before else tree.codes
         shown = [
-            f"{code} {_change(known.get(code, 0), tree.codes.get(code, 0))}" for code in sorted({*tree.codes, *known})
+            f"{code} {_change(known.get(code, 0), tree.codes.get(code, 0))}"
+            for code in sorted({*tree.codes, *known})
         ]
         yield f"| {tree.name} | {' | '.join(cells)} | {tree.seconds:.1f} | {', '.join(shown)} |"
 
@@ -157,7 +187,17 @@ def table(trees: Sequence[Tree], old: dict[str, Tree]) -> Iterable[str]:
 def _total(name: str, trees: Iterable[Tree]) -> Tree:
     total = Tree(name)
     for tree in trees:
-        for column in ("files", "legacy", "migrated", "sites", "rewritten", "invalid", "missed", "second", "seconds"):
+        for column in (
+            "files",
+            "legacy",
+            "migrated",
+            "sites",
+            "rewritten",
+            "invalid",
+            "missed",
+            "second",
+            "seconds",
+        ):
             setattr(total, column, getattr(total, column) + getattr(tree, column))
         total.codes = dict(Counter(total.codes) + Counter(tree.codes))
     return total
@@ -169,22 +209,39 @@ def _change(before: int | None, now: int) -> str:
 
 def main() -> int:
     """Print the table and the problems. Exit with 1 if a result is invalid, missed or changes again."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("list", type=Path)
     parser.add_argument("trees", type=Path)
     parser.add_argument("--jobs", type=int, default=2, help="trees at once")
     parser.add_argument("--save", type=Path, help="keep the figures in this file")
-    parser.add_argument("--compare", type=Path, help="show what differs from the figures in this file")
-    parser.add_argument("--left", action="store_true", help="name the legacy files that are not migrated whole")
-    parser.add_argument("--modernize", action="store_true", help="also rename what else was removed")
+    parser.add_argument(
+        "--compare", type=Path, help="show what differs from the figures in this file"
+    )
+    parser.add_argument(
+        "--left", action="store_true", help="name the legacy files that are not migrated whole"
+    )
+    parser.add_argument(
+        "--modernize", action="store_true", help="also rename what else was removed"
+    )
     options = parser.parse_args()
     lines = options.list.read_text(encoding="utf-8").splitlines()
-    names = [line.split("\t")[0].strip() for line in lines if line.strip() and not line.startswith("#")]
+    names = [
+        line.split("\t")[0].strip() for line in lines if line.strip() and not line.startswith("#")
+    ]
     present = [name for name in names if (options.trees / name.replace("/", "__")).is_dir()]
     for name in sorted({*names} - {*present}):
         print(f"{name}: no such tree", file=sys.stderr)
     with ProcessPoolExecutor(options.jobs) as pool:
-        trees = list(pool.map(measure, present, repeat(options.trees), repeat(Options(modernize=options.modernize))))
+        trees = list(
+            pool.map(
+                measure,
+                present,
+                repeat(options.trees),
+                repeat(Options(modernize=options.modernize)),
+            )
+        )
     old = json.loads(options.compare.read_text(encoding="utf-8")) if options.compare else []
     for line in table(trees, {tree["name"]: Tree(**tree) for tree in old}):
         print(line)
@@ -194,7 +251,9 @@ def main() -> int:
         for path, codes in tree.left.items() if options.left else ():
             print(f"{tree.name}: {path}: {', '.join(codes)}")
     if options.save:
-        options.save.write_text(json.dumps([asdict(tree) for tree in trees], indent=1), encoding="utf-8")
+        options.save.write_text(
+            json.dumps([asdict(tree) for tree in trees], indent=1), encoding="utf-8"
+        )
     return int(any(tree.problems for tree in trees))
 
 

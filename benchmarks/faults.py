@@ -78,7 +78,9 @@ def trials(level: str, as_they_are: bool) -> list[Trial]:
     """All faults of a level, or all right programs."""
     if as_they_are:
         return list(_right(level))
-    planted = {"update": updates.FAULTS, "scenario": scenarios.FAULTS, "command": commands.FAULTS}[level]
+    planted = {"update": updates.FAULTS, "scenario": scenarios.FAULTS, "command": commands.FAULTS}[
+        level
+    ]
     return [
         Trial(
             f"{level} {kind}: {program}: {put}",
@@ -87,7 +89,9 @@ def trials(level: str, as_they_are: bool) -> list[Trial]:
             program,
             ((find, put),),
             commands.COMMANDS.get(program, "") if level == "command" else "",
-            variables=(("XLA_FLAGS", "--xla_force_host_platform_device_count=4"),) if level == "command" else (),
+            variables=(("XLA_FLAGS", "--xla_force_host_platform_device_count=4"),)
+            if level == "command"
+            else (),
         )
         for kind, faults in planted.items()
         for program, find, put in faults
@@ -108,7 +112,9 @@ def changed(text: str, trial: Trial) -> str:
     """A program with the fault of a trial. Raises ValueError if there is no one place for it."""
     for find, put in trial.edits:
         if text.count(find) != 1:
-            raise ValueError(f"{trial.name}: {find!r} is {text.count(find)} times in {trial.program}")
+            raise ValueError(
+                f"{trial.name}: {find!r} is {text.count(find)} times in {trial.program}"
+            )
         text = text.replace(find, put)
     return text
 
@@ -122,16 +128,24 @@ def run_fixtures(batch: Sequence[Trial], folder: Path) -> list[Result]:
         old = (case / "before.py").read_text(encoding="utf-8")
         if is_scenario:
             script = (case / "scenario.py").read_text(encoding="utf-8")
-            _write(folder / f"{number:03}", {"before.py": old, "after.py": new, "scenario.py": script})
+            _write(
+                folder / f"{number:03}", {"before.py": old, "after.py": new, "scenario.py": script}
+            )
         else:
             for side, text in (("old", old), ("new", new)):
                 _write(folder / side / f"{number:03}", {"train.py": text})
                 (folder / side / f"{number:03}" / ".git").mkdir()
     start = folder if is_scenario else folder / "new"
-    words = ["--devices", "8", *(["-k", "scenario"] if is_scenario else ["--before", "../old"]), "."]
+    words = [
+        "--devices",
+        "8",
+        *(["-k", "scenario"] if is_scenario else ["--before", "../old"]),
+        ".",
+    ]
     cases = _parity(words, start)
     return [
-        _result(trial, [case for name, case in cases if f"{number:03}" in name]) for number, trial in enumerate(batch)
+        _result(trial, [case for name, case in cases if f"{number:03}" in name])
+        for number, trial in enumerate(batch)
     ]
 
 
@@ -146,25 +160,46 @@ def run_command(trial: Trial, folder: Path) -> Result:
     identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
     for git in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "old"]):
         subprocess.run(["git", *identity, *git], cwd=tree, check=True)
-    sources = [Source(name, path.read_bytes()) for name, path in given.items() if name.endswith(".py")]
+    sources = [
+        Source(name, path.read_bytes()) for name, path in given.items() if name.endswith(".py")
+    ]
     new = {result.path: result.after.decode() for result in migrate(sources, Options())}
     new |= {name: path.read_text(encoding="utf-8") for name, path in by_hand.items()}
     for name, text in new.items():
-        _write(tree, {name: changed(text, trial) if name == commands.EDITED.get(trial.program, "train.py") else text})
+        _write(
+            tree,
+            {
+                name: changed(text, trial)
+                if name == commands.EDITED.get(trial.program, "train.py")
+                else text
+            },
+        )
     with patch.dict(os.environ, trial.variables):
         case = command_case(
-            trial.name, shlex.split(trial.command), "HEAD", tree, links=[tree / link for link in trial.links]
+            trial.name,
+            shlex.split(trial.command),
+            "HEAD",
+            tree,
+            links=[tree / link for link in trial.links],
         )
     first = case.comparison.first_difference if case.comparison else None
     remarks = " ".join(case.remarks)
-    told = {"verdict": case.outcome.value, "first_difference": str(first or ""), "reason": case.reason or remarks}
+    told = {
+        "verdict": case.outcome.value,
+        "first_difference": str(first or ""),
+        "reason": case.reason or remarks,
+    }
     return _result(trial, [told])
 
 
 def _files(folder: Path) -> dict[str, Path]:
     """The files of a program by their names; in its folder `after` is what is migrated by hand."""
     found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
-    return {str(name): path for name, path in found.items() if not {"after", "__pycache__"} & {*name.parts}}
+    return {
+        str(name): path
+        for name, path in found.items()
+        if not {"after", "__pycache__"} & {*name.parts}
+    }
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:
@@ -178,14 +213,35 @@ def _parity(words: Sequence[str], folder: Path) -> list[tuple[str, dict[str, str
     """Run `optim2optax parity`, and give what its report says, by the names of the cases."""
     with tempfile.TemporaryDirectory() as reports:
         report = Path(reports, "report.json")
-        start = [sys.executable, "-m", "optim2optax", "parity", "--platform", "cpu", "--json", str(report)]
+        start = [
+            sys.executable,
+            "-m",
+            "optim2optax",
+            "parity",
+            "--platform",
+            "cpu",
+            "--json",
+            str(report),
+        ]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
-            [*start, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+            [*start, *words],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if not report.exists():
-            return [("", {"verdict": "could_not_run", "reason": done.stdout[-500:] + done.stderr[-500:]})]
-        return [(case["name"], case) for case in json.loads(report.read_text(encoding="utf-8"))["cases"]]
+            return [
+                (
+                    "",
+                    {"verdict": "could_not_run", "reason": done.stdout[-500:] + done.stderr[-500:]},
+                )
+            ]
+        return [
+            (case["name"], case) for case in json.loads(report.read_text(encoding="utf-8"))["cases"]
+        ]
 
 
 def _result(trial: Trial, cases: Sequence[dict[str, str]]) -> Result:
@@ -193,8 +249,14 @@ def _result(trial: Trial, cases: Sequence[dict[str, str]]) -> Result:
         for case in cases:
             if case["verdict"] == verdict:
                 reason = case.get("reason") or ""
-                told = "" if outcome == "accepted" else f"{case.get('first_difference') or ''} {reason}".strip()
-                return Result(trial.name, trial.level, trial.kind, trial.program, outcome, told or reason)
+                told = (
+                    ""
+                    if outcome == "accepted"
+                    else f"{case.get('first_difference') or ''} {reason}".strip()
+                )
+                return Result(
+                    trial.name, trial.level, trial.kind, trial.program, outcome, told or reason
+                )
     return Result(trial.name, trial.level, trial.kind, trial.program, NO_CASE, "")
 
 
@@ -219,11 +281,23 @@ def _batches(wanted: Sequence[Trial]) -> Iterator[Sequence[Trial]]:
 
 
 @click.command()
-@click.option("--level", type=click.Choice(["update", "scenario", "command"]), default="update", show_default=True)
+@click.option(
+    "--level",
+    type=click.Choice(["update", "scenario", "command"]),
+    default="update",
+    show_default=True,
+)
 @click.option("--right", "as_they_are", is_flag=True, help="Run the programs as they are.")
-@click.option("--table", "table_alone", is_flag=True, help="Show what the results file holds, and run nothing.")
+@click.option(
+    "--table",
+    "table_alone",
+    is_flag=True,
+    help="Show what the results file holds, and run nothing.",
+)
 @click.option("-k", "part", default="", help="Only trials whose names hold this.")
-@click.option("--results", type=click.Path(path_type=Path), default=Path("faults.jsonl"), show_default=True)
+@click.option(
+    "--results", type=click.Path(path_type=Path), default=Path("faults.jsonl"), show_default=True
+)
 def main(level: str, as_they_are: bool, table_alone: bool, part: str, results: Path) -> None:
     """Run what is not in the results file yet, and say what parity makes of it."""
     lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
@@ -232,15 +306,25 @@ def main(level: str, as_they_are: bool, table_alone: bool, part: str, results: P
         click.echo(table(known))
         return
     seen = {result.name for result in known}
-    wanted = [trial for trial in trials(level, as_they_are) if trial.name not in seen and part in trial.name]
+    wanted = [
+        trial
+        for trial in trials(level, as_they_are)
+        if trial.name not in seen and part in trial.name
+    ]
     with results.open("a", encoding="utf-8") as file:
         for batch in _batches(wanted):
             with tempfile.TemporaryDirectory() as folder:
                 place = Path(folder)
-                found = [run_command(batch[0], place)] if level == "command" else run_fixtures(batch, place)
+                found = (
+                    [run_command(batch[0], place)]
+                    if level == "command"
+                    else run_fixtures(batch, place)
+                )
             for result in found:
                 file.write(json.dumps(asdict(result)) + "\n")
-                click.echo(f"{result.name} ({result.program}): {result.outcome} {result.reason[:300]}")
+                click.echo(
+                    f"{result.name} ({result.program}): {result.outcome} {result.reason[:300]}"
+                )
             file.flush()
 
 

@@ -100,7 +100,9 @@ def _keep(generated: Flow, became: str, why: str, after: dict[str, str], into: P
     folder.mkdir(parents=True, exist_ok=True)
     header = f"# {why}\n# {'; '.join(generated.carriers)}\n"
     (folder / f"{name}.py").write_text(header + text)
-    (folder / f"{name}.after.py").write_text("".join(f"# ---- {path}\n{code}" for path, code in after.items()))
+    (folder / f"{name}.after.py").write_text(
+        "".join(f"# ---- {path}\n{code}" for path, code in after.items())
+    )
 
 
 def _table(counts: Counts) -> Iterator[str]:
@@ -121,7 +123,9 @@ def _table(counts: Counts) -> Iterator[str]:
 @click.option("--seed", "first", default=0, show_default=True, help="The first portion's number.")
 @click.option("--jobs", default=os.cpu_count(), show_default=True)
 @click.option("--option", default="by default", show_default=True, type=click.Choice([*OPTIONS]))
-@click.option("--into", default="build/flows", show_default=True, help="The folder for what breaks a promise.")
+@click.option(
+    "--into", default="build/flows", show_default=True, help="The folder for what breaks a promise."
+)
 def main(programs: int, first: int, jobs: int, option: str, into: str) -> None:
     """Try so many programs at random."""
     began = time.monotonic()
@@ -131,7 +135,9 @@ def main(programs: int, first: int, jobs: int, option: str, into: str) -> None:
         for counts in pool.map(tried, portions, [option] * len(portions), [into] * len(portions)):
             total.update(counts)
             done = sum(number for (carrier, _), number in total.items() if not carrier)
-            click.echo(f"\r{done:,} programs, {time.monotonic() - began:,.0f} s", nl=False, err=True)
+            click.echo(
+                f"\r{done:,} programs, {time.monotonic() - began:,.0f} s", nl=False, err=True
+            )
     click.echo(err=True)
     for line in _table(total):
         click.echo(line)

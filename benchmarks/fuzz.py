@@ -66,7 +66,9 @@ def tried(number: int, kind: str, option: str) -> Counts:
             promise = (str(error) or type(error).__name__).splitlines()[0]
             counts[f"broken: {kind}"] += 1
             name = hashlib.sha256(content).hexdigest()[:12]
-            (KEPT / f"{name}.py").write_bytes(f"# {option}: {type(error).__name__}: {promise}\n".encode() + content)
+            (KEPT / f"{name}.py").write_bytes(
+                f"# {option}: {type(error).__name__}: {promise}\n".encode() + content
+            )
         else:
             counts.update(f"sites {site.status}" for site in result.sites)
 
@@ -90,7 +92,10 @@ def portions(many: int, first: int) -> Iterator[tuple[int, str, str]]:
 @click.command()
 @click.argument("many", type=int)
 @click.option(
-    "--sources", "folder", type=click.Path(exists=True), help="Files to change, beside those of the fixtures."
+    "--sources",
+    "folder",
+    type=click.Path(exists=True),
+    help="Files to change, beside those of the fixtures.",
 )
 @click.option("--seed", "first", default=0, show_default=True, help="The first portion's number.")
 @click.option("--jobs", default=os.cpu_count(), show_default=True)
@@ -105,7 +110,9 @@ def main(many: int, folder: str | None, first: int, jobs: int) -> None:
         for counts in pool.map(tried, *zip(*portions(many, first), strict=True)):
             total.update(counts)
             done = sum(number for what, number in total.items() if what.startswith("programs"))
-            click.echo(f"\r{done:,} programs, {time.monotonic() - began:,.0f} s", nl=False, err=True)
+            click.echo(
+                f"\r{done:,} programs, {time.monotonic() - began:,.0f} s", nl=False, err=True
+            )
     click.echo(err=True)
     for what, number in sorted(total.items()):
         click.echo(f"{number:9,}  {what}")

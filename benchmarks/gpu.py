@@ -33,7 +33,14 @@ PASSED = ("identical", "equivalent")
 COMMANDS_UNTIL, VERDICTS_UNTIL = 0.35, 0.8
 """The shares of the time that are over when the first part has to end, and the second. What one leaves over is the next one's."""
 
-FIRST = ("optimizer_zoo", "adam_variants", "weight_norm", "backbone_and_head", "custom_rules", "dynamic_scale")
+FIRST = (
+    "optimizer_zoo",
+    "adam_variants",
+    "weight_norm",
+    "backbone_and_head",
+    "custom_rules",
+    "dynamic_scale",
+)
 """The fixtures that hold every legacy optimizer, and rules of a program's own."""
 
 MARGIN = 1.5
@@ -103,11 +110,22 @@ MANNERS: Mapping[str, Mapping[str, str]] = {
 
 
 @click.command()
-@click.option("--platform", type=click.Choice(("gpu", "tpu", "cpu")), default="gpu", show_default=True)
-@click.option("--jobs", type=click.IntRange(min=1), default=max(1, (os.cpu_count() or 2) // 2), show_default=True)
+@click.option(
+    "--platform", type=click.Choice(("gpu", "tpu", "cpu")), default="gpu", show_default=True
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=max(1, (os.cpu_count() or 2) // 2),
+    show_default=True,
+)
 @click.option("--minutes", type=float, default=9.5, show_default=True, help="When to stop.")
-@click.option("--fixtures", default="*", show_default=True, metavar="GLOB", help="Which folders of fixtures/.")
-@click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the tables.")
+@click.option(
+    "--fixtures", default="*", show_default=True, metavar="GLOB", help="Which folders of fixtures/."
+)
+@click.option(
+    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the tables."
+)
 def main(platform: str, jobs: int, minutes: float, fixtures: str, markdown: Path | None) -> None:
     """Run all three parts, and print their tables as they come."""
     # Several processes share the device: none may take all of its memory.
@@ -130,13 +148,21 @@ def in_order(pattern: str) -> list[Path]:
     """The folders of the fixtures that fit a pattern, those first that a device should see if it sees no other."""
     folders = [case.parent for case in FIXTURES.glob(f"{pattern}/before.*")]
     places = {name: place for place, name in enumerate(FIRST)}
-    return sorted(set(folders), key=lambda folder: (places.get(folder.name, len(FIRST)), folder.name))
+    return sorted(
+        set(folders), key=lambda folder: (places.get(folder.name, len(FIRST)), folder.name)
+    )
 
 
 def device_of(platform: str) -> str:
     """The name of the device, and the version of JAX. Ends the script if JAX finds none of the platform."""
     asked = "import jax; print(jax.devices()[0].device_kind, 'with JAX', jax.__version__)"
-    done = subprocess.run([sys.executable, "-c", asked], env=_on(platform), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        env=_on(platform),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise click.ClickException((done.stderr.strip().splitlines() or ["JAX does not start"])[-1])
     return done.stdout.strip()
@@ -175,7 +201,16 @@ def _compared(
         reports = [Path(folder, f"{place}.json") for place, _ in enumerate(sides)]
         running = [
             subprocess.Popen(
-                [*PARITY, "--platform", side, "--jobs", str(jobs), "--json", str(report), *map(str, folders)],
+                [
+                    *PARITY,
+                    "--platform",
+                    side,
+                    "--jobs",
+                    str(jobs),
+                    "--json",
+                    str(report),
+                    *map(str, folders),
+                ],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
@@ -191,7 +226,9 @@ def _compared(
         return (_by_name(there), _by_name(here)) if there.exists() and here.exists() else None
 
 
-def _table(sides: tuple[str, str], there: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
+def _table(
+    sides: tuple[str, str], there: Mapping[str, str], here: Mapping[str, str]
+) -> Iterator[str]:
     outcomes = sorted({*there.values(), *here.values()})
     yield from ("| | " + " | ".join(outcomes) + " |", "|---" * (1 + len(outcomes)) + "|")
     for side, found in zip(sides, (there, here), strict=True):
@@ -199,7 +236,10 @@ def _table(sides: tuple[str, str], there: Mapping[str, str], here: Mapping[str, 
         yield f"| {side} | " + " | ".join(str(counted[outcome]) for outcome in outcomes) + " |"
     yield ""
     others = [name for name in here if (there.get(name) in PASSED) != (here[name] in PASSED)]
-    yield from (f"- {name}: {there.get(name, 'missing')} on {sides[0]}, {here[name]} on cpu" for name in others)
+    yield from (
+        f"- {name}: {there.get(name, 'missing')} on {sides[0]}, {here[name]} on cpu"
+        for name in others
+    )
     yield f"{len(here) - len(others)} of {len(here)} cases pass or fail on {sides[0]} as on the CPU."
 
 
@@ -210,19 +250,38 @@ def _by_name(report: Path) -> dict[str, str]:
 
 def commands(platform: str, end: float) -> Iterator[str]:
     """The training program in each manner, migrated, as a command on both sides."""
-    yield from ("", "## A training program", "", "| Manner | Verdict | Error over movement |", "|---|---|---|")
+    yield from (
+        "",
+        "## A training program",
+        "",
+        "| Manner | Verdict | Error over movement |",
+        "|---|---|---|",
+    )
     with tempfile.TemporaryDirectory() as folder:
         old, new, report = Path(folder, "old"), Path(folder, "new"), Path(folder, "report.json")
         for tree in (old, new):
             tree.mkdir()
             (tree / "train.py").write_text(PROGRAM, encoding="utf-8")
-        subprocess.run([sys.executable, "-m", "optim2optax", "rewrite", str(new)], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "optim2optax", "rewrite", str(new)],
+            check=True,
+            capture_output=True,
+        )
         for done, (manner, environment) in enumerate(MANNERS.items()):
             if manner == "fault":
                 text = (new / "train.py").read_text(encoding="utf-8")
                 assert FAULT[0] in text
                 (new / "train.py").write_text(text.replace(*FAULT), encoding="utf-8")
-            words = [*PARITY, "--platform", platform, "--before", str(old), "--json", str(report), "--"]
+            words = [
+                *PARITY,
+                "--platform",
+                platform,
+                "--before",
+                str(old),
+                "--json",
+                str(report),
+                "--",
+            ]
             report.unlink(missing_ok=True)
             try:
                 subprocess.run(
@@ -246,9 +305,17 @@ def commands(platform: str, end: float) -> Iterator[str]:
 
 def costs(platform: str, end: float) -> Iterator[str]:
     """One step of each optimizer: its time, the bytes that it moves by the compiler's count, and compiling it, new over old."""
-    yield from ("", "## One step, new over old", "", "| Legacy | Step | Bytes | Compiling |", "|---|---|---|---|")
+    yield from (
+        "",
+        "## One step, new over old",
+        "",
+        "| Legacy | Step | Bytes | Compiling |",
+        "|---|---|---|---|",
+    )
     words = [sys.executable, "-m", "benchmarks.steps", "--json"]
-    process = subprocess.Popen(words, cwd=FIXTURES.parent, env=_on(platform), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, cwd=FIXTURES.parent, env=_on(platform), stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     alarm = threading.Timer(max(0.0, end - time.monotonic()), process.terminate)
     alarm.start()

@@ -102,7 +102,9 @@ def editing(tree: Path, paths: Sequence[str]) -> float:
 def _timed(script: str, tree: Path, paths: Sequence[str]) -> float:
     names = "".join(f"{tree / path}\n" for path in paths)
     command = [sys.executable, "-c", script]
-    return float(subprocess.run(command, input=names, capture_output=True, text=True, check=True).stdout)
+    return float(
+        subprocess.run(command, input=names, capture_output=True, text=True, check=True).stdout
+    )
 
 
 def linting(tree: Path, limit: int) -> float | None:
@@ -110,7 +112,9 @@ def linting(tree: Path, limit: int) -> float | None:
     ruff = tool("ruff", "ruff")
     if ruff is None:
         return None
-    taken = measured([*ruff, "check", "--select", "F", "--no-cache", "--isolated", "--quiet", str(tree)], limit)
+    taken = measured(
+        [*ruff, "check", "--select", "F", "--no-cache", "--isolated", "--quiet", str(tree)], limit
+    )
     return taken.seconds if taken.status in (0, 1) else None
 
 

@@ -35,7 +35,10 @@ def program() -> str:
     """Legacy code with COUNT different optimizers."""
     lines = ["from flax import optim", "", "definitions = ["]
     pairs = itertools.product(range(1, COUNT // len(FORMS) + 1), FORMS)
-    lines += [f"    optim.{form.format(lr=f'{number}e-3', b=0.8 + number / 100)}," for number, form in pairs]
+    lines += [
+        f"    optim.{form.format(lr=f'{number}e-3', b=0.8 + number / 100)},"
+        for number, form in pairs
+    ]
     return "\n".join([*lines, "]", ""])
 
 
@@ -46,10 +49,22 @@ def main() -> None:
     jobs = parser.parse_args().jobs
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "train.py").write_text(program(), encoding="utf-8")
-        words = [sys.executable, "-m", "optim2optax", "parity", "--platform", "cpu", "--jobs", str(jobs), folder]
+        words = [
+            sys.executable,
+            "-m",
+            "optim2optax",
+            "parity",
+            "--platform",
+            "cpu",
+            "--jobs",
+            str(jobs),
+            folder,
+        ]
         taken = measured(words, LIMIT)
     print(next(line for line in taken.output.splitlines() if line.startswith(f"{COUNT} cases")))
-    print(f"{COUNT} optimizers with {jobs} jobs: {taken.seconds:.0f} s, {taken.processor:.0f} s of processor time")
+    print(
+        f"{COUNT} optimizers with {jobs} jobs: {taken.seconds:.0f} s, {taken.processor:.0f} s of processor time"
+    )
 
 
 if __name__ == "__main__":

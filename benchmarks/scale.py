@@ -61,7 +61,9 @@ def plant(tree: Path) -> None:
             continue
         name = PLANTED[len(packages)]
         packages.add(folder)
-        (tree / folder / f"planted_{name}.py").write_text((FIXTURES / name / "before.py").read_text())
+        (tree / folder / f"planted_{name}.py").write_text(
+            (FIXTURES / name / "before.py").read_text()
+        )
         dotted = folder.replace("/", ".")
         with (tree / module).open("a") as file:
             file.write(
@@ -97,13 +99,19 @@ def look(name: str, tree: Path, limit: int, before: float | None = None) -> floa
     texts = texts_of(tree)
     paths = relevant(texts)
     least = parsing(tree, paths)
-    others = f"ruff {shown(linting(tree, limit))} s  django-upgrade {shown(upgrading(tree, limit))} s"
+    others = (
+        f"ruff {shown(linting(tree, limit))} s  django-upgrade {shown(upgrading(tree, limit))} s"
+    )
     taken = rewriting(tree, limit)
     edited = 0.0
     try:
         report = json.loads(taken.output)
         summary = report["summary"]
-        changed = [file["path"] for file in report["files"] if file["changed"] and file["path"].endswith(".py")]
+        changed = [
+            file["path"]
+            for file in report["files"]
+            if file["changed"] and file["path"].endswith(".py")
+        ]
         edited = editing(Path("/"), changed)
         said = f"{summary['sites']:4} sites, {summary['rewritten']:4} rewritten, {summary['errors']} errors"
     except (ValueError, KeyError):
@@ -161,7 +169,9 @@ def look_at_clean(number: int, limit: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_clean(Path(folder), number)
         walk = min(walking(Path(folder)) for _ in range(3))
-        taken = min((rewriting(Path(folder), limit) for _ in range(3)), key=lambda taken: taken.seconds)
+        taken = min(
+            (rewriting(Path(folder), limit) for _ in range(3)), key=lambda taken: taken.seconds
+        )
     each = 1e6 * (taken.seconds - walk) / number
     click.echo(
         f"{number} clean files  os.walk {walk:.2f} s  rewrite {taken.seconds:.2f} s  {taken.memory:.0f} MB"
@@ -191,12 +201,25 @@ def walking(folder: Path) -> float:
 
 @click.command()
 @click.argument("trees", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--planted/--as-they-are", default=None, help="Measure trees in one of the two ways only.")
-@click.option("--doublings", is_flag=True, help="Measure 1, 2, 4, 8 and 16 copies of each tree as one program.")
+@click.option(
+    "--planted/--as-they-are", default=None, help="Measure trees in one of the two ways only."
+)
+@click.option(
+    "--doublings",
+    is_flag=True,
+    help="Measure 1, 2, 4, 8 and 16 copies of each tree as one program.",
+)
 @click.option("--bad-cases", is_flag=True, help="Measure programs that are hard to analyse.")
-@click.option("--bad-case", multiple=True, type=click.Choice(list(CASES)), help="Measure one of these programs.")
+@click.option(
+    "--bad-case",
+    multiple=True,
+    type=click.Choice(list(CASES)),
+    help="Measure one of these programs.",
+)
 @click.option("--clean", type=int, help="Measure so many small files without JAX.")
-@click.option("--limit", default=600, show_default=True, help="Seconds after which a command is given up.")
+@click.option(
+    "--limit", default=600, show_default=True, help="Seconds after which a command is given up."
+)
 def main(
     trees: tuple[Path, ...],
     planted: bool | None,

@@ -36,7 +36,9 @@ SLOW = 5.0
 
 def sources() -> list[bytes]:
     """The contents of FILES files."""
-    folders = [Path(spec.origin).parent for name in PACKAGES if (spec := find_spec(name)) and spec.origin]
+    folders = [
+        Path(spec.origin).parent for name in PACKAGES if (spec := find_spec(name)) and spec.origin
+    ]
     files = chain.from_iterable(sorted(folder.rglob("*.py")) for folder in folders)
     contents = (path.read_bytes() for path in files)
     return list(islice((content for content in contents if not mentions_legacy(content)), FILES))
@@ -61,7 +63,12 @@ def commands(jobs: int) -> Mapping[str, list[str]]:
         "pyupgrade": ["pyupgrade", "--py310-plus"],
         "django-upgrade": ["django-upgrade", "--target-version", "4.2"],
         "bump-pydantic": ["bump-pydantic"],
-        "libcst.tool": [*libcst, "convert_format_to_fstring.ConvertFormatStringCommand", "--jobs", str(jobs)],
+        "libcst.tool": [
+            *libcst,
+            "convert_format_to_fstring.ConvertFormatStringCommand",
+            "--jobs",
+            str(jobs),
+        ],
     }
     return {name: words for name, words in known.items() if shutil.which(words[0])}
 
@@ -84,13 +91,24 @@ def seconds(name: str, words: Sequence[str], folder: Path) -> float | None:
 
 def loads_libcst(folder: Path) -> bool:
     """Whether a run over a folder imports LibCST."""
-    words = [sys.executable, "-X", "importtime", "-m", "optim2optax", "rewrite", "--check", str(folder)]
+    words = [
+        sys.executable,
+        "-X",
+        "importtime",
+        "-m",
+        "optim2optax",
+        "rewrite",
+        "--check",
+        str(folder),
+    ]
     return b"libcst" in subprocess.run(words, capture_output=True, check=False).stderr
 
 
 def main() -> None:
     """Print a line for each tool and tree."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--copies", type=int, default=0)
     options = parser.parse_args()
@@ -108,12 +126,16 @@ def main() -> None:
                 figures = f"{taken:.2f} | {taken / (ours or taken):.1f}" if taken else "fails |"
                 print(f"| {title}, {size / 1e6:.0f} MB | {name} | {figures} |", flush=True)
                 if name == OURS:
-                    print(f"| {title} | LibCST is {'' if loads_libcst(Path(folder)) else 'not '}imported | | |")
+                    print(
+                        f"| {title} | LibCST is {'' if loads_libcst(Path(folder)) else 'not '}imported | | |"
+                    )
     if options.copies:
         with tempfile.TemporaryDirectory() as folder:
             size = lay_out(Path(folder), clean, options.copies)
             taken = seconds(OURS, commands(options.jobs)[OURS], Path(folder))
-            print(f"| {options.copies * len(clean)} clean files, {size / 1e6:.0f} MB | {OURS} | {taken or 0:.2f} | |")
+            print(
+                f"| {options.copies * len(clean)} clean files, {size / 1e6:.0f} MB | {OURS} | {taken or 0:.2f} | |"
+            )
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"\nThe largest of these processes took {peak:.0f} MB.")
 

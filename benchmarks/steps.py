@@ -70,7 +70,9 @@ class Row:
 
 def emitted() -> list[EmittedOptimizer]:
     """What `rewrite` makes of each call, in order, and not what it makes of the calls within."""
-    program = PROGRAM + "".join(f"optimizer_{index} = optim.{call}\n" for index, call in enumerate(CALLS))
+    program = PROGRAM + "".join(
+        f"optimizer_{index} = optim.{call}\n" for index, call in enumerate(CALLS)
+    )
     [result] = migrate([Source("steps.py", program.encode())])
     first = PROGRAM.count("\n") + 1
     by_call = {(found.line, found.before): found for found in result.optimizers}
@@ -85,7 +87,10 @@ def parameters() -> dict[str, Any]:
         kernel = jax.random.normal(next(keys), (inputs, outputs)) / inputs**0.5
         return {"kernel": kernel, "bias": jnp.zeros(outputs)}
 
-    return {f"layer_{n}": {"in": dense(WIDTH, 2 * WIDTH), "out": dense(2 * WIDTH, WIDTH)} for n in range(LAYERS)}
+    return {
+        f"layer_{n}": {"in": dense(WIDTH, 2 * WIDTH), "out": dense(2 * WIDTH, WIDTH)}
+        for n in range(LAYERS)
+    }
 
 
 def ratios(optimizer: EmittedOptimizer, rounds: int) -> Row:
@@ -100,7 +105,10 @@ def ratios(optimizer: EmittedOptimizer, rounds: int) -> Row:
             (lambda state, grads: state.apply_gradient(grads), old),
             (lambda state, grads: state.apply_gradients(grads=grads), new),
         ]
-        compiling = [[_seconds(partial(_compiled, *side, grads)) for side in sides] for _ in range(COMPILATIONS)]
+        compiling = [
+            [_seconds(partial(_compiled, *side, grads)) for side in sides]
+            for _ in range(COMPILATIONS)
+        ]
         steps = [_compiled(*side, grads) for side in sides]
     states = [jax.tree.map(jnp.copy, state) for _, state in sides]
     times = []

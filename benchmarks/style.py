@@ -70,7 +70,10 @@ def nodes_of(tree: ast.Module) -> int:
 def code_lines(tokens: list[tokenize.TokenInfo]) -> set[int]:
     """The numbers of the lines on which something stands that is no comment."""
     return {
-        number for token in tokens if token.type not in SILENT for number in range(token.start[0], token.end[0] + 1)
+        number
+        for token in tokens
+        if token.type not in SILENT
+        for number in range(token.start[0], token.end[0] + 1)
     }
 
 
@@ -85,7 +88,11 @@ def docstring_lines(tree: ast.Module) -> set[int]:
 
 def own_lines(function: FunctionNode) -> set[int]:
     """The numbers of the lines of a function, without those of functions within it."""
-    inner = (node for node in ast.walk(function) if isinstance(node, FunctionNode) and node is not function)
+    inner = (
+        node
+        for node in ast.walk(function)
+        if isinstance(node, FunctionNode) and node is not function
+    )
     return set(lines_of(function)).difference(*map(lines_of, inner))
 
 

@@ -80,9 +80,20 @@ def main() -> None:
             measured([sys.executable, "-c", PLAIN, *words], LIMIT, old),
             measured([sys.executable, *words], LIMIT, new),
         ]
-        parity = [sys.executable, "-m", "optim2optax", "parity", "--platform", "cpu", "--before", str(old)]
+        parity = [
+            sys.executable,
+            "-m",
+            "optim2optax",
+            "parity",
+            "--platform",
+            "cpu",
+            "--before",
+            str(old),
+        ]
         compared = measured([*parity, "--", "python", *words], LIMIT, new)
-    print(next((line for line in compared.output.splitlines() if " steps, " in line), compared.output))
+    print(
+        next((line for line in compared.output.splitlines() if " steps, " in line), compared.output)
+    )
     both = sum(side.processor for side in plain)
     print(f"{options.parameters:,} parameters, {options.steps} steps")
     for name, side in (("old", plain[0]), ("new", plain[1]), ("compared", compared)):

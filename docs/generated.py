@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -30,16 +29,26 @@ ROW = re.compile(r"^\| (?!---)(.*) \|$", re.MULTILINE)
 
 def write_pages(docs: Path) -> None:
     """Write `rules/`, `optimizers/` and `examples/` into the folder of the documentation."""
-    pages = dict(_rule_pages()) | dict(_optimizer_pages(docs)) | dict(_example_pages(docs.parent / "fixtures"))
+    pages = (
+        dict(_rule_pages())
+        | dict(_optimizer_pages(docs))
+        | dict(_example_pages(docs.parent / "fixtures"))
+    )
     for name, text in pages.items():
         path = docs / name
         path.parent.mkdir(exist_ok=True)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:  # else all would be built anew
+        if (
+            not path.exists() or path.read_text(encoding="utf-8") != text
+        ):  # else all would be built anew
             path.write_text(text, encoding="utf-8")
 
 
 def _rule_pages() -> Iterator[tuple[str, str]]:
-    index = ["# Rules", "", "`optim2optax explain CODE` shows the same, and `optim2optax rules` lists them."]
+    index = [
+        "# Rules",
+        "",
+        "`optim2optax explain CODE` shows the same, and `optim2optax rules` lists them.",
+    ]
     for family, rules in groupby(catalogue().values(), key=lambda rule: rule.code[:3]):
         found = list(rules)
         index += ["", f"## {FAMILIES[family]}", "", "| code | |", "|---|---|"]
@@ -59,8 +68,13 @@ def _rule_page(rule: Rule) -> str:
 
 
 def _optimizer_pages(docs: Path) -> Iterator[tuple[str, str]]:
-    measured = [row.split(" | ") for row in ROW.findall((docs / "cost.md").read_text(encoding="utf-8"))[1:]]
-    proven = [row.split(" | ") for row in ROW.findall((docs / "parity.md").read_text(encoding="utf-8"))[1:]]
+    measured = [
+        row.split(" | ") for row in ROW.findall((docs / "cost.md").read_text(encoding="utf-8"))[1:]
+    ]
+    proven = [
+        row.split(" | ")
+        for row in ROW.findall((docs / "parity.md").read_text(encoding="utf-8"))[1:]
+    ]
     index = [
         "# Optimizers",
         "",
@@ -73,13 +87,17 @@ def _optimizer_pages(docs: Path) -> Iterator[tuple[str, str]]:
     for name, optimizer in optimizers().items():
         cases = [case for case in proven if case[1].endswith(f" {name}")]
         costs = [row for row in measured if row[0].startswith(f"`optim.{name}(")]
-        times = " – ".join(dict.fromkeys((min(row[2] for row in costs), max(row[2] for row in costs))))
+        times = " – ".join(
+            dict.fromkeys((min(row[2] for row in costs), max(row[2] for row in costs)))
+        )
         index.append(f"| [{name}]({name}.md) | {_counted(cases)} | {times} |")
         yield f"optimizers/{name}.md", _optimizer_page(optimizer, cases, costs)
     yield "optimizers/index.md", "\n".join([*index, "", *_toctree(list(optimizers()))]) + "\n"
 
 
-def _optimizer_page(optimizer: LegacyOptimizer, cases: list[list[str]], costs: list[list[str]]) -> str:
+def _optimizer_page(
+    optimizer: LegacyOptimizer, cases: list[list[str]], costs: list[list[str]]
+) -> str:
     words = [
         parameter.name if parameter.default is None else f"{parameter.name}={parameter.default}"
         for parameter in optimizer.parameters
@@ -137,7 +155,9 @@ def _example_pages(fixtures: Path) -> Iterator[tuple[str, str]]:
     ]
     cases = sorted(before.parent for before in fixtures.glob("*/before.py"))
     for case in cases:
-        summary = (ast.get_docstring(ast.parse((case / "before.py").read_bytes())) or "").partition("\n")[0]
+        summary = (ast.get_docstring(ast.parse((case / "before.py").read_bytes())) or "").partition(
+            "\n"
+        )[0]
         index.append(f"- [{case.name}]({case.name}.md): {summary}")
         parts = [f"# {case.name}", summary]
         for title, name in (
@@ -149,7 +169,10 @@ def _example_pages(fixtures: Path) -> Iterator[tuple[str, str]]:
                 code = (case / name).read_text(encoding="utf-8").strip()
                 parts += [f"{title}:", f"```python\n{code}\n```"]
         yield f"examples/{case.name}.md", "\n\n".join(parts) + "\n"
-    yield "examples/index.md", "\n".join([*index, "", *_toctree([case.name for case in cases])]) + "\n"
+    yield (
+        "examples/index.md",
+        "\n".join([*index, "", *_toctree([case.name for case in cases])]) + "\n",
+    )
 
 
 def _strong(line: str) -> str:
@@ -159,7 +182,10 @@ def _strong(line: str) -> str:
 
 def _counted(cases: list[list[str]]) -> str:
     """How often there was each verdict."""
-    return ", ".join(f"{verdict} in {count}" for verdict, count in sorted(Counter(case[2] for case in cases).items()))
+    return ", ".join(
+        f"{verdict} in {count}"
+        for verdict, count in sorted(Counter(case[2] for case in cases).items())
+    )
 
 
 def _toctree(names: list[str]) -> list[str]:

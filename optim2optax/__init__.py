@@ -4,7 +4,6 @@
 """
 
 from codemods.model import Options, Site
-
 from optim2optax.api import Rewritten, compare, rewrite
 
 __version__ = "0.1.0"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from codemods.model import Form, Style
-
 from optim2optax.reporting import FORMATS
 
 FILE_NAME = "pyproject.toml"

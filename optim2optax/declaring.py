@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from codemods.model import FileResult, Options, Source
-
 from optim2optax.dependencies import declares
 from optim2optax.dependencies.needs import LOWEST, Needs
 from optim2optax.dependencies.texts import mentions

@@ -10,7 +10,6 @@ from functools import cache, partial
 
 from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Site, Source
 from codemods.sources.prefilter import mentions_legacy
-
 from optim2optax.declaring import Declaring, with_dependencies
 from optim2optax.processes import share
 from optim2optax.project import (

@@ -37,14 +37,20 @@ VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"
 @pytest.fixture(scope="session")
 def legacy_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the old Flax and JAX, made once, even if several processes ask for it."""
-    from optim2optax.parity.interpreter import LegacyEnvironmentError, create_legacy_environment, find_python
+    from optim2optax.parity.interpreter import (
+        LegacyEnvironmentError,
+        create_legacy_environment,
+        find_python,
+    )
 
     try:
         find_python()
     except LegacyEnvironmentError as error:
         pytest.skip(str(error))
     shared = (
-        tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else tmp_path_factory.getbasetemp()
+        tmp_path_factory.getbasetemp().parent
+        if "PYTEST_XDIST_WORKER" in os.environ
+        else tmp_path_factory.getbasetemp()
     )
     directory = Path(os.environ.get(VARIABLE) or shared / "legacy-env")
     lock, done = shared / "legacy-env.lock", shared / "legacy-env.done"

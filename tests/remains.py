@@ -7,7 +7,9 @@ import re
 import sys
 from collections.abc import Collection
 
-METHODS = frozenset({"apply_gradient", "compute_gradient", "compute_gradients", "optimizer_def", "param_states"})
+METHODS = frozenset(
+    {"apply_gradient", "compute_gradient", "compute_gradients", "optimizer_def", "param_states"}
+)
 """Attributes that nothing but a legacy optimizer has."""
 
 ELSEWHERE = sys.stdlib_module_names | {"jax", "numpy", "optax"}
@@ -20,12 +22,18 @@ def own_members(code: str) -> set[str]:
     """Those of METHODS that a file's own classes define, and that a tree therefore has for other reasons. Raises SyntaxError."""
     own = set()
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.ClassDef) and not any("Optim" in ast.unparse(base) for base in node.bases):
+        if isinstance(node, ast.ClassDef) and not any(
+            "Optim" in ast.unparse(base) for base in node.bases
+        ):
             inner = list(ast.walk(node))
             own |= {found.name for found in inner if isinstance(found, ast.FunctionDef)}
-            own |= {ast.unparse(found.target) for found in inner if isinstance(found, ast.AnnAssign)}
             own |= {
-                found.attr for found in inner if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store)
+                ast.unparse(found.target) for found in inner if isinstance(found, ast.AnnAssign)
+            }
+            own |= {
+                found.attr
+                for found in inner
+                if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store)
             }
     return own & METHODS
 
@@ -49,7 +57,11 @@ def remains(code: str, own: Collection[str] = ()) -> dict[int, str]:
             continue
         if legacy := [name for name in named if f"{name}.".startswith("flax.optim.")]:
             found[node.lineno] = legacy[0]
-        elif isinstance(node, ast.Attribute) and node.attr not in own and _is_member(node, code, names):
+        elif (
+            isinstance(node, ast.Attribute)
+            and node.attr not in own
+            and _is_member(node, code, names)
+        ):
             found[node.lineno] = f".{node.attr}"
     return found
 
@@ -61,7 +73,9 @@ def _imported(tree: ast.Module) -> list[tuple[str, str]]:
             names += [(alias.asname, alias.name) for alias in node.names if alias.asname]
             names += [(alias.name.split(".")[0],) * 2 for alias in node.names if not alias.asname]
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            names += [(alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
+            names += [
+                (alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names
+            ]
     return names
 
 
@@ -74,12 +88,20 @@ def _resolved(node: ast.AST, names: dict[str, str]) -> str:
 
 
 def _is_member(node: ast.Attribute, code: str, names: dict[str, str]) -> bool:
-    if _resolved(node.value, names).partition(".")[0] in ELSEWHERE or ("jax" not in code and "flax" not in code):
+    if _resolved(node.value, names).partition(".")[0] in ELSEWHERE or (
+        "jax" not in code and "flax" not in code
+    ):
         return False
     owner = node.value
     while isinstance(owner, ast.Subscript | ast.Call):
         owner = owner.value if isinstance(owner, ast.Subscript) else owner.func
-    name = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+    name = (
+        owner.attr
+        if isinstance(owner, ast.Attribute)
+        else owner.id
+        if isinstance(owner, ast.Name)
+        else ""
+    )
     if node.attr == "optimizer_def" and name == "self":  # a field of a class of the file's own
         return False
     return node.attr in METHODS or (node.attr == "target" and OPTIMIZER.search(name) is not None)

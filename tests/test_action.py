@@ -18,7 +18,9 @@ pytestmark = pytest.mark.usefixtures("legacy_wheel")
 def step(name: str) -> str:
     """The shell script of a step."""
     text = ACTION.read_text()
-    found = re.search(rf"- name: {name}\n(?:.*\n)*?      run: (\|\n(?:        .*\n|\n)+|.*\n)", text)
+    found = re.search(
+        rf"- name: {name}\n(?:.*\n)*?      run: (\|\n(?:        .*\n|\n)+|.*\n)", text
+    )
     assert found is not None
     script = found[1]
     return dedent(script.removeprefix("|\n"))
@@ -52,7 +54,9 @@ def run(name: str, folder: Path, **variables: str) -> subprocess.CompletedProces
 def project(tmp_path: Path) -> Path:
     source = tmp_path / "src" / "train.py"
     source.parent.mkdir()
-    source.write_text("from flax import optim\n\n\ndef create(params):\n    return optim.Adam(0.1).create(params)\n")
+    source.write_text(
+        "from flax import optim\n\n\ndef create(params):\n    return optim.Adam(0.1).create(params)\n"
+    )
     return tmp_path
 
 
@@ -67,7 +71,12 @@ def test_parity_leaves_reports_and_a_summary(project: Path) -> None:
     reports = project / "temp" / "parity"
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {path.name for path in reports.iterdir()} == {"parity.json", "parity.xml", "parity.html", "parity.md"}
+    assert {path.name for path in reports.iterdir()} == {
+        "parity.json",
+        "parity.xml",
+        "parity.html",
+        "parity.md",
+    }
     assert "src/train.py:5 Adam" in (project / "summary").read_text()
     assert (project / "output").read_text() == f"report={reports}/parity.json\n"
 

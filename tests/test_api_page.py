@@ -76,7 +76,9 @@ class Row:
 
 def bare(use: str, line: str) -> Row:
     """A definition that is used without an optimizer."""
-    return Row(use, after=f"params, state = optimizer.target, definition.init_state(params)\n{line}")
+    return Row(
+        use, after=f"params, state = optimizer.target, definition.init_state(params)\n{line}"
+    )
 
 
 STATES = "optimizer.state.param_states"
@@ -275,14 +277,19 @@ def became(row: Row) -> str:
     ]
     if found.kind == "equal":
         return "interface" if any(site.code == "FO706" for site in sites) else "optax"
-    left = next(site for site in sites if site.status == "unresolved" and site.code not in ("FO901", "FO911"))
+    left = next(
+        site
+        for site in sites
+        if site.status == "unresolved" and site.code not in ("FO901", "FO911")
+    )
     return f"left: {left.message} ([{left.code}](../rules/{left.code}.md))"
 
 
 def page() -> str:
     """The page as the tool makes it now."""
     sections = (
-        f"\n## {title}\n\n| use | becomes |\n|---|---|\n" + "".join(f"| {row.use} | {became(row)} |\n" for row in rows)
+        f"\n## {title}\n\n| use | becomes |\n|---|---|\n"
+        + "".join(f"| {row.use} | {became(row)} |\n" for row in rows)
         for title, rows in TABLE.items()
     )
     return HEAD + "".join(sections)

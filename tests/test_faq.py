@@ -44,16 +44,23 @@ def test_legacy_adam_never_moved_bfloat16_and_optax_does() -> None:
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
     ("name", "tx"),
-    [("RMSProp", optax.rmsprop(0.01, decay=0.9, eps=1e-8, eps_in_sqrt=False)), ("Adafactor", optax.adafactor(0.01))],
+    [
+        ("RMSProp", optax.rmsprop(0.01, decay=0.9, eps=1e-8, eps_in_sqrt=False)),
+        ("Adafactor", optax.adafactor(0.01)),
+    ],
 )
-def test_rmsprop_and_adafactor_are_nearer_to_each_other_in_bfloat16_than_to_float32(name: str, tx: Any) -> None:
+def test_rmsprop_and_adafactor_are_nearer_to_each_other_in_bfloat16_than_to_float32(
+    name: str, tx: Any
+) -> None:
     draws = np.random.RandomState(0).randn(31, 8, 8)
     with legacy_optim() as optim:
 
         def legacy(dtype: Any) -> Any:
             optimizer = getattr(optim, name)(0.01).create(jnp.asarray(draws[0], dtype))
             for _ in range(30):
-                optimizer = jax.jit(optim.Optimizer.apply_gradient)(optimizer, jnp.asarray(draws[1], dtype))
+                optimizer = jax.jit(optim.Optimizer.apply_gradient)(
+                    optimizer, jnp.asarray(draws[1], dtype)
+                )
             return np.asarray(optimizer.target, np.float64)
 
         old, exact = legacy(jnp.bfloat16), legacy(jnp.float32)
@@ -118,7 +125,9 @@ def test_apply_if_finite_gives_in() -> None:
 
 def test_adamw_decays_if_nothing_is_said() -> None:
     params = {"w": jnp.ones(1)}
-    said, unsaid = (stepped(tx, params, {"w": jnp.zeros(1)}, 1) for tx in (optax.adam(0.1), optax.adamw(0.1)))
+    said, unsaid = (
+        stepped(tx, params, {"w": jnp.zeros(1)}, 1) for tx in (optax.adam(0.1), optax.adamw(0.1))
+    )
 
     assert said["w"] == 1
     assert np.isclose(unsaid["w"], 1 - 0.1 * 1e-4, rtol=1e-8)

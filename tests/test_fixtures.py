@@ -35,7 +35,10 @@ IN_CHAINS = (
     *("trainer_class", "traversal_frozen_rest", "weight_norm", "weight_norm_if_asked"),
 )
 """With these, every optimizer, and what is done to one, is trained in the form of chains, too."""
-TRAINED = [*((case, "alias") for case in CASES), *((FIXTURES / name, "chain") for name in IN_CHAINS)]
+TRAINED = [
+    *((case, "alias") for case in CASES),
+    *((FIXTURES / name, "chain") for name in IN_CHAINS),
+]
 FUNCTIONAL = Options(style="functional")
 
 
@@ -69,7 +72,9 @@ def test_rewrites_as_expected_in_functional_style(case: Path) -> None:
     expected = case / "after_functional.py"
 
     assert [site for site in result.sites if site.status != "rewritten"] == []
-    assert result.after.decode() == (expected if expected.exists() else case / "after.py").read_text()
+    assert (
+        result.after.decode() == (expected if expected.exists() else case / "after.py").read_text()
+    )
     assert not migrate([Source("after.py", result.after)], FUNCTIONAL)[0].changed
 
 
@@ -78,7 +83,9 @@ def test_trains_like_before_in_functional_style(case: Path, legacy_wheel: Path) 
     from optim2optax.parity.judge import Verdict
     from optim2optax.parity.scenario import run_scenario
 
-    comparison = run_scenario(case / "scenario.py", case / "before.py", case / "after_functional.py")
+    comparison = run_scenario(
+        case / "scenario.py", case / "before.py", case / "after_functional.py"
+    )
 
     assert comparison.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), comparison
 
@@ -91,7 +98,9 @@ def test_second_run_changes_nothing(case: Path) -> None:
     assert result.sites == ()
 
 
-@pytest.mark.parametrize(("case", "form"), TRAINED, ids=[f"{form}-{case.name}" for case, form in TRAINED])
+@pytest.mark.parametrize(
+    ("case", "form"), TRAINED, ids=[f"{form}-{case.name}" for case, form in TRAINED]
+)
 def test_trains_like_before(case: Path, form: str, tmp_path: Path, legacy_wheel: Path) -> None:
     from optim2optax.parity.judge import Verdict
     from optim2optax.parity.scenario import run_scenario
@@ -104,7 +113,14 @@ def test_trains_like_before(case: Path, form: str, tmp_path: Path, legacy_wheel:
     assert comparison.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), comparison
 
 
-RENAMED = ("mnist_momentum", "gan", "pmap_replicate", "schedule_made_late", "clip_in_chain", "scan_over_steps")
+RENAMED = (
+    "mnist_momentum",
+    "gan",
+    "pmap_replicate",
+    "schedule_made_late",
+    "clip_in_chain",
+    "scan_over_steps",
+)
 
 
 @pytest.mark.parametrize("name", RENAMED)
@@ -130,7 +146,9 @@ def test_notebooks(case: Path, legacy_wheel: Path) -> None:
     assert {site.status for site in result.sites} == {"rewritten"}
     assert not rewritten(case / "after.ipynb").changed
 
-    outcome = scenario_case(case.name, case / "scenario.py", case / "before.ipynb", case / "after.ipynb").outcome
+    outcome = scenario_case(
+        case.name, case / "scenario.py", case / "before.ipynb", case / "after.ipynb"
+    ).outcome
     assert outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
 
 
@@ -144,5 +162,7 @@ if __name__ == "__main__":
         if functional != (folder / "after.py").read_bytes():
             (folder / "after_functional.py").write_bytes(functional)
         if folder in CHAIN_CASES:
-            (folder / "after_chain.py").write_bytes(rewritten(folder / "before.py", Options(form="chain")).after)
+            (folder / "after_chain.py").write_bytes(
+                rewritten(folder / "before.py", Options(form="chain")).after
+            )
         sys.stdout.write(f"{folder.name}\n")

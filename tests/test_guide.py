@@ -50,9 +50,15 @@ class Section:
         """A block behind the first, with its text and verdict as they are now."""
         kind, text = block["kind"], block["text"]
         if kind == "Report":
-            return block["head"] + _reasons(_rewritten(self.source, Options(ignore=("FO706",)))) + block["tail"]
+            return (
+                block["head"]
+                + _reasons(_rewritten(self.source, Options(ignore=("FO706",))))
+                + block["tail"]
+            )
         if kind == "Partly":
-            self.after = _rewritten(self.source, Options(partial=True, ignore=("FO706",))).after.decode()
+            self.after = _rewritten(
+                self.source, Options(partial=True, ignore=("FO706",))
+            ).after.decode()
             return block["head"] + self.after + block["tail"]
         if kind == "After":
             text = self.after = _complete(_rewritten(self.source, OPTIONS[block["how"]]))
@@ -64,7 +70,9 @@ class Section:
         return f"{block['head']}{text}{block['tail']}\n{self._verdict(self.after)}"
 
     def _verdict(self, program: str) -> str:
-        found = compare_trajectories(self.trajectory, _train(self.folder, program, legacy=False), closed_loop=True)
+        found = compare_trajectories(
+            self.trajectory, _train(self.folder, program, legacy=False), closed_loop=True
+        )
         return f"Parity: **{found.verdict.value}**{_start(found)}, error over movement {found.error:.1e} in {STEPS} steps.\n"
 
 
@@ -125,18 +133,27 @@ def _train(folder: Path, program: str, legacy: bool) -> list[Any]:
     batches = [{"x": rng.normal(size=(8, 3)), "y": rng.normal(size=(8, 2))} for _ in range(STEPS)]
     with legacy_flax() if legacy else nullcontext(), precise():
         module = load_module(path, "train", legacy)
-        return [jax.tree_util.tree_map(np.array, parameters(state)) for state in module.train(params, batches)]
+        return [
+            jax.tree_util.tree_map(np.array, parameters(state))
+            for state in module.train(params, batches)
+        ]
 
 
 def _start(found: Comparison) -> str:
-    return "" if found.first_difference is None else f" from step {found.first_difference.step + 1} on"
+    return (
+        "" if found.first_difference is None else f" from step {found.first_difference.step + 1} on"
+    )
 
 
 def _without_rounding(page: str) -> str:
     """A page in which figures below the gate, which are rounding, are all alike."""
 
     def alike(match: re.Match[str]) -> str:
-        return "Parity: the same function" if match[1] != "different" and float(match[2]) < REPLAY_GATE else match[0]
+        return (
+            "Parity: the same function"
+            if match[1] != "different" and float(match[2]) < REPLAY_GATE
+            else match[0]
+        )
 
     return PARITY.sub(alike, page)
 

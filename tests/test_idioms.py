@@ -54,7 +54,10 @@ RATES = {
     "a warm-up": (WARM_UP, "base = 0.1; warmup = 3"),
     "no warm-up": (WARM_UP, "base = 0.1; warmup = 0"),
     "a warm-up of less than nothing": (WARM_UP, "base = 0.1; warmup = -2"),
-    "no warm-up, which is not a number at first": ("base * jnp.minimum(1.0, step / warmup)", "base = 0.1; warmup = 0"),
+    "no warm-up, which is not a number at first": (
+        "base * jnp.minimum(1.0, step / warmup)",
+        "base = 0.1; warmup = 0",
+    ),
     "a warm-up in numbers": ("0.1 * jnp.minimum(1.0, step / 3)", "pass"),
     "no warm-up in numbers": ("jnp.where(step < 0, 0.1 * step / 3, 0.1)", "pass"),
     "a cosine": (COSINE, "base = 0.1; warmup = 2; n = 5"),
@@ -91,18 +94,26 @@ def assert_trains_alike(program: str, wheel: Path, style: Style = "train-state")
         assert len(before) == len(after)
         for old, new in zip(before, after, strict=True):
             for name in start:
-                movement = np.nan_to_num(np.max(np.abs(np.asarray(old[name]) - start[name])), posinf=0.0)
-                np.testing.assert_allclose(new[name], old[name], rtol=0, atol=gate * max(float(movement), 1e-3))
+                movement = np.nan_to_num(
+                    np.max(np.abs(np.asarray(old[name]) - start[name])), posinf=0.0
+                )
+                np.testing.assert_allclose(
+                    new[name], old[name], rtol=0, atol=gate * max(float(movement), 1e-3)
+                )
     return result.after.decode()
 
 
 IN_A_STEP = [pair for pair in RATES.values() if len(pair[0]) < 50]
-WRITTEN = [(SCHEDULED, *pair) for pair in RATES.values()] + [(COMPUTED, *pair) for pair in IN_A_STEP]
+WRITTEN = [(SCHEDULED, *pair) for pair in RATES.values()] + [
+    (COMPUTED, *pair) for pair in IN_A_STEP
+]
 
 
 @pytest.mark.parametrize("style", ["train-state", "functional"])
 @pytest.mark.parametrize(("program", "rate", "numbers"), WRITTEN)
-def test_a_schedule_at_its_edges(rate: str, numbers: str, program: str, style: Style, legacy_wheel: Path) -> None:
+def test_a_schedule_at_its_edges(
+    rate: str, numbers: str, program: str, style: Style, legacy_wheel: Path
+) -> None:
     code = HEAD + program.replace("{numbers}", numbers).replace("{rate}", rate)
     after = assert_trains_alike(code, legacy_wheel, style)
 
@@ -141,7 +152,12 @@ SCALED = {
 @pytest.mark.parametrize("limit", ["0.5", "0.0", "-1.0", "float('inf')", "2"])
 @pytest.mark.parametrize("scaled", SCALED.values(), ids=SCALED)
 def test_clipping_at_its_edges(scaled: str, limit: str, factors: str, legacy_wheel: Path) -> None:
-    texts = {"{limit}": limit, "{factors}": factors, "{scaled}": scaled, "{made}": "GradientDescent(0.1)"}
+    texts = {
+        "{limit}": limit,
+        "{factors}": factors,
+        "{scaled}": scaled,
+        "{made}": "GradientDescent(0.1)",
+    }
     program = CLIPPED
     for hole, text in texts.items():
         program = program.replace(hole, text)
@@ -173,6 +189,8 @@ CHOSEN = {
 @pytest.mark.parametrize("made", ["Adam", "LAMB", "Momentum"])
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
 def test_a_mask_at_its_edges(chosen: str, made: str, legacy_wheel: Path) -> None:
-    after = assert_trains_alike(HEAD + MASKED.replace("{chosen}", chosen).replace("{made}", made), legacy_wheel)
+    after = assert_trains_alike(
+        HEAD + MASKED.replace("{chosen}", chosen).replace("{made}", made), legacy_wheel
+    )
 
     assert "mask_by_path(decayed)" in after

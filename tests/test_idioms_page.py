@@ -43,14 +43,20 @@ and at the step the report says so, with the place of the first three:
 
 def page() -> str:
     """The page as the rules, the fixtures and their verdicts make it now."""
-    verdicts = {name: (verdict, error) for name, verdict, error in ROW.findall(_plain(ROOT / "docs" / "parity.md"))}
+    verdicts = {
+        name: (verdict, error)
+        for name, verdict, error in ROW.findall(_plain(ROOT / "docs" / "parity.md"))
+    }
     acted: dict[str, set[str]] = {}
     for path in sorted((ROOT / "fixtures").glob("*/before.py")):
         acted[path.parent.name] = _codes(path, Options())
         if (path.parent / "after_functional.py").exists():
             acted[path.parent.name + FUNCTIONAL] = _codes(path, Options(style="functional"))
     sections = (
-        _section(catalogue()[code], [(name, *verdicts[name]) for name, codes in acted.items() if code in codes])
+        _section(
+            catalogue()[code],
+            [(name, *verdicts[name]) for name, codes in acted.items() if code in codes],
+        )
         for code in IDIOMS
     )
     return (

@@ -400,7 +400,9 @@ def _assert_trains_alike(text: str) -> None:
 
     assert before.keys() == after.keys()
     for name in before:
-        np.testing.assert_allclose(np.asarray(before[name]), np.asarray(after[name]), rtol=1e-5, err_msg=name)
+        np.testing.assert_allclose(
+            np.asarray(before[name]), np.asarray(after[name]), rtol=1e-5, err_msg=name
+        )
 
 
 def test_a_flag_is_not_read_before_it_is_parsed() -> None:

@@ -16,19 +16,33 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def test_site(tmp_path: Path) -> None:
     options = ("--fail-on-warning", "--keep-going", "--nitpicky", "--quiet")
-    command = [sys.executable, "-m", "sphinx", *options, "--doctree-dir", str(tmp_path / "trees"), "docs"]
-    done = subprocess.run([*command, str(tmp_path / "site")], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        *options,
+        "--doctree-dir",
+        str(tmp_path / "trees"),
+        "docs",
+    ]
+    done = subprocess.run(
+        [*command, str(tmp_path / "site")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     for code, rule in catalogue().items():
         assert code in (tmp_path / "site" / "rules" / f"{code}.html").read_text()
-        assert (tmp_path / "site" / "rules" / "index.html").read_text().count(f"{code}.html") >= 1, rule
+        assert (tmp_path / "site" / "rules" / "index.html").read_text().count(
+            f"{code}.html"
+        ) >= 1, rule
     for name, optimizer in optimizers().items():
         page = (tmp_path / "site" / "optimizers" / f"{name}.html").read_text()
         assert "Legacy:" in page
         assert all(f"{field}</span>" in page for field in optimizer.state)
     pages = [page.read_text() for page in (tmp_path / "site").rglob("*.html")]
     sources = {
-        source for page in pages for source in re.findall(r'<(?:script|img|link)[^>]* (?:src|href)="([^"]+)"', page)
+        source
+        for page in pages
+        for source in re.findall(r'<(?:script|img|link)[^>]* (?:src|href)="([^"]+)"', page)
     }
     assert [source for source in sources if "//" in source] == []
 

@@ -22,7 +22,9 @@ COMMANDS = {
 EDITED = {"package": "src/lab/settings.py"}
 """The file in which faults are planted, if it is another than train.py."""
 
-GRADIENTS = "jax.tree_util.tree_map_with_path(lambda path, g: {}, jax.grad(loss_fn)(optimizer.params)))"
+GRADIENTS = (
+    "jax.tree_util.tree_map_with_path(lambda path, g: {}, jax.grad(loss_fn)(optimizer.params)))"
+)
 FROZEN_BIAS = GRADIENTS.format("g if g.size != 3 else 0 * g")
 ONE_ELEMENT = GRADIENTS.format("g if g.size != 200_000 else g.at[7, 7].set(0.0)")
 FROZEN_TABLE_BIAS = (
@@ -95,7 +97,11 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "twins swapped": [
         ("adversaries", "params=init_params(0)", "params=init_params(1)"),
-        ("adversaries", "return generator, critic\n\n\n@jax.jit", "return critic, generator\n\n\n@jax.jit"),
+        (
+            "adversaries",
+            "return generator, critic\n\n\n@jax.jit",
+            "return critic, generator\n\n\n@jax.jit",
+        ),
         (
             "adversaries",
             "params=init_params(1), tx=optax.adam(learning_rate=0.01, b1=0.5)",
@@ -118,7 +124,11 @@ FAULTS: dict[str, list[Planted]] = {
     "count off by one": [
         ("scanning", "count >= 2", "count >= 1"),
         ("scanning", "optimizer.step < 24", "optimizer.step < 23"),
-        ("q_learning", "observe('steps', state.optimizer.step)", "observe('steps', state.optimizer.step + 1)"),
+        (
+            "q_learning",
+            "observe('steps', state.optimizer.step)",
+            "observe('steps', state.optimizer.step + 1)",
+        ),
     ],
     "number of steps": [
         ("ppo", "epochs=3", "epochs=2"),
@@ -150,7 +160,11 @@ FAULTS: dict[str, list[Planted]] = {
         ("q_learning", "steps % PERIOD == 0, new, old", "(steps + 1) % PERIOD == 0, new, old"),
     ],
     "batch statistics": [
-        ("convnet", "optimizer, batch_stats, accuracy = train_step", "optimizer, _, accuracy = train_step"),
+        (
+            "convnet",
+            "optimizer, batch_stats, accuracy = train_step",
+            "optimizer, _, accuracy = train_step",
+        ),
         ("convnet", "train, momentum=0.9", "train, momentum=0.99"),
     ],
     "random key": [

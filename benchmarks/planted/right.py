@@ -10,7 +10,10 @@ SOURCES = (("PYTHONPATH", "src"),)
 
 
 def _given(
-    program: str, command: str = TRAIN, variables: tuple[tuple[str, str], ...] = (), links: tuple[str, ...] = ()
+    program: str,
+    command: str = TRAIN,
+    variables: tuple[tuple[str, str], ...] = (),
+    links: tuple[str, ...] = (),
 ) -> Given:
     return program, (), command, links, variables
 
@@ -42,7 +45,9 @@ COMMANDS: dict[str, Given] = {
     "asyncio": _given("package", "python asynchronous.py"),
     "a checkpoint beside the script": _given("package", "python checkpointing.py"),
     "env in front of the command": _given("package", "env PYTHONPATH=src python -m lab"),
-    "a command of the shell": _given("package", "bash -c 'cd src && python -m lab && python -c pass'"),
+    "a command of the shell": _given(
+        "package", "bash -c 'cd src && python -m lab && python -c pass'"
+    ),
     "without float64 in the program": _given("regression", variables=(("JAX_ENABLE_X64", "0"),)),
     "without jit": _given("q_learning", variables=(("JAX_DISABLE_JIT", "1"),)),
     "definitions that are stepped by hand": _given("functional"),

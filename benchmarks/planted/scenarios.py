@@ -15,10 +15,22 @@ FAULTS: dict[str, list[Planted]] = {
         ),
     ],
     "schedule off by one": [
-        ("trainer_class", "optimizer.step // self.decay_steps", "(optimizer.step + 1) // self.decay_steps"),
+        (
+            "trainer_class",
+            "optimizer.step // self.decay_steps",
+            "(optimizer.step + 1) // self.decay_steps",
+        ),
         ("half_precision_pmap", "lr = learning_rate_fn(step)", "lr = learning_rate_fn(step + 1)"),
-        ("schedule_by_loop_counter", "enumerate(batches, first_step)", "enumerate(batches, first_step + 1)"),
-        ("learning_rate_schedule", "lr = learning_rate_fn(step)", "lr = learning_rate_fn(step + 1)"),
+        (
+            "schedule_by_loop_counter",
+            "enumerate(batches, first_step)",
+            "enumerate(batches, first_step + 1)",
+        ),
+        (
+            "learning_rate_schedule",
+            "lr = learning_rate_fn(step)",
+            "lr = learning_rate_fn(step + 1)",
+        ),
         (
             "schedule_made_late",
             "learning_rate=learning_rate_fn, momentum=0.8",
@@ -26,8 +38,16 @@ FAULTS: dict[str, list[Planted]] = {
         ),
     ],
     "beta": [
-        ("soft_actor_critic", "tx=optax.adam(learning_rate=temp_lr, b1=0.5)", "tx=optax.adam(learning_rate=temp_lr)"),
-        ("private_training", "GradientNoise(Momentum(beta=0.8)", "GradientNoise(Momentum(beta=0.8001)"),
+        (
+            "soft_actor_critic",
+            "tx=optax.adam(learning_rate=temp_lr, b1=0.5)",
+            "tx=optax.adam(learning_rate=temp_lr)",
+        ),
+        (
+            "private_training",
+            "GradientNoise(Momentum(beta=0.8)",
+            "GradientNoise(Momentum(beta=0.8001)",
+        ),
     ],
     "decay": [
         (
@@ -43,8 +63,16 @@ FAULTS: dict[str, list[Planted]] = {
         ),
     ],
     "clip": [
-        ("per_example_gradients", "optimizer.params, x, y), 1.0)", "optimizer.params, x, y), 1.01)"),
-        ("clip_beside_chain", "jnp.minimum(1.0, 0.5 / (norm + 1e-6))", "jnp.minimum(1.0, 0.5 / norm)"),
+        (
+            "per_example_gradients",
+            "optimizer.params, x, y), 1.0)",
+            "optimizer.params, x, y), 1.01)",
+        ),
+        (
+            "clip_beside_chain",
+            "jnp.minimum(1.0, 0.5 / (norm + 1e-6))",
+            "jnp.minimum(1.0, 0.5 / norm)",
+        ),
         ("private_training", "max_norm=0.5", "max_norm=0.6"),
         (
             "clip_by_global_norm",
@@ -70,7 +98,11 @@ FAULTS: dict[str, list[Planted]] = {
             "x + jax.lax.stop_gradient(jnp.round(x) - x)",
             "jnp.round(x) + 0.5 * (x - jax.lax.stop_gradient(x))",
         ),
-        ("radiance_field", "loss + loss_c + 1e-3 * weight_l2", "loss + loss_c + 1.001e-3 * weight_l2"),
+        (
+            "radiance_field",
+            "loss + loss_c + 1e-3 * weight_l2",
+            "loss + loss_c + 1.001e-3 * weight_l2",
+        ),
     ],
     "mean and sum": [
         ("per_example_gradients", "jnp.mean(g, axis=0)", "jnp.sum(g, axis=0)"),
@@ -104,12 +136,28 @@ FAULTS: dict[str, list[Planted]] = {
             "OptimizerState(step=0, param_states=states)",
             "OptimizerState(step=1, param_states=states)",
         ),
-        ("schedule_by_loop_counter", "step=state.step + 1, optimizer", "step=state.step + 2, optimizer"),
+        (
+            "schedule_by_loop_counter",
+            "step=state.step + 1, optimizer",
+            "step=state.step + 2, optimizer",
+        ),
     ],
     "state not carried": [
-        ("bare_definition", "updates, self.opt_state = self.optimizer_def", "updates, _ = self.optimizer_def"),
-        ("state_around_optimizer", "fresh = restart(fresh,", "fresh = restart(create_train_state(params, config),"),
-        ("moment_surgery", ".replace(opt_state=optimizer.opt_state)\n\n\ndef inherit", "\n\n\ndef inherit"),
+        (
+            "bare_definition",
+            "updates, self.opt_state = self.optimizer_def",
+            "updates, _ = self.optimizer_def",
+        ),
+        (
+            "state_around_optimizer",
+            "fresh = restart(fresh,",
+            "fresh = restart(create_train_state(params, config),",
+        ),
+        (
+            "moment_surgery",
+            ".replace(opt_state=optimizer.opt_state)\n\n\ndef inherit",
+            "\n\n\ndef inherit",
+        ),
         (
             "averaged_optimizers",
             "return first.replace(params=target, opt_state=moments)",
@@ -138,16 +186,28 @@ FAULTS: dict[str, list[Planted]] = {
             "0.9 * mean + 0.1 * leaf, state.average, optimizer.params",
             "0.9 * mean + 0.1 * leaf, state.average, state.optimizer.params",
         ),
-        ("decay_after_step", "ema_decay * e + (1 - ema_decay) * p", "ema_decay * e + (1.001 - ema_decay) * p"),
+        (
+            "decay_after_step",
+            "ema_decay * e + (1 - ema_decay) * p",
+            "ema_decay * e + (1.001 - ema_decay) * p",
+        ),
     ],
     "target network": [
         ("target_network", ".sync(0.1)", ".sync(0.101)"),
         ("soft_actor_critic", "p * tau + tp * (1 - tau)", "p * (1 - tau) + tp * tau"),
-        ("target_network", "new + (1 - rate) * old, self.optimizer.params", "new + (1 - rate) * old, self.target"),
+        (
+            "target_network",
+            "new + (1 - rate) * old, self.optimizer.params",
+            "new + (1 - rate) * old, self.target",
+        ),
     ],
     "period": [
         ("averaged_optimizers", "number % 10 == 9", "number % 10 == 8"),
-        ("wrapped_definition", "due = fast.step % self.period == 0", "due = state.step % self.period == 0"),
+        (
+            "wrapped_definition",
+            "due = fast.step % self.period == 0",
+            "due = state.step % self.period == 0",
+        ),
         ("replica_moments", "number % period == 0", "number % (period + 1) == 0"),
         ("moment_surgery", "elif number == 35:", "elif number == 36:"),
     ],
@@ -167,13 +227,25 @@ FAULTS: dict[str, list[Planted]] = {
             "return new_params, new_state.replace(param_states=(key, new_state.param_states))",
             "return new_params, new_state.replace(param_states=(state.param_states[0], new_state.param_states))",
         ),
-        ("soft_actor_critic", "critic_key, actor_key = jax.random.split(key)", "critic_key = actor_key = key"),
+        (
+            "soft_actor_critic",
+            "critic_key, actor_key = jax.random.split(key)",
+            "critic_key = actor_key = key",
+        ),
         ("radiance_field", "return new_state, stats, rng", "return new_state, stats, key"),
     ],
     "axis name": [
-        ("replica_moments", "target = lax.pmean(optimizer.params, axis_name='batch')", "target = optimizer.params"),
+        (
+            "replica_moments",
+            "target = lax.pmean(optimizer.params, axis_name='batch')",
+            "target = optimizer.params",
+        ),
         ("pmap_replicate", "grad = jax.lax.pmean(grad, 'batch')", "pass"),
-        ("vmap_batch_norm", "axis_name='batch')\n    x = nn.Dense", "axis_name=None)\n    x = nn.Dense"),
+        (
+            "vmap_batch_norm",
+            "axis_name='batch')\n    x = nn.Dense",
+            "axis_name=None)\n    x = nn.Dense",
+        ),
     ],
     "metrics": [
         (

@@ -8,9 +8,17 @@ Planted = tuple[str, str, str]
 FAULTS: dict[str, list[Planted]] = {
     "rate": [
         ("gan", "learning_rate=2e-2", "learning_rate=2.000002e-2"),
-        ("alias_and_chain", '"sgd": optax.sgd(config.learning_rate)', '"sgd": optax.sgd(config.weight_decay)'),
+        (
+            "alias_and_chain",
+            '"sgd": optax.sgd(config.learning_rate)',
+            '"sgd": optax.sgd(config.weight_decay)',
+        ),
         ("traversal_two_rates", "learning_rate=0.1,", "learning_rate=0.01,"),
-        ("momentum_loop", "optax.sgd(learning_rate=learning_rate", "optax.sgd(learning_rate=2 * learning_rate"),
+        (
+            "momentum_loop",
+            "optax.sgd(learning_rate=learning_rate",
+            "optax.sgd(learning_rate=2 * learning_rate",
+        ),
         ("latent_inversion", "learning_rate=0.1, b2", "learning_rate=0.1 * (1 + 1e-9), b2"),
         ("decay_groups", "(others, optax.adam(0.02))", "(others, optax.adam(0.01))"),
     ],
@@ -27,33 +35,69 @@ FAULTS: dict[str, list[Planted]] = {
         ("td_zero", "eps=1e-4, eps_in_sqrt=False", "eps=1e-4"),
         ("target_network", "eps=1e-4", "eps=1.0001e-4"),
         ("straight_through", ", eps_root=1e-10", ""),
-        ("optimizer_zoo", "scale_by_belief(eps=1e-12, eps_root=1e-12)", "scale_by_belief(eps=1e-12)"),
+        (
+            "optimizer_zoo",
+            "scale_by_belief(eps=1e-12, eps_root=1e-12)",
+            "scale_by_belief(eps=1e-12)",
+        ),
         ("adagrad_embeddings", "g / (jnp.sqrt(s) + eps)", "g / jnp.sqrt(s + eps)"),
         ("weight_norm_if_asked", "eps=1e-6)", "eps=1e-8)"),
     ],
     "decay": [
         ("weight_decay", "optax.adamw(", "optax.nadamw("),
         ("decay_groups", "optax.add_decayed_weights(0.01)", "optax.add_decayed_weights(0.1)"),
-        ("train_script", "optax.adamw(learning_rate, weight_decay=1e-3)", "optax.adamw(learning_rate)"),
+        (
+            "train_script",
+            "optax.adamw(learning_rate, weight_decay=1e-3)",
+            "optax.adamw(learning_rate)",
+        ),
         (
             "averaged_optimizers",
             "optax.adamw(learning_rate=0.05, b1=0.8, weight_decay=1e-3)",
             "optax.adam(learning_rate=0.05, b1=0.8)",
         ),
-        ("large_batch", "weight_decay=1e-2, trust_coefficient", "weight_decay=1e-3, trust_coefficient"),
-        ("resume_from_bytes", "optax.add_decayed_weights(1e-3)", "optax.add_decayed_weights(1.0001e-3)"),
+        (
+            "large_batch",
+            "weight_decay=1e-2, trust_coefficient",
+            "weight_decay=1e-3, trust_coefficient",
+        ),
+        (
+            "resume_from_bytes",
+            "optax.add_decayed_weights(1e-3)",
+            "optax.add_decayed_weights(1.0001e-3)",
+        ),
     ],
     "decay's mask inverted": [
-        ("decay_mask", "not any([word in path for word in EXCLUDED])", "any([word in path for word in EXCLUDED])"),
-        ("decay_mask", "decay = lambda *args: not exclude(*args)", "decay = lambda *args: exclude(*args)"),
+        (
+            "decay_mask",
+            "not any([word in path for word in EXCLUDED])",
+            "any([word in path for word in EXCLUDED])",
+        ),
+        (
+            "decay_mask",
+            "decay = lambda *args: not exclude(*args)",
+            "decay = lambda *args: exclude(*args)",
+        ),
         ("replicate_method", '"bias" not in path', '"bias" in path'),
-        ("traversal_frozen_rest", "not is_bias(*args) and 'kernel' in args[0]", "not is_bias(*args)"),
+        (
+            "traversal_frozen_rest",
+            "not is_bias(*args) and 'kernel' in args[0]",
+            "not is_bias(*args)",
+        ),
     ],
     "decay's mask in a helper": [
         ("decay_mask", 'EXCLUDED = ("bias", "scale")', 'EXCLUDED = ("bias",)'),
-        ("decay_mask", 'return "bias" not in key and "scale" not in key', 'return "bias" not in key'),
+        (
+            "decay_mask",
+            'return "bias" not in key and "scale" not in key',
+            'return "bias" not in key',
+        ),
         ("decay_mask", "return bool(selects(path, value))", "return not selects(path, value)"),
-        ("traversal_frozen_rest", "return path.endswith('/bias')", "return path.startswith('/bias')"),
+        (
+            "traversal_frozen_rest",
+            "return path.endswith('/bias')",
+            "return path.startswith('/bias')",
+        ),
     ],
     "clip threshold": [
         ("clip_in_chain", "optax.clip_by_global_norm(0.7)", "optax.clip_by_global_norm(0.70001)"),
@@ -69,7 +113,11 @@ FAULTS: dict[str, list[Planted]] = {
             "lambda step: learning_rate_fn(step + 1),\n        weight_decay",
             "learning_rate_fn,\n        weight_decay",
         ),
-        ("handwritten_schedules", "jnp.minimum(1.0, step / warmup)", "jnp.minimum(1.0, (step + 1) / warmup)"),
+        (
+            "handwritten_schedules",
+            "jnp.minimum(1.0, step / warmup)",
+            "jnp.minimum(1.0, (step + 1) / warmup)",
+        ),
     ],
     "sign": [
         ("pmap_replicate", "optax.add_decayed_weights(1e-3)", "optax.add_decayed_weights(-1e-3)"),
@@ -82,7 +130,11 @@ FAULTS: dict[str, list[Planted]] = {
             "          optax.scale_by_belief(b1=0.8),\n          optax.add_decayed_weights(1e-3),",
             "          optax.add_decayed_weights(1e-3),\n          optax.scale_by_belief(b1=0.8),",
         ),
-        ("weight_decay", '            optax.add_decayed_weights(config["weight_decay"]),  # before the momentum\n', ""),
+        (
+            "weight_decay",
+            '            optax.add_decayed_weights(config["weight_decay"]),  # before the momentum\n',
+            "",
+        ),
         (
             "large_batch",
             "optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1.0),\n          optax.trace(decay=0.9)",
@@ -117,7 +169,11 @@ FAULTS: dict[str, list[Planted]] = {
             "jnp.where(param_norm + update_norm > 0.0, ratio, 1.0)",
             "jnp.where(param_norm + update_norm > 0.0, ratio, 0.0)",
         ),
-        ("large_batch", "ratio * (grad + weight_decay * param)", "ratio * grad + weight_decay * param"),
+        (
+            "large_batch",
+            "ratio * (grad + weight_decay * param)",
+            "ratio * grad + weight_decay * param",
+        ),
         (
             "large_batch",
             "decayed_norm = grad_norm + weight_decay * param_norm + eps",
@@ -133,7 +189,11 @@ FAULTS: dict[str, list[Planted]] = {
         ),
     ],
     "predicate": [
-        ("backbone_and_head", "any(name in path for name in frozen)", "all(name in path for name in frozen)"),
+        (
+            "backbone_and_head",
+            "any(name in path for name in frozen)",
+            "all(name in path for name in frozen)",
+        ),
         ("backbone_and_head", "return path.startswith(prefix)", "return prefix in path[1:]"),
         ("group_rates", 'path.startswith("/backbone/")', 'path.startswith("/head/")'),
         (
@@ -149,7 +209,11 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "branch by name or size": [
         ("optimizer_zoo", "min_dim_size_to_factor=2", "min_dim_size_to_factor=128"),
-        ("clip_in_chain", "if max_norm else optax.identity()", "if not max_norm else optax.identity()"),
+        (
+            "clip_in_chain",
+            "if max_norm else optax.identity()",
+            "if not max_norm else optax.identity()",
+        ),
         ("class_by_name", "if beta1 is not None", "if beta1 is None"),
     ],
     "steps past a boundary": [
@@ -157,7 +221,11 @@ FAULTS: dict[str, list[Planted]] = {
         ("handwritten_schedules", "(1 - jnp.minimum(step, n) / n)", "(1 - step / n)"),
     ],
     "state not carried": [
-        ("adagrad_embeddings", "return updates, ScaleBySumOfSquaresState(sums)", "return updates, state"),
+        (
+            "adagrad_embeddings",
+            "return updates, ScaleBySumOfSquaresState(sums)",
+            "return updates, state",
+        ),
         (
             "weight_norm",
             "return updates, WeightNormState(**split, inner_state=inner_state)",
@@ -170,6 +238,10 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "leaf frozen": [
         ("traversal_two_rates", "(biases, bias_opt))", "(biases, optax.set_to_zero()))"),
-        ("decay_groups", "(biases, optax.adam(0.01))", "(lambda path, _: 'hidden/bias' in path, optax.adam(0.01))"),
+        (
+            "decay_groups",
+            "(biases, optax.adam(0.01))",
+            "(lambda path, _: 'hidden/bias' in path, optax.adam(0.01))",
+        ),
     ],
 }

@@ -537,7 +537,7 @@ def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterab
 
 
 def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
-    """Why a use stays for the sake of another of its group; the same reason, if both are one place."""
+    """Why a use stays for the sake of another of its group; of the same place, its reason."""
     if cause.refusal is not None and cause.use.node is use.node:
         return cause.refusal
     where = cause.use.where

@@ -36,7 +36,10 @@ from codemods.vocabulary import PACKAGE
 
 ATTRIBUTE = "attribute"
 NEVER = "never"
-"""How a name was removed that today's package does not have, while no removal is known. `gone` is the version looked at."""
+"""The `how` of a name that today's package does not have, though no removal is known.
+
+Its `gone` is the version that was looked at.
+"""
 
 
 @dataclass(frozen=True)

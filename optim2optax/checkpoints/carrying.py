@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-from codemods.optimizers import optimizers
 from flax import serialization
 from flax.training.train_state import TrainState
 
+from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.correspondence import (
     STEP,

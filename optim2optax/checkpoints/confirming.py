@@ -14,9 +14,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from codemods.optimizers import optimizers
 from flax import serialization
 
+from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import copies_of
 from optim2optax.checkpoints.correspondence import COUNT, STEP

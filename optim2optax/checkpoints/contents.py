@@ -9,7 +9,6 @@ from functools import cache
 from typing import Literal
 
 from codemods.optimizers import optimizers
-
 from optim2optax.checkpoints.flax_msgpack import Array, Tree
 
 Kind = Literal["legacy optimizer", "train state"]

@@ -13,10 +13,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from codemods.optimizers import optimizers
-from codemods.optimizers.base import LegacyOptimizer
 from flax import serialization
 
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import LegacyOptimizer
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.places import Path, key_of, leaves, said
 

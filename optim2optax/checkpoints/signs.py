@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from codemods.optimizers.base import RATE
 
+from codemods.optimizers.base import RATE
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.correspondence import STEP, is_trace, nodes_of, places_of
 from optim2optax.checkpoints.places import Path, key_of, said

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
-from codemods.model import Source
 from packaging.version import InvalidVersion, Version
 
+from codemods.model import Source
 from optim2optax.cli.output import progress_line
 from optim2optax.dependencies import declares
 from optim2optax.doctor import ImportFailure, Obstacle, import_each, obstacles, pinned

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 import click
-from codemods.model import Progress, Stage
 
+from codemods.model import Progress, Stage
 from optim2optax.reporting import Report, render
 from optim2optax.reporting.diff import unified_diff
 

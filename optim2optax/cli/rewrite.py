@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from codemods.model import EmittedOptimizer, FileResult, Options, Source, WorkerError
 
+from codemods.model import EmittedOptimizer, FileResult, Options, Source, WorkerError
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings

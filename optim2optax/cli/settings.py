@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from codemods.model import Options
 
+from codemods.model import Options
 from optim2optax.cli.codes import split_codes, unknown_code
 from optim2optax.configuration import Configuration, ConfigurationError, find_configuration
 from optim2optax.project import PatternError, Patterns, shown

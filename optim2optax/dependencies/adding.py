@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from codemods.rules.dependencies import ADDED
-
 from optim2optax.dependencies.declared import Declared, Finding, Insert, Section, not_read
 from optim2optax.dependencies.versions import at_least
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from codemods.rules.dependencies import IMAGE
-
 from optim2optax.dependencies.declared import Finding, Reading, Section, not_read
 from optim2optax.dependencies.requirement import ABOUT
 from optim2optax.dependencies.shell import installs

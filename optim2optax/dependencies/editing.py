@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from codemods.model import FileResult, Options, Site, Source, Status
 from codemods.sources.suppression import COMMENT, Suppression
-
 from optim2optax.dependencies.adding import OPTAX, additions, has_requirement
 from optim2optax.dependencies.declared import Edit, Finding, UnreadableError, not_read
 from optim2optax.dependencies.judging import judged

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from codemods.rules.dependencies import EXTRA, NO_EXTRA, PYTHON, RAISED
 from packaging.utils import canonicalize_name
 
+from codemods.rules.dependencies import EXTRA, NO_EXTRA, PYTHON, RAISED
 from optim2optax.dependencies.declared import Declared, Edit, Finding, Span, hashed, not_read
 from optim2optax.dependencies.needs import EXTRAS, RENAMED_EXTRAS, Needs
 from optim2optax.dependencies.versions import (

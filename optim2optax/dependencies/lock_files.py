@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from codemods.rules.dependencies import LOCKED
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from codemods.rules.dependencies import LOCKED
 from optim2optax.dependencies.declared import Finding, Reading, Span
 
 NAMED = {

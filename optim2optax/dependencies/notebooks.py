@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 
 from codemods.sources.notebook import code_cells, string_extents
-
 from optim2optax.dependencies.declared import (
     Declared,
     Edit,

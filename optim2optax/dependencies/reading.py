@@ -8,7 +8,6 @@ from typing import Protocol, cast
 
 from codemods.model import Source
 from codemods.sources.text import LINE_END, UndecodableError
-
 from optim2optax.dependencies import lock_files
 from optim2optax.dependencies.declared import Reading, UnreadableError, not_read
 from optim2optax.dependencies.names import format_of

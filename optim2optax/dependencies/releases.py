@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from codemods.model import Need
 from packaging.version import Version
 
+from codemods.model import Need
 from optim2optax.dependencies.needs import Needs
 
 NAMES = ("python", "jaxlib", "ml-dtypes", "numpy", "scipy")

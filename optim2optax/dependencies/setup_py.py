@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
 from codemods.sources.text import LINE_END, Columns
-
 from optim2optax.dependencies.declared import (
     Declared,
     Finding,

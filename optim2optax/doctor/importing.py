@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codemods.model import Progress
-
 from optim2optax.project import Found
 
 SECONDS = 120.0

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from packaging.version import Version
+
 from codemods.model import Options, Source
 from codemods.removed.table import LEGACY, NEVER, Found, Removed, packages
-from packaging.version import Version
 
 MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"

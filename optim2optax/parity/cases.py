@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
-from codemods.model import EmittedOptimizer
 
+from codemods.model import EmittedOptimizer
 from optim2optax.parity.baseline import BaselineError, load_baseline
 from optim2optax.parity.command import NOTHING, OPEN_LOOP, CommandError, compare_command
 from optim2optax.parity.emitted import UnevaluableError, compare_variants

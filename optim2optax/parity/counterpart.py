@@ -11,8 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 
 import optax
-from codemods.model import EmittedOptimizer, FileResult
 
+from codemods.model import EmittedOptimizer, FileResult
 from optim2optax.parity.definitions import Definition, Definitions, Slice, Tree
 from optim2optax.parity.emitted import Counterpart, helper_names
 

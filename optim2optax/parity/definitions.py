@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from codemods.sources.notebook import python_of
-
 from optim2optax.parity.harmless import calls_out
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef

@@ -25,9 +25,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from codemods.model import EmittedOptimizer
 from flax import traverse_util
 
+from codemods.model import EmittedOptimizer
 from optim2optax.parity.harmless import definitions_may_act, may_act
 from optim2optax.parity.judge import Comparison, Verdict, leaves_by_path
 from optim2optax.parity.legacy import legacy_optim

@@ -13,9 +13,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from codemods.model import EmittedOptimizer
 from numpy.typing import NDArray
 
+from codemods.model import EmittedOptimizer
 from optim2optax.parity.compare import replay
 from optim2optax.parity.emitted import evaluate, sets_rate
 from optim2optax.parity.judge import Comparison

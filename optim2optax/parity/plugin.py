@@ -23,7 +23,6 @@ from optim2optax.parity import what_is_missing
 
 if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer, FileResult
-
     from optim2optax.parity.baseline import Baseline
     from optim2optax.parity.judge import Comparison
     from optim2optax.parity.result import Case, Report
@@ -184,7 +183,6 @@ class ParitySession:
         if not found:
             return {}
         from codemods.model import Options
-
         from optim2optax.rewriting import rewrite_files
 
         results = rewrite_files(found, Options(), write=False)

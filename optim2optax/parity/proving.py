@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from codemods.model import EmittedOptimizer
-
 from optim2optax.parity.cases import optimizer_case
 from optim2optax.processes import share
 

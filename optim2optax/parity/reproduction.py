@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from textwrap import indent
 
 from codemods.model import EmittedOptimizer
-
 from optim2optax.parity.emitted import (
     PERIOD,
     RATE,

@@ -11,7 +11,6 @@ from typing import Any
 
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
-
 from optim2optax.parity.sampling import KNOWN_MODULES
 
 MOST = 16

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codemods.model import Site
-
 from optim2optax.reporting.report import Report
 
 KINDS = ("error", "warning", "notice")

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from codemods.model import FileResult, Site
-
 from optim2optax.reporting.diff import unified_diff
 from optim2optax.reporting.report import Report
 

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from codemods.model import FileResult, Site
 from codemods.rules import Rule, catalogue
-
 from optim2optax import __version__
 from optim2optax.reporting.report import Report
 

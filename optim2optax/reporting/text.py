@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from posixpath import commonpath
 
 import click
+
 from codemods.model import FileResult, Site
 from codemods.sources.unread import ENTANGLED
-
 from optim2optax.project import printable
 from optim2optax.reporting.report import Report
 

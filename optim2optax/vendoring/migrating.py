@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from codemods.model import FileResult, Source
 from codemods.sources.prefilter import mentions_legacy
-
 from optim2optax.project import Found, root_of
 from optim2optax.vendoring.content import PACKAGE_NAME, package_files
 from optim2optax.vendoring.recognising import copies_among, copies_near, packages_around

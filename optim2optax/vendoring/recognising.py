@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codemods.model import FileResult, Site, Source
-
 from optim2optax.project import Found, Patterns, UnreadableError, find_files, read_file
 from optim2optax.vendoring.content import is_as_written, origin_of
 

@@ -91,7 +91,9 @@ def run(params, batches):
 
 def of_state(restart: str, definition: str = STRUCT, change: str = "state.replace") -> str:
     """A program whose schedule reads the step of a state of its own."""
-    return (HEAD + OF_STATE).format(definition=definition.strip(), restart=dedent(restart).strip(), change=change)
+    return (HEAD + OF_STATE).format(
+        definition=definition.strip(), restart=dedent(restart).strip(), change=change
+    )
 
 
 def of_optimizer(restart: str) -> str:
@@ -106,10 +108,16 @@ def returning(expression: str) -> str:
 
 RESTARTS = {
     "replaced": of_state(returning("state.replace(step=0)")),
-    "replaced by the function of dataclasses": of_state(returning("dataclasses.replace(state, step=0)")),
-    "replaced by a partial application": of_state(returning("functools.partial(state.replace, step=0)()")),
+    "replaced by the function of dataclasses": of_state(
+        returning("dataclasses.replace(state, step=0)")
+    ),
+    "replaced by a partial application": of_state(
+        returning("functools.partial(state.replace, step=0)()")
+    ),
     "replaced in a plain dataclass": of_state(
-        returning("dataclasses.replace(state, step=0)"), PLAIN, "functools.partial(dataclasses.replace, state)"
+        returning("dataclasses.replace(state, step=0)"),
+        PLAIN,
+        "functools.partial(dataclasses.replace, state)",
     ),
     "replaced with a dict": of_state(returning('state.replace(**{"step": 0})')),
     "replaced by a name": of_state(
@@ -119,7 +127,9 @@ RESTARTS = {
         """
     ),
     "mapped by the type of the leaf": of_state(
-        returning("jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, state)")
+        returning(
+            "jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, state)"
+        )
     ),
     "mapped by a function of the leaf": of_state(
         """
@@ -138,7 +148,9 @@ RESTARTS = {
         """
     ),
     "mapped in a tuple": of_state(
-        returning("jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, (state, None))[0]")
+        returning(
+            "jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, (state, None))[0]"
+        )
     ),
     "unflattened": of_state(
         """
@@ -203,7 +215,9 @@ RESTARTS = {
         """
     ),
     "made by its type": of_state(returning("type(state)(step=0, optimizer=state.optimizer)")),
-    "made by its class attribute": of_state(returning("state.__class__(step=0, optimizer=state.optimizer)")),
+    "made by its class attribute": of_state(
+        returning("state.__class__(step=0, optimizer=state.optimizer)")
+    ),
     "made anew": of_state(returning("State(0, state.optimizer)")),
     "made of its fields": of_state(returning('State(**{**vars(state), "step": 0})')),
     "made by a partial application": of_state(
@@ -225,7 +239,8 @@ RESTARTS = {
     "made by map": of_state(returning("list(map(State, [0], [state.optimizer]))[0]")),
     "made by a method of the class": of_state(
         "def restart(state):\n    return State.begin(state.optimizer)",
-        STRUCT + "\n    @classmethod\n    def begin(cls, optimizer):\n        return cls(0, optimizer)\n",
+        STRUCT
+        + "\n    @classmethod\n    def begin(cls, optimizer):\n        return cls(0, optimizer)\n",
     ),
     "restored from a changed dict": of_state(
         """
@@ -251,7 +266,9 @@ RESTARTS = {
             return serialization.from_bytes(state, serialization.to_bytes(stored))
         """
     ),
-    "replaced when compiled": of_state(returning("jax.jit(lambda state: state.replace(step=0))(state)")),
+    "replaced when compiled": of_state(
+        returning("jax.jit(lambda state: state.replace(step=0))(state)")
+    ),
     "replaced within a loop of JAX": of_state(
         """
         def restart(state):
@@ -268,7 +285,9 @@ RESTARTS = {
             return jax.lax.cond(True, fresh, lambda state: state, state)
         """
     ),
-    "replaced by a method that is looked up": of_state(returning('getattr(state, "replace")(step=0)')),
+    "replaced by a method that is looked up": of_state(
+        returning('getattr(state, "replace")(step=0)')
+    ),
     "replaced out of a pickle": of_state(
         returning("pickle.loads(pickle.dumps(state.step)) and type(state)(0, state.optimizer)")
     ),
@@ -355,11 +374,15 @@ RESTARTS = {
             return found[0]
         """
     ),
-    "a record that is replaced": of_state(returning("state._replace(step=0)"), RECORD, "state._replace"),
+    "a record that is replaced": of_state(
+        returning("state._replace(step=0)"), RECORD, "state._replace"
+    ),
     "a record that is made of a list": of_state(
         returning("State._make([0, state.optimizer])"), RECORD, "state._replace"
     ),
-    "a record that is made by its type": of_state(returning("type(state)(0, *state[1:])"), RECORD, "state._replace"),
+    "a record that is made by its type": of_state(
+        returning("type(state)(0, *state[1:])"), RECORD, "state._replace"
+    ),
     "an heir of the class": of_state(
         """
         class Later(State):

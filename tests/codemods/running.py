@@ -30,7 +30,11 @@ def outcome(files: Mapping[str, str], folder: Path, wheel: Path | None = None) -
     before = set(sys.modules)
     importlib.invalidate_caches()
     try:
-        with warnings.catch_warnings(), precise(), nullcontext() if wheel is None else legacy_flax(wheel):
+        with (
+            warnings.catch_warnings(),
+            precise(),
+            nullcontext() if wheel is None else legacy_flax(wheel),
+        ):
             warnings.simplefilter("ignore", DeprecationWarning)
             found = importlib.import_module("main").run(parameters(), gradients())
             return jax.tree_util.tree_map(np.asarray, found)

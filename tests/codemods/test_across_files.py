@@ -51,13 +51,18 @@ def files(main: str, **others: str) -> Files:
 
 def listing(text: str) -> Files:
     """A module with an `__all__`, from which another has all."""
-    return files("from base import *\n" + CREATE.format("_definition"), base=f"{DEFINITION}{text}\n")
+    return files(
+        "from base import *\n" + CREATE.format("_definition"), base=f"{DEFINITION}{text}\n"
+    )
 
 
 WHOLE: dict[str, Files] = {
     "by name": files("from base import make\n", base=MAKE),
     "a star, read ahead of what it brings": files(
-        "from z import *\n" + CREATE.format("definition"), z="from y import *\n", y="from x import *\n", x=DEFINITION
+        "from z import *\n" + CREATE.format("definition"),
+        z="from y import *\n",
+        y="from x import *\n",
+        x=DEFINITION,
     ),
     "a star in a package": {
         **files("import lab\n" + CREATE.format("lab.definition")),
@@ -90,7 +95,8 @@ WHOLE: dict[str, Files] = {
         "from base import *\n" + CREATE.format("Adam(1e-2)"), base="from flax.optim import *\n"
     ),
     "optim through a module": files(
-        "from compat import optim\n" + CREATE.format("optim.Adam(1e-2)"), compat="from flax import optim\n"
+        "from compat import optim\n" + CREATE.format("optim.Adam(1e-2)"),
+        compat="from flax import optim\n",
     ),
     "optim through two stars": files(
         "from base import *\n" + CREATE.format("optim.Adam(1e-2)"),
@@ -98,10 +104,12 @@ WHOLE: dict[str, Files] = {
         zbase="from flax import optim\n",
     ),
     "a class through a module, under another name": files(
-        "from compat import A\n" + CREATE.format("A(1e-2)"), compat="from flax.optim import Adam as A\n"
+        "from compat import A\n" + CREATE.format("A(1e-2)"),
+        compat="from flax.optim import Adam as A\n",
     ),
     "a class as an attribute of a module": files(
-        "import compat\n" + CREATE.format("compat.Adam(1e-2)"), compat="from flax.optim import Adam\n"
+        "import compat\n" + CREATE.format("compat.Adam(1e-2)"),
+        compat="from flax.optim import Adam\n",
     ),
     "modules passed on": {
         "main.py": "import base, steps\n\ndef go(a, b, params, gradients):\n    thing = a.make(params)\n"
@@ -176,15 +184,19 @@ WHOLE: dict[str, Files] = {
         + CREATE.format("optim.Adam(1e-2)")
     ),
     "an import where the version asks for it": files(
-        "import flax\nif flax.__version__ < '99':\n    from flax import optim\n" + CREATE.format("optim.Adagrad(1e-2)")
+        "import flax\nif flax.__version__ < '99':\n    from flax import optim\n"
+        + CREATE.format("optim.Adagrad(1e-2)")
     ),
     "an import instead of another that failed": files(
         "try:\n    from newer import optim\nexcept ImportError:\n    from flax import optim\n"
         + CREATE.format("optim.Adam(1e-2)")
     ),
-    "an import at the end": files(CREATE.format("optim.Adagrad(1e-2)") + "\nfrom flax import optim\n"),
+    "an import at the end": files(
+        CREATE.format("optim.Adagrad(1e-2)") + "\nfrom flax import optim\n"
+    ),
     "a use in the condition of the import": files(
-        "if True:\n    from flax import optim\n    definition = optim.Adagrad(1e-2)\n" + CREATE.format("definition")
+        "if True:\n    from flax import optim\n    definition = optim.Adagrad(1e-2)\n"
+        + CREATE.format("definition")
     ),
     "an import in a class": files(
         "class Makers:\n    from flax import optim\n\n    def make(self, params):\n"
@@ -198,25 +210,36 @@ REFUSED: dict[str, Files] = {
         base="def build(library, params):\n    return library.Adam(1e-2).create(params)\n",
     ),
     "the module flax.optim in a dict": files(
-        "from flax import optim\nlibraries = {'flax': optim}\n" + CREATE.format("libraries['flax'].Adam(1e-2)")
+        "from flax import optim\nlibraries = {'flax': optim}\n"
+        + CREATE.format("libraries['flax'].Adam(1e-2)")
     ),
     "the module flax.optim set on another": files(
-        "import compat\nfrom flax import optim\ncompat.optim = optim\n" + CREATE.format("compat.optim.Adam(1e-2)"),
+        "import compat\nfrom flax import optim\ncompat.optim = optim\n"
+        + CREATE.format("compat.optim.Adam(1e-2)"),
         compat="",
     ),
     "import_module": files(
-        "import importlib\noptim = importlib.import_module('flax.optim')\n" + CREATE.format("optim.Adam(1e-2)")
+        "import importlib\noptim = importlib.import_module('flax.optim')\n"
+        + CREATE.format("optim.Adam(1e-2)")
     ),
     "import_module of a relative name": files(
-        "import importlib\noptim = importlib.import_module('.optim', 'flax')\n" + CREATE.format("optim.Adam(1e-2)")
+        "import importlib\noptim = importlib.import_module('.optim', 'flax')\n"
+        + CREATE.format("optim.Adam(1e-2)")
     ),
-    "__import__": files("optim = __import__('flax.optim').optim\n" + CREATE.format("optim.Adam(1e-2)")),
+    "__import__": files(
+        "optim = __import__('flax.optim').optim\n" + CREATE.format("optim.Adam(1e-2)")
+    ),
     "sys.modules": files(
-        "import sys\nimport flax.optim\noptim = sys.modules['flax.optim']\n" + CREATE.format("optim.Adam(1e-2)")
+        "import sys\nimport flax.optim\noptim = sys.modules['flax.optim']\n"
+        + CREATE.format("optim.Adam(1e-2)")
     ),
     "vars": files("import flax\noptim = vars(flax)['optim']\n" + CREATE.format("optim.Adam(1e-2)")),
-    "__dict__": files("import flax\noptim = flax.__dict__['optim']\n" + CREATE.format("optim.Adam(1e-2)")),
-    "getattr": files("import flax\noptim = getattr(flax, 'optim')\n" + CREATE.format("optim.Adam(1e-2)")),
+    "__dict__": files(
+        "import flax\noptim = flax.__dict__['optim']\n" + CREATE.format("optim.Adam(1e-2)")
+    ),
+    "getattr": files(
+        "import flax\noptim = getattr(flax, 'optim')\n" + CREATE.format("optim.Adam(1e-2)")
+    ),
     "an import on condition that there is one": files(
         "import flax\nif hasattr(flax, 'optim'):\n    from flax import optim\nelse:\n    import optax\n"
         + CREATE.format("optim.Adam(1e-2)")
@@ -264,7 +287,9 @@ def test_whole(program: Files, tmp_path: Path, legacy_wheel: Path) -> None:
 def test_refused_whole(program: Files) -> None:
     results = migrated(program)
     assert not any(result.changed for result in results)
-    told = {(result.path, site.before) for result in results for site in result.sites if site.remedy}
+    told = {
+        (result.path, site.before) for result in results for site in result.sites if site.remedy
+    }
     assert ("steps.py", "thing.target") in told
     assert ("steps.py", "thing.apply_gradient") in told
 
@@ -278,7 +303,8 @@ def test_what_a_package_gives_out_stays_and_is_named() -> None:
 
 def test_a_module_that_does_something_when_it_is_imported_stays_imported() -> None:
     program = files(
-        "from compat import optim\n" + CREATE.format("optim.Adam(1)"), compat="from flax import optim\nprint(1)\n"
+        "from compat import optim\n" + CREATE.format("optim.Adam(1)"),
+        compat="from flax import optim\nprint(1)\n",
     )
     results = {result.path: result for result in migrated(program)}
     assert "from compat import optim" in results["main.py"].after.decode()

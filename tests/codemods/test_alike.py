@@ -49,7 +49,10 @@ def x64(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 
 def text_of(body: str, functions: str = "") -> str:
-    lines = [(part.strip("\n").replace("\n", "\n" + " " * indent)) for part, indent in ((functions, 4), (body, 8))]
+    lines = [
+        (part.strip("\n").replace("\n", "\n" + " " * indent))
+        for part, indent in ((functions, 4), (body, 8))
+    ]
     return PROGRAM.format(functions=lines[0], body=lines[1])
 
 
@@ -106,7 +109,10 @@ NEW_STATES = {
         "return reset(step(optimizer)).target",
     ),
     "a parameter, beside what is unpacked": (
-        RESET.format(parameter=", states=None, fresh=True", statement="if fresh:\n        other, states = 1, None"),
+        RESET.format(
+            parameter=", states=None, fresh=True",
+            statement="if fresh:\n        other, states = 1, None",
+        ),
         "return reset(step(optimizer)).target",
     ),
     "moments that are reset, leaf by leaf": (
@@ -210,10 +216,16 @@ def test_the_learning_rates_are_those_of_before(body: str, style: Style) -> None
 
 
 @pytest.mark.usefixtures("legacy_wheel")
-@pytest.mark.parametrize("name", [name for name in optimizers() if name not in ("MultiOptimizer", "WeightNorm")])
+@pytest.mark.parametrize(
+    "name", [name for name in optimizers() if name not in ("MultiOptimizer", "WeightNorm")]
+)
 def test_what_is_read_of_a_definition_is_what_it_was_made_with(name: str) -> None:
     legacy = optimizers()[name]
-    numbers = [one for one in legacy.parameters if one.default not in (None, "None") and "dtype" not in one.name]
+    numbers = [
+        one
+        for one in legacy.parameters
+        if one.default not in (None, "None") and "dtype" not in one.name
+    ]
     read = ", ".join(f"made.optimizer_def.hyper_params.{one.name}" for one in numbers)
     after = assert_alike(text_of(f"made = optim.{name}(0.5).create(params)\nreturn {read}"))
     assert "hyper_params" not in after
@@ -241,13 +253,17 @@ def test_a_state_dict_may_be_pickled(stored: str) -> None:
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("key", ["['target']", "['state']['step']"])
 def test_the_keys_of_a_pickled_state_dict_are_left(key: str) -> None:
-    text = PICKLED.format(stored="serialization.to_state_dict(step(optimizer))", read=f"pickle.loads(stored){key}")
+    text = PICKLED.format(
+        stored="serialization.to_state_dict(step(optimizer))", read=f"pickle.loads(stored){key}"
+    )
     assert_left(text_of(text), "FO906")
 
 
 @pytest.mark.usefixtures("legacy_wheel")
 def test_an_optimizer_beside_its_state_dict_is_not_pickled() -> None:
-    text = PICKLED.format(stored="[serialization.to_state_dict(optimizer), optimizer]", read="optimizer.target")
+    text = PICKLED.format(
+        stored="[serialization.to_state_dict(optimizer), optimizer]", read="optimizer.target"
+    )
     assert_left(text_of(text), "FO924")
 
 
@@ -310,7 +326,12 @@ return jax.tree_util.tree_map(lambda _, s: s, params, state.param_states)['w'].{
 """,
 }
 FIELDS = [
-    *(("Adam", "grad_ema"), ("LAMB", "grad_sq_ema"), ("AdaBelief", "grad_sq_ema"), ("Momentum", "momentum")),
+    *(
+        ("Adam", "grad_ema"),
+        ("LAMB", "grad_sq_ema"),
+        ("AdaBelief", "grad_sq_ema"),
+        ("Momentum", "momentum"),
+    ),
     *(("Adagrad", "G"), ("Adadelta", "acc_delta")),
 ]
 
@@ -319,14 +340,20 @@ FIELDS = [
 @pytest.mark.parametrize(("optimizer", "field"), FIELDS)
 @pytest.mark.parametrize("body", READ.values(), ids=READ)
 def test_a_state_is_read_as_it_was(body: str, optimizer: str, field: str) -> None:
-    assert_alike(text_of(body.format(field=field)).replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)"))
+    assert_alike(
+        text_of(body.format(field=field)).replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)")
+    )
 
 
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("optimizer", ["Adam", "Momentum"])
 def test_parameters_may_be_called_as_what_optax_keeps(optimizer: str) -> None:
-    text = text_of("return jax.tree_util.tree_leaves(step(optimizer).state.param_states)").replace('"w"', '"mu"')
-    assert_alike(text.replace('"b"', '"trace"').replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)"))
+    text = text_of("return jax.tree_util.tree_leaves(step(optimizer).state.param_states)").replace(
+        '"w"', '"mu"'
+    )
+    assert_alike(
+        text.replace('"b"', '"trace"').replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)")
+    )
 
 
 STATES_FROM_ELSEWHERE = {
@@ -351,7 +378,9 @@ def update(definition, params, state):
 }
 
 
-@pytest.mark.parametrize(("functions", "body"), STATES_FROM_ELSEWHERE.values(), ids=STATES_FROM_ELSEWHERE)
+@pytest.mark.parametrize(
+    ("functions", "body"), STATES_FROM_ELSEWHERE.values(), ids=STATES_FROM_ELSEWHERE
+)
 def test_a_state_in_the_legacy_layout_is_not_put_into_the_new_one(
     functions: str, body: str, legacy_wheel: object
 ) -> None:
@@ -494,7 +523,10 @@ return Agent(optimizer).optimizer.target
         "FO924",
     ),
     "compared": ("return optimizer == optim.Adam(0.1).create(params)", "FO924"),
-    "sought in a list": ("return optimizer in [optim.Adam(0.1).create(params), optimizer]", "FO924"),
+    "sought in a list": (
+        "return optimizer in [optim.Adam(0.1).create(params), optimizer]",
+        "FO924",
+    ),
     "counted": ("return len(jax.tree_util.tree_leaves(optimizer))", "FO924"),
     "measured": ("return sum(x.size for x in jax.tree_util.tree_leaves(optimizer))", "FO924"),
     "measured by a loop": (
@@ -633,7 +665,9 @@ def rated(made):
 
 @pytest.mark.parametrize("loop", IN_LOOPS.values(), ids=IN_LOOPS)
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
-def test_a_rate_in_a_loop_has_the_type_of_the_one_before(loop: str, rate: str, x64: bool, legacy_wheel: object) -> None:
+def test_a_rate_in_a_loop_has_the_type_of_the_one_before(
+    loop: str, rate: str, x64: bool, legacy_wheel: object
+) -> None:
     body = f"""
 dtype = jnp.result_type(float)
 made = optim.Momentum().create({{"w": jnp.arange(3, dtype=dtype)}})
@@ -644,7 +678,9 @@ return made.target
 
 
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
-def test_a_rate_of_a_step_without_an_optimizer_in_a_loop(rate: str, x64: bool, legacy_wheel: object) -> None:
+def test_a_rate_of_a_step_without_an_optimizer_in_a_loop(
+    rate: str, x64: bool, legacy_wheel: object
+) -> None:
     body = f"""
 def without(carry, _):
     params, state = carry
@@ -662,7 +698,14 @@ return carry[0]
     assert_alike(text_of(body))
 
 
-OF_REALS = ["Adam(0.1)", "AdaBelief(0.1)", "Adafactor(0.1)", "LAMB(0.1)", "RMSProp(0.1)", "WeightNorm(optim.Adam(0.1))"]
+OF_REALS = [
+    "Adam(0.1)",
+    "AdaBelief(0.1)",
+    "Adafactor(0.1)",
+    "LAMB(0.1)",
+    "RMSProp(0.1)",
+    "WeightNorm(optim.Adam(0.1))",
+]
 OF_ALL = [
     "GradientDescent(0.1)",
     "Momentum(0.1, nesterov=True, weight_decay=0.01)",
@@ -699,7 +742,9 @@ UNITS = {
 
 @pytest.mark.filterwarnings("ignore:Casting from complex")
 @pytest.mark.parametrize("definition", OF_REALS)
-def test_optimizers_that_step_complex_parameters_otherwise_are_left(definition: str, legacy_wheel: object) -> None:
+def test_optimizers_that_step_complex_parameters_otherwise_are_left(
+    definition: str, legacy_wheel: object
+) -> None:
     assert_left(COMPLEX.format(definition=definition, unit="1j"), "FO925")
 
 
@@ -709,7 +754,9 @@ def test_what_makes_complex_numbers(unit: str, legacy_wheel: object) -> None:
 
 
 @pytest.mark.parametrize("definition", OF_ALL)
-def test_optimizers_that_step_complex_parameters_alike(definition: str, x64: bool, legacy_wheel: object) -> None:
+def test_optimizers_that_step_complex_parameters_alike(
+    definition: str, x64: bool, legacy_wheel: object
+) -> None:
     assert_alike(COMPLEX.format(definition=definition, unit="1j"))
 
 
@@ -762,5 +809,7 @@ JOINED = {
 
 
 @pytest.mark.parametrize(("second", "body"), JOINED.values(), ids=JOINED)
-def test_optimizers_that_meet_have_the_same_structure(second: str, body: str, legacy_wheel: object) -> None:
+def test_optimizers_that_meet_have_the_same_structure(
+    second: str, body: str, legacy_wheel: object
+) -> None:
     assert_alike(OF_MODELS.format(second=second, body=body))

@@ -25,7 +25,14 @@ REFUSED = """
 def test_libcst_runs_it_file_by_file(tmp_path: Path) -> None:
     (tmp_path / "legacy.py").write_text(program(LEGACY))
     (tmp_path / "refused.py").write_text(program(REFUSED))
-    command = ["libcst.tool", "codemod", "--no-format", "-x", "codemods.command.FlaxOptimToOptax", "."]
+    command = [
+        "libcst.tool",
+        "codemod",
+        "--no-format",
+        "-x",
+        "codemods.command.FlaxOptimToOptax",
+        ".",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=tmp_path,

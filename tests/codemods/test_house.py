@@ -73,16 +73,30 @@ print(json.dumps([result.after.decode(), [[site.code, site.status] for site in r
 """
 
 
-def migrated_with(path: str, module: str, name: str, folder: Path) -> tuple[str, list[list[str]], list[str]]:
+def migrated_with(
+    path: str, module: str, name: str, folder: Path
+) -> tuple[str, list[list[str]], list[str]]:
     """What becomes of the program with an optimizer, with a module added: the text, the sites, and the codes that there are."""
     package = folder / "codemods"
-    shutil.copytree(Path(codemods.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(codemods.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
+    )
     (package / path).write_text(module)
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = [sys.executable, "-P", "-c", RUN] if sys.version_info >= (3, 11) else [sys.executable, "-c", RUN]
+    command = (
+        [sys.executable, "-P", "-c", RUN]
+        if sys.version_info >= (3, 11)
+        else [sys.executable, "-c", RUN]
+    )
     program = PROGRAM.format(name=name)
     done = subprocess.run(
-        command, input=program, capture_output=True, text=True, env=environment, check=True, cwd=folder
+        command,
+        input=program,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+        cwd=folder,
     )
     after, sites, codes = json.loads(done.stdout)
     return after, sites, codes

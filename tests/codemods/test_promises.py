@@ -16,7 +16,10 @@ PARTIAL = Options(partial=True)
 
 def run(content: bytes | str, options: Options | None = None, path: str = "train.py") -> FileResult:
     """What becomes of one file, byte for byte."""
-    [result] = migrate([Source(path, content if isinstance(content, bytes) else program(content).encode())], options)
+    [result] = migrate(
+        [Source(path, content if isinstance(content, bytes) else program(content).encode())],
+        options,
+    )
     return result
 
 
@@ -89,7 +92,9 @@ WHOLE_OR_NOTHING = {
 }
 
 
-@pytest.mark.parametrize(("before", "after", "left"), WHOLE_OR_NOTHING.values(), ids=WHOLE_OR_NOTHING)
+@pytest.mark.parametrize(
+    ("before", "after", "left"), WHOLE_OR_NOTHING.values(), ids=WHOLE_OR_NOTHING
+)
 def test_a_bad_site_keeps_its_whole_optimizer_and_no_other(
     before: str, after: str, left: list[tuple[int, str]]
 ) -> None:
@@ -127,8 +132,14 @@ def test_every_refusal_gives_a_reason_and_a_remedy() -> None:
 
 def test_siblings_name_the_site_that_stands_in_the_way() -> None:
     before, _, _ = WHOLE_OR_NOTHING["unpacked arguments keep the second optimizer of a file"]
-    messages = {(site.line == 5, site.message) for site in run(before, OPTAX_ALONE).sites if site.code == "FO901"}
-    why = "cannot be migrated (FO904): The arguments of this optimizer are unpacked from a variable."
+    messages = {
+        (site.line == 5, site.message)
+        for site in run(before, OPTAX_ALONE).sites
+        if site.code == "FO901"
+    }
+    why = (
+        "cannot be migrated (FO904): The arguments of this optimizer are unpacked from a variable."
+    )
     assert messages == {
         (True, f"Another use of the same optimizer on this line {why}"),
         (False, f"The same optimizer reaches train.py:5, which {why}"),
@@ -164,7 +175,9 @@ def test_siblings_tell_the_way_to_the_site_that_stands_in_the_way() -> None:
                 Store(optimizer).write(file)
             """,
     }
-    results = migrate([Source(name, program(text).encode()) for name, text in files.items()], OPTAX_ALONE)
+    results = migrate(
+        [Source(name, program(text).encode()) for name, text in files.items()], OPTAX_ALONE
+    )
     told = {site.message for result in results for site in result.sites if site.code == "FO901"}
     assert told == {
         (
@@ -275,7 +288,9 @@ def test_what_a_marker_is_about_is_told_until_it_is_gone() -> None:
     for options in (Options(), PARTIAL):
         result = run(text, options)
         assert result.after.decode() == program(text)
-        assert [(site.line, site.code, site.status) for site in result.sites] == [(8, "FO910", "unresolved")]
+        assert [(site.line, site.code, site.status) for site in result.sites] == [
+            (8, "FO910", "unresolved")
+        ]
 
 
 def test_no_marker_in_a_file_that_cannot_be_edited() -> None:
@@ -321,7 +336,9 @@ def test_suppression(text: str, suppressed: bool) -> None:
 
     assert (b"optim.Adam(1e-3" not in result.after.replace(b"\n    ", b"")) != suppressed
     assert result.changed != suppressed
-    assert bool(result.unused_suppressions) == (not suppressed and "# optim2optax: ignore" in text.replace("'#", ""))
+    assert bool(result.unused_suppressions) == (
+        not suppressed and "# optim2optax: ignore" in text.replace("'#", "")
+    )
 
 
 def test_a_suppressed_site_alone_is_no_problem_of_the_file() -> None:
@@ -348,7 +365,9 @@ READ = """
         pytest.param(Options(select=("FO1", "FO2")), True, id="all that it needs is selected"),
         pytest.param(Options(ignore=("FO3", "FO206")), True, id="nothing that it needs is ignored"),
         pytest.param(Options(select=("FO2",)), False, id="the constructor is not selected"),
-        pytest.param(Options(select=("FO",), ignore=("FO202",)), False, id="ignore outweighs select"),
+        pytest.param(
+            Options(select=("FO",), ignore=("FO202",)), False, id="ignore outweighs select"
+        ),
         pytest.param(Options(ignore=("FO202",), partial=True), True, id="but for partial work"),
     ],
 )
@@ -404,7 +423,9 @@ def test_every_other_byte_stays(newline: str, coding: str, mark: bytes, end: str
     result = run(content)
 
     assert result.error is None
-    assert result.after == content.replace(b".apply_gradient( grads, )", b".apply_gradients( grads=grads, )")
+    assert result.after == content.replace(
+        b".apply_gradient( grads, )", b".apply_gradients( grads=grads, )"
+    )
 
 
 ARGUMENTS = {
@@ -415,13 +436,19 @@ ARGUMENTS = {
     "quotes and prefixes": ("optim.Adam(hps['rate'][R\"x\"])", "optax.adam(hps['rate'][R\"x\"])"),
     "odd numbers": ("optim.Adam(1E-3_0, beta1=0.90)", "optax.adam(1E-3_0, b1=0.90)"),
     "brackets around": ("(optim.Adam((1e-3)))", "(optax.adam((1e-3)))"),
-    "a lambda and a walrus": ("optim.Adam((lambda: (r := 1))())", "optax.adam((lambda: (r := 1))())"),
+    "a lambda and a walrus": (
+        "optim.Adam((lambda: (r := 1))())",
+        "optax.adam((lambda: (r := 1))())",
+    ),
 }
 
 
 @pytest.mark.parametrize(("before", "after"), ARGUMENTS.values(), ids=ARGUMENTS)
 def test_arguments_keep_their_text(before: str, after: str) -> None:
-    assert run(f"from flax import optim\nd = {before}\n".encode()).after.decode() == f"import optax\nd = {after}\n"
+    assert (
+        run(f"from flax import optim\nd = {before}\n".encode()).after.decode()
+        == f"import optax\nd = {after}\n"
+    )
 
 
 COLUMNS = {
@@ -440,7 +467,9 @@ COLUMNS = {
 
 @pytest.mark.parametrize("text", COLUMNS.values(), ids=COLUMNS)
 def test_columns_count_characters(text: str) -> None:
-    content = f"import jax\ndef step(opt, grads):\n    opt = opt.apply_gradient(grads)\n    {text}\n"
+    content = (
+        f"import jax\ndef step(opt, grads):\n    opt = opt.apply_gradient(grads)\n    {text}\n"
+    )
     result = run(content)
 
     assert result.after.decode() == content.replace("opt.target", "opt.params").replace(
@@ -456,7 +485,9 @@ def test_columns_count_characters(text: str) -> None:
 
 PROJECT = {
     "make.py": WHOLE_OR_NOTHING["unpacked arguments keep the second optimizer of a file"][0],
-    "moments.py": WHOLE_OR_NOTHING["moments read in one function keep what another function made"][0],
+    "moments.py": WHOLE_OR_NOTHING["moments read in one function keep what another function made"][
+        0
+    ],
     "read.py": READ,
     "likely.py": LIKELY,
     "use.py": """
@@ -473,7 +504,9 @@ WAYS_TO_RUN = {
     "--unsafe": Options(unsafe=True),
     "as chains": Options(form="chain"),
 }
-LEGACY = re.compile(r"flax\.optim\b|import optim\b|\boptim\.\w+|\.apply_gradient\b|\.target\b|\.state\.\w+")
+LEGACY = re.compile(
+    r"flax\.optim\b|import optim\b|\boptim\.\w+|\.apply_gradient\b|\.target\b|\.state\.\w+"
+)
 
 
 def sources() -> list[Source]:
@@ -496,7 +529,10 @@ def test_a_second_run_changes_nothing(options: Options) -> None:
     second = migrate([Source(result.path, result.after) for result in first], options)
 
     assert [result.after for result in second] == [result.after for result in first]
-    assert {site.status for result in second for site in result.sites} <= {"unresolved", "suppressed"}
+    assert {site.status for result in second for site in result.sites} <= {
+        "unresolved",
+        "suppressed",
+    }
     for result in first:
         ast.parse(result.after)
 
@@ -541,7 +577,9 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE)
 def test_an_unreadable_file_is_reported_and_the_others_are_done(content: bytes) -> None:
-    bad, good = migrate([Source("bad.py", content), *(source for source in sources() if source.path == "read.py")])
+    bad, good = migrate(
+        [Source("bad.py", content), *(source for source in sources() if source.path == "read.py")]
+    )
 
     assert bad.error
     assert bad.after == content
@@ -658,7 +696,11 @@ def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
             checkpoints.save_checkpoint(directory, {"first": first, "second": second}, 0)
             return first.target, second.state.param_states
         """
-    left = {(site.line, site.code) for site in run(before, OPTAX_ALONE).sites if site.status == "unresolved"}
+    left = {
+        (site.line, site.code)
+        for site in run(before, OPTAX_ALONE).sites
+        if site.status == "unresolved"
+    }
     assert left == {(1, "FO911"), (6, "FO901"), (8, "FO906")}
 
 
@@ -695,7 +737,8 @@ def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("annotation", "new"), [("optim.OptimizerState", "OptimizerState"), ('"optim.OptimizerState"', '"OptimizerState"')]
+    ("annotation", "new"),
+    [("optim.OptimizerState", "OptimizerState"), ('"optim.OptimizerState"', '"OptimizerState"')],
 )
 def test_a_method_that_makes_a_state_keeps_its_form(annotation: str, new: str) -> None:
     before = f"""
@@ -713,6 +756,9 @@ def test_a_method_that_makes_a_state_keeps_its_form(annotation: str, new: str) -
         """
     after = run(before).after.decode()
     assert f"def changed(self, state: {new}):" in after
-    assert 'return OptimizerState(state.step, {"w": AdagradParamState(state.param_states["w"].G / 2)})' in after
+    assert (
+        'return OptimizerState(state.step, {"w": AdagradParamState(state.param_states["w"].G / 2)})'
+        in after
+    )
     assert "with_adagrad_state(" in after
     assert "optim.Optimizer" not in after

@@ -95,9 +95,16 @@ def test_code_that_only_looks_like_it(text: str) -> None:
 
 def test_a_module_of_ones_own_called_optim() -> None:
     sources = [
-        Source("project/optim.py", b"class Adam:\n    def create(self, params):\n        return self\n"),
-        Source("project/train.py", b"from project import optim\n\noptimizer = optim.Adam().create(None)\n"),
-        Source("project/tune.py", b"from . import optim\n\noptimizer = optim.Adam().create(None)\n"),
+        Source(
+            "project/optim.py", b"class Adam:\n    def create(self, params):\n        return self\n"
+        ),
+        Source(
+            "project/train.py",
+            b"from project import optim\n\noptimizer = optim.Adam().create(None)\n",
+        ),
+        Source(
+            "project/tune.py", b"from . import optim\n\noptimizer = optim.Adam().create(None)\n"
+        ),
     ]
     assert all(result.sites == () and not result.changed for result in migrate(sources))
 
@@ -130,11 +137,15 @@ LAYOUTS = {
 
 @pytest.mark.parametrize(("content", "kept"), LAYOUTS.values(), ids=LAYOUTS)
 def test_bytes_outside_of_the_edit(content: bytes, kept: bytes) -> None:
-    content = content.replace(b"def step", b"import jax;x=1" + (b"\r\n" if b"\r\n" in content else b"\n") + b"def step")
+    content = content.replace(
+        b"def step", b"import jax;x=1" + (b"\r\n" if b"\r\n" in content else b"\n") + b"def step"
+    )
     [result] = migrate([Source("step.py", content)])
 
     assert result.error is None
-    assert result.after == content.replace(b"apply_gradient(grads)", b"apply_gradients(grads=grads)")
+    assert result.after == content.replace(
+        b"apply_gradient(grads)", b"apply_gradients(grads=grads)"
+    )
     assert kept in result.after
 
 
@@ -153,7 +164,9 @@ def test_columns_behind_other_alphabets() -> None:
         def log(optimizer, grads):
             print("gewünscht: ✓", optimizer.apply_gradient(grads), f"größe {optimizer.target} – {optimizer.state.step:d}")
         """)
-    after = before.replace("apply_gradient(grads)", "apply_gradients(grads=grads)").replace("target", "params")
+    after = before.replace("apply_gradient(grads)", "apply_gradients(grads=grads)").replace(
+        "target", "params"
+    )
     [result] = migrate([Source("log.py", before.encode())])
 
     assert result.after.decode() == after.replace("optimizer.state.step", "optimizer.step")

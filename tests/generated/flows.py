@@ -17,7 +17,11 @@ from hypothesis import strategies as st
 
 from tests.generated.pieces import CARRIERS, DECOYS, Piece
 
-ALL = {f"{family}: {name}": piece for family, named in CARRIERS.items() for name, piece in named.items()}
+ALL = {
+    f"{family}: {name}": piece
+    for family, named in CARRIERS.items()
+    for name, piece in named.items()
+}
 NAMES = ("x", "item", "thing", "opt", "obj", "optimizer", "value", "state", "it", "model")
 
 IMPORTS = {
@@ -32,7 +36,11 @@ DEFINITIONS = (
     "Adam(0.02)", "Adam(learning_rate=RATE, beta1=BETA)",
 )  # fmt: skip
 
-LIBRARIES = {"jax.": "import jax\n", "jnp.": "import jax.numpy as jnp\n", "np.": "import numpy as np\n"}
+LIBRARIES = {
+    "jax.": "import jax\n",
+    "jnp.": "import jax.numpy as jnp\n",
+    "np.": "import numpy as np\n",
+}
 """What is imported where it is used."""
 
 CONSTANTS = """
@@ -207,7 +215,13 @@ class _Writer:
     def program(self, carriers: Sequence[str]) -> Flow:
         is_tree = any(carrier.startswith("arrays") for carrier in carriers)
         is_definition = not is_tree and self.chance(6)
-        when = "before" if is_definition else "after" if self.plain else self.choose(("before", "each", "after"))
+        when = (
+            "before"
+            if is_definition
+            else "after"
+            if self.plain
+            else self.choose(("before", "each", "after"))
+        )
         names = [*NAMES] if self.plain else self.random.sample(NAMES, len(NAMES))
         first, last = names[0], names[len(carriers)]
         self.main.write(0, "def run(params, batches):\n    found, notes = [], []")
@@ -232,10 +246,14 @@ class _Writer:
         elif form == "at once":
             self.main.write(1, f"{name} = {definition}.create(params)")
         elif form == "by a function":
-            self.main.head.append(f"\n\ndef create(params):\n    return {definition}.create(params)\n")
+            self.main.head.append(
+                f"\n\ndef create(params):\n    return {definition}.create(params)\n"
+            )
             self.main.write(1, f"{name} = create(params)")
         else:
-            self.main.write(1, f"definition = {definition}\n{name} = definition.create(target=params)")
+            self.main.write(
+                1, f"definition = {definition}\n{name} = definition.create(target=params)"
+            )
 
     def _hop(self, carrier: str, x: str, y: str, number: int) -> str:
         """The statements that take an object from one name to another, in the main function."""
@@ -243,7 +261,9 @@ class _Writer:
         if place == "inline":
             return self.main.use(ALL[carrier](x=x, y=y, n=number))
         call = (
-            self._hop_in_a_file(carrier, number) if place == "file" else self._hop_in_a_function(carrier, number, place)
+            self._hop_in_a_file(carrier, number)
+            if place == "file"
+            else self._hop_in_a_function(carrier, number, place)
         )
         if carrier.startswith("arrays") or not self.chance(8):
             return f"{y} = {call}({x})"
@@ -255,10 +275,14 @@ class _Writer:
         """What to call, to take an object through a carrier."""
         body = self.main.use(ALL[carrier](x="given", y="taken", n=number))
         if place == "function":
-            self.main.head.append(f"\n\ndef hop{number}(given):\n{indent(body, 4 * ' ')}\n    return taken\n")
+            self.main.head.append(
+                f"\n\ndef hop{number}(given):\n{indent(body, 4 * ' ')}\n    return taken\n"
+            )
             return f"hop{number}"
         inner = indent(body, 8 * " ")
-        self.main.head.append(f"\n\nclass Hop{number}:\n    def go(self, given):\n{inner}\n        return taken\n")
+        self.main.head.append(
+            f"\n\nclass Hop{number}:\n    def go(self, given):\n{inner}\n        return taken\n"
+        )
         return f"Hop{number}().go"
 
     def _hop_in_a_file(self, carrier: str, number: int) -> str:
@@ -285,8 +309,12 @@ class _Writer:
         """What else there is: another optimizer, and objects that look like one."""
         if self.chance(4):
             self.main.write(1, f"other = {self.prefix}{self.choose(DEFINITIONS)}.create(params)")
-            hops.append("other = other.apply_gradient(slope(other.target, 0.1))\nfound.append(other.target)")
-        decoys = [] if self.plain else self.random.sample([*DECOYS], self.random.choice((0, 0, 1, 2)))
+            hops.append(
+                "other = other.apply_gradient(slope(other.target, 0.1))\nfound.append(other.target)"
+            )
+        decoys = (
+            [] if self.plain else self.random.sample([*DECOYS], self.random.choice((0, 0, 1, 2)))
+        )
         for decoy in decoys:
             hops.insert(self.random.randint(0, len(hops)), self.main.use(DECOYS[decoy]()))
 

@@ -98,7 +98,9 @@ class Writer:
         """Lines whose own depth is two spaces."""
         for line in text.splitlines():
             inner = len(line) - len(line.lstrip(" "))
-            self.lines.append(f"{self.unit * (depth + inner // 2)}{line.lstrip(' ')}" if line.strip() else "")
+            self.lines.append(
+                f"{self.unit * (depth + inner // 2)}{line.lstrip(' ')}" if line.strip() else ""
+            )
 
 
 @dataclass
@@ -160,7 +162,12 @@ def schedule(step):
 
 def _head(draw: Draw, writer: Writer, statement: str) -> None:
     if draw(st.booleans()):
-        writer.block(0, draw(st.sampled_from(('"""Trains."""', "'''Trains\n\nwith flax.optim.'''", "# Trains."))))
+        writer.block(
+            0,
+            draw(
+                st.sampled_from(('"""Trains."""', "'''Trains\n\nwith flax.optim.'''", "# Trains."))
+            ),
+        )
     lines = ["import functools", "from typing import Any", "import jax", "import jax.numpy as jnp"]
     if statement:
         lines += statement.split("\n")
@@ -189,7 +196,9 @@ def _definition(draw: Draw, names: Names) -> str:
 def _single(draw: Draw, names: Names) -> str:
     name = draw(st.sampled_from([*CLASSES]))
     chosen = [one for one in CLASSES[name] if draw(st.booleans())]
-    words = [f"{one}={draw(st.sampled_from(NUMBERS[one]))}" for one in draw(st.permutations(chosen))]
+    words = [
+        f"{one}={draw(st.sampled_from(NUMBERS[one]))}" for one in draw(st.permutations(chosen))
+    ]
     rate = draw(st.sampled_from(RATES))
     arguments = [draw(st.sampled_from((rate, f"learning_rate={rate}"))), *words]
     separator = draw(st.sampled_from((", ", ", ", ",", ",\n      ")))
@@ -209,7 +218,8 @@ def _creation(draw: Draw, writer: Writer, names: Names) -> None:
         writer.line(1, f"return {names.optimizer}")
     elif form == 2:
         writer.block(
-            0, f"definition = {definition}\n\n\ndef create(params):\n  return definition.create(target=params)"
+            0,
+            f"definition = {definition}\n\n\ndef create(params):\n  return definition.create(target=params)",
         )
     elif form == 3:
         writer.block(
@@ -239,7 +249,9 @@ def _step(draw: Draw, writer: Writer, names: Names) -> str:
     given = f", learning_rate={rate}" if rate else ""
     parameter = ", lr" if rate == "lr" else ""
     if draw(st.booleans()):
-        writer.line(0, draw(st.sampled_from(("@jax.jit", "@functools.partial(jax.jit)", "@jax.jit"))))
+        writer.line(
+            0, draw(st.sampled_from(("@jax.jit", "@functools.partial(jax.jit)", "@jax.jit")))
+        )
     writer.line(0, f"def train_step({opt}, x, y{parameter}):")
     form = draw(st.integers(0, 5))
     step = f"{opt} = {opt}.apply_gradient({grads}{given})"
@@ -270,13 +282,21 @@ def _between(draw: Draw, writer: Writer, names: Names) -> None:
     grads = names.grads
     form = draw(st.integers(0, 6))
     if form == 0:
-        writer.line(1, f"norm = jnp.sqrt(sum([jnp.vdot(v, v) for v in jax.tree_util.tree_leaves({grads})]))")
-        writer.line(1, f"{grads} = jax.tree_util.tree_map(lambda v: v * jnp.minimum(1.0, 0.5 / norm), {grads})")
+        writer.line(
+            1, f"norm = jnp.sqrt(sum([jnp.vdot(v, v) for v in jax.tree_util.tree_leaves({grads})]))"
+        )
+        writer.line(
+            1,
+            f"{grads} = jax.tree_util.tree_map(lambda v: v * jnp.minimum(1.0, 0.5 / norm), {grads})",
+        )
     elif form == 1:
-        writer.line(1, f"{grads} = jax.tree_util.tree_map(lambda v: jnp.clip(v, -0.1, 0.1), {grads})")
+        writer.line(
+            1, f"{grads} = jax.tree_util.tree_map(lambda v: jnp.clip(v, -0.1, 0.1), {grads})"
+        )
     elif form == 2:
         writer.line(
-            1, f"{grads} = jax.tree_util.tree_map(lambda v, p: v + 0.01 * p, {grads}, {names.optimizer}.target)"
+            1,
+            f"{grads} = jax.tree_util.tree_map(lambda v, p: v + 0.01 * p, {grads}, {names.optimizer}.target)",
         )
 
 
@@ -286,7 +306,10 @@ def _after(draw: Draw, writer: Writer, names: Names) -> None:
     if form == 0:
         writer.line(1, f"count = {opt}.state.step + 1")
     elif form == 1:
-        writer.line(1, f"{opt} = {opt}.replace(target=jax.tree_util.tree_map(lambda p: 0.99 * p, {opt}.target))")
+        writer.line(
+            1,
+            f"{opt} = {opt}.replace(target=jax.tree_util.tree_map(lambda p: 0.99 * p, {opt}.target))",
+        )
     elif form == 2:
         writer.line(1, f"size = sum(leaf.size for leaf in jax.tree_util.tree_leaves({opt}.target))")
     elif form == 3:
@@ -311,7 +334,9 @@ def _run(draw: Draw, writer: Writer, names: Names, parameter: str, with_state: b
         writer.line(1, "def body(carry, batch):")
         writer.line(2, f"carry = train_step(carry, *batch{given})")
         writer.line(2, "return carry, carry.target")
-        writer.line(1, "batches = jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves), *batches)")
+        writer.line(
+            1, "batches = jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves), *batches)"
+        )
         writer.line(1, f"{opt}, found = jax.lax.scan(body, {opt}, batches)")
         writer.line(1, "return [found]")
     elif form == 1:

@@ -61,15 +61,27 @@ def _with(change: Callable[[Draw, Lines], Lines]) -> Callable[[Draw, str], str]:
 
 
 def _wrapped(draw: Draw, lines: Lines) -> Lines:
-    head = draw(st.sampled_from(("if True:", "for _ in range(1):", "with open('x'):", "while flag:", "try:")))
+    head = draw(
+        st.sampled_from(
+            ("if True:", "for _ in range(1):", "with open('x'):", "while flag:", "try:")
+        )
+    )
     end = [f"{_indent(lines[0])}finally:", f"{_indent(lines[0])}  pass"] if head == "try:" else []
-    return [f"{_indent(lines[0])}{head}", *(f"  {line}" if line.strip() else line for line in lines), *end]
+    return [
+        f"{_indent(lines[0])}{head}",
+        *(f"  {line}" if line.strip() else line for line in lines),
+        *end,
+    ]
 
 
 def _into_a_function(draw: Draw, lines: Lines) -> Lines:
     del draw
     indent = _indent(lines[0])
-    return [f"{indent}def inner():", *(f"  {line}" if line.strip() else line for line in lines), f"{indent}inner()"]
+    return [
+        f"{indent}def inner():",
+        *(f"  {line}" if line.strip() else line for line in lines),
+        f"{indent}inner()",
+    ]
 
 
 def _exchanged(draw: Draw, code: str) -> str:
@@ -86,7 +98,9 @@ def _exchanged(draw: Draw, code: str) -> str:
     node, name = draw(st.sampled_from(places)), draw(st.sampled_from(names))
     lines = code.split("\n")
     raw = lines[node.lineno - 1].encode()
-    lines[node.lineno - 1] = (raw[: node.col_offset] + name.encode() + raw[node.end_col_offset :]).decode()
+    lines[node.lineno - 1] = (
+        raw[: node.col_offset] + name.encode() + raw[node.end_col_offset :]
+    ).decode()
     return "\n".join(lines)
 
 
@@ -104,7 +118,9 @@ def _in_parentheses(draw: Draw, code: str) -> str:
     lines = code.split("\n")
     raw = lines[node.lineno - 1].encode()
     first, last = node.col_offset, node.end_col_offset or 0
-    lines[node.lineno - 1] = (raw[:first] + opening.encode() + raw[first:last] + closing.encode() + raw[last:]).decode()
+    lines[node.lineno - 1] = (
+        raw[:first] + opening.encode() + raw[first:last] + closing.encode() + raw[last:]
+    ).decode()
     return "\n".join(lines)
 
 

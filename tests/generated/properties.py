@@ -49,7 +49,9 @@ def migrated(content: bytes, options: Options | None = None) -> FileResult:
         for site in again.sites
         for node in ast.walk(ast.parse(after))
         if isinstance(node, ast.stmt) and node.lineno <= site.line <= (node.end_lineno or 0)
-        for line in (range(node.lineno, (node.end_lineno or 0) + 1) if _is_definition(node) else _head(node))
+        for line in (
+            range(node.lineno, (node.end_lineno or 0) + 1) if _is_definition(node) else _head(node)
+        )
     } | {line for site in again.sites for line in range(site.line, site.end_line + 1)}
     missed = {
         line: what
@@ -67,13 +69,17 @@ def _unmarked(content: bytes) -> list[bytes]:
 
 def _is_definition(node: ast.stmt) -> bool:
     """Whether it is a custom optimizer, which is reported as a whole."""
-    return isinstance(node, ast.ClassDef) and any("OptimizerDef" in ast.unparse(base) for base in node.bases)
+    return isinstance(node, ast.ClassDef) and any(
+        "OptimizerDef" in ast.unparse(base) for base in node.bases
+    )
 
 
 def _account(result: FileResult, content: bytes) -> None:
     """Every site has a known rule and a status that agrees with what was done."""
     rewritten = [site for site in result.sites if site.status == "rewritten"]
-    assert bool(rewritten) == (_unmarked(result.after) != _unmarked(content)), "what is counted is not what changed"
+    assert bool(rewritten) == (_unmarked(result.after) != _unmarked(content)), (
+        "what is counted is not what changed"
+    )
     for site in result.sites:
         assert site.code in CODES, site
         assert site.status in ("rewritten", "unresolved", "suppressed", "hint"), site
@@ -84,11 +90,15 @@ def _elsewhere(before: str, after: str, result: FileResult) -> None:
     """Lines outside of the statements that have a site stay as they are."""
     may_change = set(_lines_of_statements(before, result))
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    for kind, first, last, _, _ in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for kind, first, last, _, _ in difflib.SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
         for number in range(first, last) if kind in ("replace", "delete") else ():
             line = old[number].strip()
             if line.startswith("#"):  # it goes where what it is about goes
-                assert line in {other.strip() for other in new}, f"the comment in line {number + 1} is gone"
+                assert line in {other.strip() for other in new}, (
+                    f"the comment in line {number + 1} is gone"
+                )
             else:
                 assert number + 1 in may_change or not line, f"line {number + 1} changed: {line}"
 
@@ -99,7 +109,10 @@ def _lines_of_statements(code: str, result: FileResult) -> Iterator[int]:
     What an idiom changes beside its site is in the same function or class.
     """
     rewritten = [site for site in result.sites if site.status == "rewritten"]
-    begun, idioms = {site.line for site in rewritten}, {site.line for site in rewritten if site.code in IDIOMS}
+    begun, idioms = (
+        {site.line for site in rewritten},
+        {site.line for site in rewritten if site.code in IDIOMS},
+    )
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.stmt) and (
             isinstance(node, ast.Import | ast.ImportFrom) or not begun.isdisjoint(_head(node))
@@ -116,7 +129,9 @@ def _head(node: ast.stmt) -> range:
     """The lines of a statement, or up to its body."""
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
     body = getattr(node, "body", None)
-    return range(first, max(body[0].lineno, node.lineno + 1) if body else (node.end_lineno or 0) + 1)
+    return range(
+        first, max(body[0].lineno, node.lineno + 1) if body else (node.end_lineno or 0) + 1
+    )
 
 
 def batches() -> list[tuple[Any, Any]]:
@@ -145,4 +160,6 @@ def assert_alike(before: Any, after: Any) -> None:
     for old, new in zip(before, after, strict=True):
         for name in old:
             movement = np.max(np.abs(np.asarray(old[name]) - start[name]))
-            assert np.max(np.abs(np.asarray(old[name]) - np.asarray(new[name]))) <= GATE * max(movement, 1e-3), name
+            assert np.max(np.abs(np.asarray(old[name]) - np.asarray(new[name]))) <= GATE * max(
+                movement, 1e-3
+            ), name

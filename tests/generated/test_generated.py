@@ -42,9 +42,13 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 def sources() -> list[str]:
     """The programs to change: all that parse."""
     folders = [FIXTURES, *map(Path, filter(None, [os.environ.get("OPTIM2OPTAX_SOURCES")]))]
-    files = sorted(file for folder in folders for file in folder.rglob("*.py") if file.name != "after.py")
+    files = sorted(
+        file for folder in folders for file in folder.rglob("*.py") if file.name != "after.py"
+    )
     contents = [file.read_bytes() for file in files if file.is_file()]
-    texts = [content.decode().replace("\r\n", "\n") for content in contents if mentions_legacy(content)]
+    texts = [
+        content.decode().replace("\r\n", "\n") for content in contents if mentions_legacy(content)
+    ]
     return [text for text in texts if parses(text)]
 
 

@@ -80,7 +80,11 @@ def verdict(files: Files, options: Options | None = None) -> Verdict:
         results = migrate(sources, options)
     except Exception as error:  # noqa: BLE001 - a finding like any other
         return Verdict("crashed", _told(error), said=False, after=files)
-    if errors := [result.error for result in results if result.error is not None and _parses(files[result.path])]:
+    if errors := [
+        result.error
+        for result in results
+        if result.error is not None and _parses(files[result.path])
+    ]:
         return Verdict("crashed", errors[0], said=False, after=files)
     return _judged(files, before, results)
 
@@ -95,7 +99,9 @@ def _parses(text: str) -> bool:
 
 def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict:
     after = {result.path: result.after.decode() for result in results}
-    left = sorted({site.code for result in results for site in result.sites if site.status == "unresolved"})
+    left = sorted(
+        {site.code for result in results for site in result.sites if site.status == "unresolved"}
+    )
     whole, why = _compared(before, after, legacy=False)
     if whole == "equal":
         return Verdict("equal", "", bool(left), after)
@@ -127,14 +133,21 @@ def _told(error: Exception) -> str:
 
 def outcome(files: Files) -> Any:
     """What a program's `run` gives."""
-    with double_everywhere(), precise(), modules(files) as train, contextlib.redirect_stdout(io.StringIO()):
+    with (
+        double_everywhere(),
+        precise(),
+        modules(files) as train,
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         return train.run(parameters(), BATCHES)
 
 
 def assert_same(before: Any, after: Any) -> None:
     """Two outcomes have the same numbers and values."""
     (old_numbers, old_values), (new_numbers, new_values) = before, after
-    assert list(map(repr, old_values)) == list(map(repr, new_values)), f"{old_values} became {new_values}"
+    assert list(map(repr, old_values)) == list(map(repr, new_values)), (
+        f"{old_values} became {new_values}"
+    )
     assert_alike(old_numbers, new_numbers)
 
 
@@ -148,7 +161,9 @@ class _Files(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in self._texts and not any(other.startswith(f"{name}.") for other in self._texts):
+        if name not in self._texts and not any(
+            other.startswith(f"{name}.") for other in self._texts
+        ):
             return None
         return importlib.util.spec_from_loader(name, self, is_package=self.is_package(name))
 
@@ -178,7 +193,9 @@ def modules(files: Files) -> Iterator[Any]:
         for name in {_module_name(path).partition(".")[0] for path in files} | {"toolbelt"}:
             for found in [one for one in sys.modules if f"{one}.".startswith(f"{name}.")]:
                 del sys.modules[found]
-        sys.modules.update({name: module for name, module in there.items() if name not in sys.modules})
+        sys.modules.update(
+            {name: module for name, module in there.items() if name not in sys.modules}
+        )
         linecache.clearcache()
 
 

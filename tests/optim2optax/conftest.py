@@ -16,7 +16,9 @@ from codemods import Source, migrate
 from optim2optax.cli import application
 
 Run = Callable[..., Result]
-SEPARATE: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+SEPARATE: dict[str, Any] = (
+    {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+)
 """Until 8.2, click mixed standard output and error unless told otherwise."""
 
 NOBODY = 65534
@@ -38,7 +40,9 @@ def run(project: Path) -> Run:
     """Call `optim2optax` with arguments, in the project; `stdin` are the bytes of standard input."""
 
     def call(*arguments: str | os.PathLike[str], stdin: bytes = b"") -> Result:
-        return CliRunner(**SEPARATE).invoke(application, [str(argument) for argument in arguments], input=stdin)
+        return CliRunner(**SEPARATE).invoke(
+            application, [str(argument) for argument in arguments], input=stdin
+        )
 
     return call
 
@@ -49,7 +53,9 @@ def unprivileged(project: Path) -> Iterator[Path]:
     if os.geteuid() != 0:
         yield project
         return
-    migrate([Source("warm.py", b"from flax import optim\n")])  # imports what nobody might not be able to read
+    migrate(
+        [Source("warm.py", b"from flax import optim\n")]
+    )  # imports what nobody might not be able to read
     with tempfile.TemporaryDirectory() as folder:
         os.chown(folder, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, 0)

@@ -44,7 +44,12 @@ def test_what_is_not_legacy_stays() -> None:
 
 @pytest.mark.parametrize(
     ("head", "end"),
-    [("# \u2207\n", "\n"), ("\ufeff", "\n"), ("# \u2207\n", "\r\n"), ("# coding: latin-1\n# é\n", "\n")],
+    [
+        ("# \u2207\n", "\n"),
+        ("\ufeff", "\n"),
+        ("# \u2207\n", "\r\n"),
+        ("# coding: latin-1\n# é\n", "\n"),
+    ],
     ids=["utf-8", "byte order mark", "carriage returns", "coding line"],
 )
 def test_a_text_stays_what_it_is_around_the_sites(head: str, end: str) -> None:
@@ -65,7 +70,9 @@ def test_a_notebook() -> None:
     assert "".join(json.loads(rewritten)["cells"][0]["source"]) == rewrite(LEGACY).source
 
 
-@pytest.mark.parametrize("source", ["from flax import optim\n(", "# coding: nonsense\n", "import flax.optim\0"])
+@pytest.mark.parametrize(
+    "source", ["from flax import optim\n(", "# coding: nonsense\n", "import flax.optim\0"]
+)
 def test_what_is_not_python(source: str) -> None:
     with pytest.raises(SyntaxError):
         rewrite(source)
@@ -94,14 +101,20 @@ def test_either_side_may_be_of_either_kind() -> None:
 
 def test_pytest_without_the_extra(tmp_path: Path) -> None:
     program = "import sys; sys.modules['jax'] = None; import pytest; sys.exit(pytest.main(['--parity', '.']))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert done.stderr == "ERROR: parity needs jax: pip install 'optim2optax[parity]'\n\n"
 
 
 def test_without_the_extra() -> None:
-    program = "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    program = (
+        "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: optim2optax.compare needs jax: pip install 'optim2optax[parity]'"
     )

@@ -54,9 +54,14 @@ def test_a_table_that_is_none(project: Path, run: Run) -> None:
 def test_options_are_read_and_the_command_line_wins(project: Path, run: Run) -> None:
     configure(project, 'form = "chain"\noutput-format = "json"\njobs = 1')
     assert run("rewrite", "--check", ".").stdout.startswith("{")
-    assert run("rewrite", "--check", "--output-format", "text", ".").stdout.endswith("0 unresolved\n")
+    assert run("rewrite", "--check", "--output-format", "text", ".").stdout.endswith(
+        "0 unresolved\n"
+    )
     assert "optax.chain" in run("rewrite", "--diff", "--output-format", "text", ".").stdout
-    assert "optax.sgd" in run("rewrite", "--diff", "--output-format", "text", "--form", "alias", ".").stdout
+    assert (
+        "optax.sgd"
+        in run("rewrite", "--diff", "--output-format", "text", "--form", "alias", ".").stdout
+    )
 
 
 def test_a_switch_can_be_turned_off(project: Path, run: Run) -> None:
@@ -67,13 +72,17 @@ def test_a_switch_can_be_turned_off(project: Path, run: Run) -> None:
     assert "+    return my_opt.params\n" not in run("rewrite", "--diff", "--no-unsafe", ".").stdout
 
 
-def test_patterns_are_relative_to_their_file(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_are_relative_to_their_file(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     configure(project, 'exclude = ["/train.py"]')
     (project / "src").mkdir()
     (project / "src" / "train.py").write_text(LEGACY)
     monkeypatch.chdir(project / "src")
     assert run("rewrite", "--diff", "..").stdout.startswith("--- a/train.py\n")
-    assert run("rewrite", "--diff", "--exclude", "/train.py", "..").stdout.startswith("--- a/../train.py\n")
+    assert run("rewrite", "--diff", "--exclude", "/train.py", "..").stdout.startswith(
+        "--- a/../train.py\n"
+    )
 
 
 def test_the_nearest_table_holds(project: Path, run: Run) -> None:
@@ -87,6 +96,6 @@ def test_the_nearest_table_holds(project: Path, run: Run) -> None:
     assert run("rewrite", "--check", "inner").stdout.startswith("{")
     assert run("rewrite", "--check", "other/train.py").stdout.startswith("::notice")
     assert run("rewrite", "--check", "other", "inner").stdout.startswith("{")
-    assert run("rewrite", "--check", "-", "--stdin-filename", "other/x.py", stdin=LEGACY.encode()).stdout.startswith(
-        "::"
-    )
+    assert run(
+        "rewrite", "--check", "-", "--stdin-filename", "other/x.py", stdin=LEGACY.encode()
+    ).stdout.startswith("::")

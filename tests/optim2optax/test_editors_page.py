@@ -48,7 +48,9 @@ def test_the_settings_of_vim(project: Path, report: str) -> None:
     (project / "report").write_text(report)
     commands = ["cgetfile report", "redir! > found", "silent clist", "qa!"]
     words = [word for command in commands for word in ("-c", command)]
-    subprocess.run([vim, "-Nes", "-u", "settings.vim", *words], check=True, timeout=60, capture_output=True)
+    subprocess.run(
+        [vim, "-Nes", "-u", "settings.vim", *words], check=True, timeout=60, capture_output=True
+    )
     lines = (project / "found").read_text().strip().splitlines()
     assert len(lines) == 5
     assert "describe.py:9 col 15 warning: FO924 " in lines[-2]

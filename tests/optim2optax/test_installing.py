@@ -15,11 +15,25 @@ from optim2optax import __version__
 from tests.optim2optax.programs import LEGACY
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("codemods", "optim2optax", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
+PARTS = (
+    "codemods",
+    "optim2optax",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    ".pre-commit-hooks.yaml",
+)
 
 
 def git(folder: Path, *arguments: str) -> None:
-    identity = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "core.hooksPath=/dev/null")
+    identity = (
+        "-c",
+        "user.name=Tester",
+        "-c",
+        "user.email=tester@example.org",
+        "-c",
+        "core.hooksPath=/dev/null",
+    )
     subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
 
 
@@ -36,7 +50,9 @@ def hooks(tmp_path: Path) -> Path:
     folder.mkdir()
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(ROOT / part, folder / part)
     commit_all(folder)
@@ -51,8 +67,19 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
     environment["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
 
     def try_repo(hook: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pre_commit", "try-repo", str(hooks), hook, "--all-files", "--color=never"]
-        return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "pre_commit",
+            "try-repo",
+            str(hooks),
+            hook,
+            "--all-files",
+            "--color=never",
+        ]
+        return subprocess.run(
+            command, cwd=project, env=environment, capture_output=True, text=True, check=False
+        )
 
     checked = try_repo("optim2optax-check")
     assert checked.returncode == 1, checked.stdout + checked.stderr
@@ -83,11 +110,18 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
         assert (packages / package / "py.typed").exists()
 
     (project / "train.py").write_text(LEGACY)
-    done = subprocess.run([binaries / "optim2optax", "rewrite", "."], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [binaries / "optim2optax", "rewrite", "."], check=True, capture_output=True, text=True
+    )
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
 
-    for arguments, extra in ((["parity", "."], "parity"), (["checkpoint", "inspect", "train.py"], "checkpoint")):
-        refused = subprocess.run([binaries / "optim2optax", *arguments], capture_output=True, text=True, check=False)
+    for arguments, extra in (
+        (["parity", "."], "parity"),
+        (["checkpoint", "inspect", "train.py"], "checkpoint"),
+    ):
+        refused = subprocess.run(
+            [binaries / "optim2optax", *arguments], capture_output=True, text=True, check=False
+        )
         assert refused.returncode == 2
         assert f"optim2optax[{extra}]" in refused.stderr
 
@@ -95,7 +129,10 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
 @pytest.mark.network
 @pytest.mark.parametrize(
     "command",
-    ["uvx --from . optim2optax rewrite ../project", "pipx install . && tools/optim2optax rewrite ../project"],
+    [
+        "uvx --from . optim2optax rewrite ../project",
+        "pipx install . && tools/optim2optax rewrite ../project",
+    ],
     ids=["uvx", "pipx"],
 )
 def test_as_a_tool(command: str, project: Path, hooks: Path) -> None:
@@ -103,9 +140,20 @@ def test_as_a_tool(command: str, project: Path, hooks: Path) -> None:
     assert " ".join(command.split()[:3]) in (ROOT / "README.md").read_text()
     (project / "train.py").write_text(LEGACY)
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    own = {"UV_TOOL_DIR": "uv", "UV_CACHE_DIR": "cache", "PIPX_HOME": "pipx", "PIPX_BIN_DIR": "tools"}
-    environment = {**os.environ, "PATH": path, **{name: str(hooks / folder) for name, folder in own.items()}}
-    done = subprocess.run(command, shell=True, cwd=hooks, env=environment, capture_output=True, text=True, check=False)
+    own = {
+        "UV_TOOL_DIR": "uv",
+        "UV_CACHE_DIR": "cache",
+        "PIPX_HOME": "pipx",
+        "PIPX_BIN_DIR": "tools",
+    }
+    environment = {
+        **os.environ,
+        "PATH": path,
+        **{name: str(hooks / folder) for name, folder in own.items()},
+    }
+    done = subprocess.run(
+        command, shell=True, cwd=hooks, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "train.py: 5 sites rewritten\n" in done.stdout
 
@@ -115,4 +163,8 @@ def test_the_citation_has_the_version() -> None:
 
 
 def files(root: Path, package: str) -> set[Path]:
-    return {path.relative_to(root) for path in (root / package).rglob("*") if "__pycache__" not in path.parts}
+    return {
+        path.relative_to(root)
+        for path in (root / package).rglob("*")
+        if "__pycache__" not in path.parts
+    }

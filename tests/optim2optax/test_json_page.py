@@ -14,7 +14,16 @@ from tests.optim2optax.parity.reports.cases import report
 from tests.optim2optax.programs import UNRESOLVABLE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
-OTHER_WORDS = {"rewrite", "parity", "rewritten", "suppressed", "unresolved", "identical", "equivalent", "different"}
+OTHER_WORDS = {
+    "rewrite",
+    "parity",
+    "rewritten",
+    "suppressed",
+    "unresolved",
+    "identical",
+    "equivalent",
+    "different",
+}
 OTHER_WORDS |= {
     "edited",
     "new",

@@ -8,7 +8,13 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from optim2optax.legacy_wheel import REQUIREMENT, WHEEL_NAME, WHEEL_VARIABLE, LegacyWheelError, find_wheel
+from optim2optax.legacy_wheel import (
+    REQUIREMENT,
+    WHEEL_NAME,
+    WHEEL_VARIABLE,
+    LegacyWheelError,
+    find_wheel,
+)
 
 
 @pytest.fixture
@@ -38,7 +44,9 @@ def use(pip: Pip, monkeypatch: pytest.MonkeyPatch) -> Pip:
     return pip
 
 
-def test_it_is_fetched_once_and_then_cached(cache: Path, legacy_wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_fetched_once_and_then_cached(
+    cache: Path, legacy_wheel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pip = use(Pip(legacy_wheel.read_bytes()), monkeypatch)
     assert find_wheel() == find_wheel() == (cache / WHEEL_NAME).resolve()
     assert len(pip.commands) == 1
@@ -61,7 +69,9 @@ def test_an_argument_goes_before_the_environment_variable(
     assert find_wheel(legacy_wheel) == legacy_wheel.resolve()
 
 
-@pytest.mark.parametrize("message", ["No module named pip", "ERROR: No matching distribution found", ""])
+@pytest.mark.parametrize(
+    "message", ["No module named pip", "ERROR: No matching distribution found", ""]
+)
 def test_without_pip_or_network_the_error_says_what_to_do(
     cache: Path, monkeypatch: pytest.MonkeyPatch, message: str
 ) -> None:
@@ -74,7 +84,9 @@ def test_without_pip_or_network_the_error_says_what_to_do(
     assert not list(cache.iterdir())
 
 
-def test_what_pip_brings_is_checked_before_it_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_pip_brings_is_checked_before_it_is_kept(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(Pip(b"something else"), monkeypatch)
     with pytest.raises(LegacyWheelError, match="not the published wheel"):
         find_wheel()

@@ -15,7 +15,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROGRAM = re.compile(r"^```python title=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
-PAGES = [page for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))) if CONSOLE.search(page.read_text())]
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")))
+    if CONSOLE.search(page.read_text())
+]
 
 
 def with_real_outputs(text: str, folder: Path) -> str:
@@ -32,11 +36,17 @@ def _store_a_run(folder: Path) -> None:
     from optim2optax.parity.legacy import legacy_flax
 
     folder.mkdir()
-    params = {"dense": {"kernel": np.full((784, 10), 0.1, np.float32), "bias": np.zeros(10, np.float32)}}
+    params = {
+        "dense": {"kernel": np.full((784, 10), 0.1, np.float32), "bias": np.zeros(10, np.float32)}
+    }
     with legacy_flax() as flax:
         optimizer = flax.optim.Adam(1e-3, weight_decay=1e-4).create(params)
-        optimizer = optimizer.replace(state=optimizer.state.replace(step=np.asarray(5000, np.int32)))
-        (folder / "checkpoint_5000").write_bytes(flax.serialization.to_bytes({"optimizer": optimizer, "epoch": 12}))
+        optimizer = optimizer.replace(
+            state=optimizer.state.replace(step=np.asarray(5000, np.int32))
+        )
+        (folder / "checkpoint_5000").write_bytes(
+            flax.serialization.to_bytes({"optimizer": optimizer, "epoch": 12})
+        )
 
 
 def _commands(console: str) -> list[str]:
@@ -47,7 +57,13 @@ def _transcript(command: str) -> str:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
     done = subprocess.run(
-        command, shell=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        shell=True,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     return f"$ {command}\n{done.stdout}"
 

@@ -56,7 +56,9 @@ def write(root: Path, files: dict[str, str], *, repository: bool = True) -> None
 
 
 def read(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("inner", ["file", "folder"])
@@ -100,7 +102,10 @@ def test_each_is_migrated_as_if_it_were_alone(project: Path, run: Run) -> None:
 
 def test_the_dependencies_of_others_stay(project: Path, run: Run) -> None:
     old = "flax==0.3.4\noptax==0.0.9\njax==0.2.20\n"
-    write(project / "legacy", {"train.py": LOGGED.replace("    logs.log(optimizer)\n", ""), "requirements.txt": old})
+    write(
+        project / "legacy",
+        {"train.py": LOGGED.replace("    logs.log(optimizer)\n", ""), "requirements.txt": old},
+    )
     write(project / "modern", {"train.py": "import jax\n", "requirements.txt": old})
     assert run("rewrite", "--modernize", ".").exit_code == 0
     after = read(project)
@@ -108,7 +113,9 @@ def test_the_dependencies_of_others_stay(project: Path, run: Run) -> None:
     assert after["modern/requirements.txt"] == old
 
 
-def test_a_copy_is_put_into_each_that_needs_one(project: Path, run: Run, legacy_wheel: Path) -> None:
+def test_a_copy_is_put_into_each_that_needs_one(
+    project: Path, run: Run, legacy_wheel: Path
+) -> None:
     write(project / "first", {"train.py": LOGGED, "logs.py": LOGGING})
     write(project / "second", {"train.py": STEPPING, "making.py": MAKING})
     run("rewrite", "--vendor", "--legacy-wheel", str(legacy_wheel), ".")

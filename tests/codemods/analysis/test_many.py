@@ -13,7 +13,13 @@ from codemods.flow.solver import MANY
 
 KINDS = (
     *(list, dict, set, frozenset, tuple),
-    *(collections.deque, collections.OrderedDict, collections.Counter, collections.ChainMap, collections.defaultdict),
+    *(
+        collections.deque,
+        collections.OrderedDict,
+        collections.Counter,
+        collections.ChainMap,
+        collections.defaultdict,
+    ),
 )
 NEWER = {"total"}
 """What Python's containers have got since 3.8."""
@@ -47,8 +53,12 @@ def train(params, grads):
 
 @pytest.mark.parametrize("extra", ["o0.apply_gradient(grads)", "jax.tree_util.tree_leaves(o0)[3]"])
 @pytest.mark.parametrize("number", [2, MANY, MANY + 1, 3 * MANY])
-def test_many_that_code_out_of_view_may_give_back_go_or_stay_together(number: int, extra: str) -> None:
-    made = "\n".join(f"    o{index} = optim.Adam(0.{index + 1}).create(params)" for index in range(number))
+def test_many_that_code_out_of_view_may_give_back_go_or_stay_together(
+    number: int, extra: str
+) -> None:
+    made = "\n".join(
+        f"    o{index} = optim.Adam(0.{index + 1}).create(params)" for index in range(number)
+    )
     given = ", ".join(f"o{index}" for index in range(number))
     after = migrated(PROGRAM.format(made=made, given=given, extra=extra)).after.decode()
     stay = "leaves" in extra

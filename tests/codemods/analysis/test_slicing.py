@@ -37,8 +37,12 @@ TRAIN = """
         return optimizer
     """
 ALONE = TRAIN.format(imported="", step="optimizer.apply_gradient(grad)")
-WITH_LIBRARY = TRAIN.format(imported="from lab import engine", step="engine.advance(optimizer, grad)")
-ENGINE = "from lab import tables\n\n\ndef advance(one, grad):\n    return tables.advance(one, grad)\n"
+WITH_LIBRARY = TRAIN.format(
+    imported="from lab import engine", step="engine.advance(optimizer, grad)"
+)
+ENGINE = (
+    "from lab import tables\n\n\ndef advance(one, grad):\n    return tables.advance(one, grad)\n"
+)
 TABLES = "".join(
     (
         "def advance(one, grad):\n    return f0(one)[0]\n",
@@ -51,7 +55,10 @@ TABLES = "".join(
 
 
 def project(**files: str) -> dict[str, FileResult]:
-    sources = [Source(f"{name.replace('__', '/', 1)}.py", dedent(text).encode()) for name, text in files.items()]
+    sources = [
+        Source(f"{name.replace('__', '/', 1)}.py", dedent(text).encode())
+        for name, text in files.items()
+    ]
     return {result.path: result for result in migrate(sources, Options(budget=400))}
 
 
@@ -81,9 +88,13 @@ COLUMNS = """
 
 
 @pytest.mark.parametrize("style", ["called", "not called"])
-def test_a_target_in_a_file_without_jax_is_its_own_where_every_optimizer_is_accounted_for(style: str) -> None:
+def test_a_target_in_a_file_without_jax_is_its_own_where_every_optimizer_is_accounted_for(
+    style: str,
+) -> None:
     used = "loop.train({}, [])" if style == "called" else "loop"
-    results = project(loop=ALONE, lab__columns=COLUMNS, main=f"import loop, lab.columns\n\nprint({used})\n")
+    results = project(
+        loop=ALONE, lab__columns=COLUMNS, main=f"import loop, lab.columns\n\nprint({used})\n"
+    )
     assert results["loop.py"].changed
     assert all(site.status == "rewritten" for site in results["loop.py"].sites)
     assert not results["lab/columns.py"].sites
@@ -91,17 +102,25 @@ def test_a_target_in_a_file_without_jax_is_its_own_where_every_optimizer_is_acco
 
 def test_what_is_beyond_the_budget_keeps_only_what_gets_there() -> None:
     results = project(
-        train=ALONE, other=WITH_LIBRARY, main="import train, other", lab__engine=ENGINE, lab__tables=TABLES
+        train=ALONE,
+        other=WITH_LIBRARY,
+        main="import train, other",
+        lab__engine=ENGINE,
+        lab__tables=TABLES,
     )
     assert results["train.py"].changed
     assert all(site.status == "rewritten" for site in results["train.py"].sites)
     assert not any(result.changed for path, result in results.items() if path != "train.py")
     [site, *_] = [site for site in results["other.py"].sites if site.code == "FO921"]
-    assert site.message == "It may get to lab/tables.py, which is beyond the budget of the analysis."
+    assert (
+        site.message == "It may get to lab/tables.py, which is beyond the budget of the analysis."
+    )
 
 
 @pytest.mark.usefixtures("_all_are_large")
-def test_what_speaks_of_optimizers_and_is_beyond_the_budget_holds_nobody_back_who_does_not_get_there() -> None:
+def test_what_speaks_of_optimizers_and_is_beyond_the_budget_holds_nobody_back_who_does_not_get_there() -> (
+    None
+):
     main = "import train, lab.big\n\ntrain.train({}, [])\n"
     results = project(train=ALONE, main=main, lab__big=dedent(ALONE) + TABLES, lab____init__=TABLES)
     assert results["train.py"].changed
@@ -110,7 +129,10 @@ def test_what_speaks_of_optimizers_and_is_beyond_the_budget_holds_nobody_back_wh
 
 
 def test_where_even_what_speaks_of_optimizers_is_beyond_the_budget() -> None:
-    sources = [Source("train.py", dedent(ALONE).encode()), Source("broken.py", b"import train\ndef")]
+    sources = [
+        Source("train.py", dedent(ALONE).encode()),
+        Source("broken.py", b"import train\ndef"),
+    ]
     train, broken = migrate(sources, Options(budget=3))
     assert not train.changed
     assert "raise --budget" in (train.error or "")

@@ -23,14 +23,23 @@ def text(node: cst.CSTNode) -> str:
         pytest.param("{x}.params", "a or b", "(a or b).params", id="an operation as receiver"),
         pytest.param("{x}.params", "lambda: a", "(lambda: a).params", id="a function as receiver"),
         pytest.param("{x}.format()", "'a' 'b'", "('a' 'b').format()", id="strings side by side"),
-        pytest.param("{x} is not None", "a or b", "(a or b) is not None", id="an operation as operand"),
+        pytest.param(
+            "{x} is not None", "a or b", "(a or b) is not None", id="an operation as operand"
+        ),
         pytest.param("f({x})", "a or b", "f(a or b)", id="an argument"),
         pytest.param("f({x})", "lambda: a", "f(lambda: a)", id="a function as argument"),
         pytest.param("f(k={x})", "(a := b)", "f(k=(a := b))", id="an assignment as argument"),
-        pytest.param("f({x}, 1)", "(a for a in b)", "f((a for a in b), 1)", id="a generator as argument"),
+        pytest.param(
+            "f({x}, 1)", "(a for a in b)", "f((a for a in b), 1)", id="a generator as argument"
+        ),
         pytest.param("f('{', {x})", "'{y}'", "f('{', '{y}')", id="braces in strings"),
         pytest.param("{x}.params", "(a\n.b)", "(a\n.b).params", id="lines within parentheses"),
-        pytest.param("{x}.params", "f(\n    a,  # why\n)", "f(\n    a,  # why\n).params", id="lines and comments"),
+        pytest.param(
+            "{x}.params",
+            "f(\n    a,  # why\n)",
+            "f(\n    a,  # why\n).params",
+            id="lines and comments",
+        ),
     ],
 )
 def test_fills(template: str, hole: str, filled: str) -> None:
@@ -38,7 +47,9 @@ def test_fills(template: str, hole: str, filled: str) -> None:
 
 
 @pytest.mark.parametrize("template", ["{x}", "{x}.params", "f(1, k={x})"])
-@pytest.mark.parametrize("argument", ["a\n  .b", "a\n  .b()", "a +\n  b", "a := b", "a for a in b", "'a'\n  'b'"])
+@pytest.mark.parametrize(
+    "argument", ["a\n  .b", "a\n  .b()", "a +\n  b", "a := b", "a for a in b", "'a'\n  'b'"]
+)
 def test_what_stood_in_parentheses_gets_its_own(template: str, argument: str) -> None:
     call = cst.ensure_type(cst.parse_expression(f"f({argument})"), cst.Call)
 
@@ -58,5 +69,7 @@ def test_a_template_serves_many_times() -> None:
 
 
 def test_a_statement() -> None:
-    filled = statement("{x}, loss = {y}", x=cst.Name("state"), y=cst.parse_expression("step(state)"))
+    filled = statement(
+        "{x}, loss = {y}", x=cst.Name("state"), y=cst.parse_expression("step(state)")
+    )
     assert text(filled) == "state, loss = step(state)\n"

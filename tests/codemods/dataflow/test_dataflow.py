@@ -56,11 +56,20 @@ BETWEEN = {
     "a loop around both": ("for x in xs:\n    first()\n    second()\n    between()", False),
     "a loop around the second": ("first()\nfor x in xs:\n    second()\n    between()", True),
     "a loop that is left": ("first()\nfor x in xs:\n    second()\n    between()\n    break", False),
-    "what a loop does when it ends": ("first()\nfor x in xs:\n    pass\nelse:\n    between()\nsecond()", True),
+    "what a loop does when it ends": (
+        "first()\nfor x in xs:\n    pass\nelse:\n    between()\nsecond()",
+        True,
+    ),
     "an endless loop": ("first()\nwhile True:\n    second()\nbetween()", False),
     "a handler": ("try:\n    first()\nexcept E:\n    between()\nsecond()", True),
-    "a handler of what comes later": ("first()\ntry:\n    second()\nexcept E:\n    between()", False),
-    "what is done in the end": ("try:\n    first()\n    return\nfinally:\n    between()\n    second()", True),
+    "a handler of what comes later": (
+        "first()\ntry:\n    second()\nexcept E:\n    between()",
+        False,
+    ),
+    "what is done in the end": (
+        "try:\n    first()\n    return\nfinally:\n    between()\n    second()",
+        True,
+    ),
     "a case": ("first()\nmatch x:\n    case 1:\n        between()\nsecond()", True),
     "a body of `with`": ("first()\nwith x:\n    between()\nsecond()", True),
     "a definition": ("first()\ndef later():\n    between()\nsecond()", False),
@@ -77,10 +86,14 @@ BETWEEN = {
 
 @pytest.mark.parametrize(("body", "is_between"), BETWEEN.values(), ids=BETWEEN)
 def test_what_may_happen_between_two_evaluations(body: str, is_between: bool) -> None:
-    function = ast.parse("def f():\n" + "\n".join(f"    {line}" for line in body.splitlines())).body[0]
+    function = ast.parse(
+        "def f():\n" + "\n".join(f"    {line}" for line in body.splitlines())
+    ).body[0]
     assert isinstance(function, ast.FunctionDef)
     order = Order(function)
-    numbers = {ast.unparse(node): number for node, number in order.at.items() if isinstance(node, ast.Call)}
+    numbers = {
+        ast.unparse(node): number for node, number in order.at.items() if isinstance(node, ast.Call)
+    }
 
     reached = order.between(numbers["first()"], numbers["second()"])
 
@@ -91,7 +104,9 @@ def test_an_evaluation_that_each_way_leads_through() -> None:
     [function] = ast.parse("def f():\n    if a():\n        b()\n    c()").body
     assert isinstance(function, ast.FunctionDef)
     order = Order(function)
-    numbers = {ast.unparse(node): number for node, number in order.at.items() if isinstance(node, ast.Call)}
+    numbers = {
+        ast.unparse(node): number for node, number in order.at.items() if isinstance(node, ast.Call)
+    }
 
     assert order.dominates(numbers["a()"], numbers["c()"])
     assert order.dominates(ENTRY, numbers["b()"])
@@ -122,7 +137,9 @@ def test_the_settings_that_a_read_may_find(body: str, lines: set[int]) -> None:
     code = "def f(p):\n" + "\n".join(f"    {line}" for line in body.splitlines())
     found = Program(code)
     [name] = [
-        node.args[0] for node in found.units[0].nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "use"
+        node.args[0]
+        for node in found.units[0].nodes
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "use"
     ]
     assert isinstance(name, ast.Name)
     variable = found.dataflow.definitions.variable(name)
@@ -183,7 +200,9 @@ def test_names_mean_what_the_compiler_says() -> None:
     for scope in _tables(table):
         if scope.get_type() == "function" and scope.get_name() not in ("genexpr", "listcomp"):
             node = next(
-                node for node in unit.nodes if isinstance(node, ast.FunctionDef) and node.name == scope.get_name()
+                node
+                for node in unit.nodes
+                if isinstance(node, ast.FunctionDef) and node.name == scope.get_name()
             )
             bound = {name for name in scope.get_identifiers() if scope.lookup(name).is_local()} - {
                 "genexpr",
@@ -270,7 +289,10 @@ def test_whether_evaluating_leaves_all_else_as_it_is(expression: str, is_quiet: 
     [value] = [node.value for node in found.units[0].nodes if isinstance(node, ast.Return)][-1:]
     assert value is not None
 
-    assert found.dataflow.is_quiet(found.at(ast.unparse(ast.parse(expression, mode="eval").body))) == is_quiet
+    assert (
+        found.dataflow.is_quiet(found.at(ast.unparse(ast.parse(expression, mode="eval").body)))
+        == is_quiet
+    )
 
 
 # Sameness
@@ -279,9 +301,17 @@ STAYS = {
     "nothing in between": ("x = config.lr", "config.lr", True),
     "another attribute is set": ("x = config.lr\nconfig.size = 1", "config.lr", True),
     "it is set": ("x = config.lr\nconfig.lr = 1", "config.lr", False),
-    "it is set by another name": ("x = config.lr\nother = config\nother.lr = 1", "config.lr", False),
+    "it is set by another name": (
+        "x = config.lr\nother = config\nother.lr = 1",
+        "config.lr",
+        False,
+    ),
     "it is set under some name": ("x = config.lr\nsetattr(config, name, 1)", "config.lr", False),
-    "it may be set by a function out of view": ("x = config.lr\nfinalize(config)", "config.lr", False),
+    "it may be set by a function out of view": (
+        "x = config.lr\nfinalize(config)",
+        "config.lr",
+        False,
+    ),
     "and not a variable": ("x = rate\nfinalize(config)", "rate", True),
     "a line in the log": ("x = config.lr\nprint(config)", "config.lr", True),
     "a function in view sets it": ("x = config.lr\nhalve(config)", "config.lr", False),
@@ -291,14 +321,24 @@ STAYS = {
     "an element is set": ("x = rates['a']\nrates['a'] = 1", "rates['a']", False),
     "some element is set": ("x = rates['a']\nrates[name] = 1", "rates['a']", False),
     "another element is set": ("x = rates['a']\nrates['b'] = 1", "rates['a']", True),
-    "a list of this function alone, whatever else is done": ("x = own[0]\nfinalize(config)", "own[0]", True),
-    "a list that has been given away": ("finalize(own)\nx = own[0]\nfinalize(config)", "own[0]", False),
+    "a list of this function alone, whatever else is done": (
+        "x = own[0]\nfinalize(config)",
+        "own[0]",
+        True,
+    ),
+    "a list that has been given away": (
+        "finalize(own)\nx = own[0]\nfinalize(config)",
+        "own[0]",
+        False,
+    ),
     "it calls what acts itself": ("x = pick(config)", "pick(config)", False),
 }
 
 
 @pytest.mark.parametrize(("body", "source", "stays"), STAYS.values(), ids=STAYS)
-def test_whether_an_expression_has_the_same_value_later(body: str, source: str, stays: bool) -> None:
+def test_whether_an_expression_has_the_same_value_later(
+    body: str, source: str, stays: bool
+) -> None:
     lines = "\n".join(f"            {line}" for line in body.splitlines())
     found = Program(
         f"""

@@ -74,8 +74,26 @@ def test_of_what_is_unpacked_only_the_rest_is_known(call: str, known: dict[str, 
     assert arguments_of(taking("a", b=0, c=0), parsed(call)) is None
 
 
-SIGNATURES = ("a", "a, b=7", "a, /, b=7", "a, *rest", "a, b=7, *rest, c=8, **others", "a, *, c=8", "*rest, **others")
-CALLS = ("f(1)", "f(a=1)", "f(1, 2)", "f(1, b=2)", "f(b=2, a=1)", "f(1, 2, 3, d=4)", "f(1, c=3)", "f()", "f(1, a=2)")
+SIGNATURES = (
+    "a",
+    "a, b=7",
+    "a, /, b=7",
+    "a, *rest",
+    "a, b=7, *rest, c=8, **others",
+    "a, *, c=8",
+    "*rest, **others",
+)
+CALLS = (
+    "f(1)",
+    "f(a=1)",
+    "f(1, 2)",
+    "f(1, b=2)",
+    "f(b=2, a=1)",
+    "f(1, 2, 3, d=4)",
+    "f(1, c=3)",
+    "f()",
+    "f(1, a=2)",
+)
 
 
 @pytest.mark.parametrize("signature", SIGNATURES)
@@ -116,7 +134,9 @@ def test_a_method_is_bound_without_its_instance() -> None:
         ("partial(f, 1, c=0)", "g(2, c=3)", {"a": 1, "b": 2, "c": 3}),
     ],
 )
-def test_arguments_of_a_partial_application_come_first(partial: str, call: str, values: dict[str, int]) -> None:
+def test_arguments_of_a_partial_application_come_first(
+    partial: str, call: str, values: dict[str, int]
+) -> None:
     found = read("a, b, c", partial, call)
 
     assert isinstance(found, Bound)

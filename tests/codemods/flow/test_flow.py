@@ -1931,9 +1931,18 @@ def test_two_optimizers_that_share_a_step_are_one_group() -> None:
 
 
 EVIDENCE = {
-    "a constructor proves it": ("proven", "def read():\n    return optim.Adam(1e-3).create(None).target\n"),
-    "a parameter's annotation declares it": ("declared", "def read(x: optim.Optimizer):\n    return x.target\n"),
-    "a quoted annotation declares it": ("declared", "def read(x: 'optim.Optimizer'):\n    return x.target\n"),
+    "a constructor proves it": (
+        "proven",
+        "def read():\n    return optim.Adam(1e-3).create(None).target\n",
+    ),
+    "a parameter's annotation declares it": (
+        "declared",
+        "def read(x: optim.Optimizer):\n    return x.target\n",
+    ),
+    "a quoted annotation declares it": (
+        "declared",
+        "def read(x: 'optim.Optimizer'):\n    return x.target\n",
+    ),
     "an annotated return declares it": (
         "declared",
         "def make() -> optim.Optimizer:\n    ...\n\ndef read():\n    return make().target\n",
@@ -1942,7 +1951,10 @@ EVIDENCE = {
         "declared",
         "class Agent:\n    x: optim.Optimizer\n\n    def read(self):\n        return self.x.target\n",
     ),
-    "apply_gradient deduces it": ("deduced", "def read(x):\n    x = x.apply_gradient(None)\n    return x.target\n"),
+    "apply_gradient deduces it": (
+        "deduced",
+        "def read(x):\n    x = x.apply_gradient(None)\n    return x.target\n",
+    ),
     "a constructor outweighs an annotation": (
         "proven",
         "def read(x: optim.Optimizer):\n    return x.target\n\nread(optim.Adam(1e-3).create(None))\n",
@@ -1967,19 +1979,26 @@ def test_the_refusal_of_a_group_names_the_place_in_another_file() -> None:
         OPTAX_ALONE,
     )
     assert not any(result.changed for result in results.values())
-    assert "step.py:6" in next(site.message for site in results["make"].sites if site.code == "FO901")
+    assert "step.py:6" in next(
+        site.message for site in results["make"].sites if site.code == "FO901"
+    )
 
 
 def test_a_long_way_to_what_cannot_change_is_told_in_short() -> None:
     names = ["make", "one", "two", "three", "four", "five"]
-    between = "".join(f"def {new}(params):\n    return {old}(params)\n\n" for old, new in pairwise(names))
+    between = "".join(
+        f"def {new}(params):\n    return {old}(params)\n\n" for old, new in pairwise(names)
+    )
     result = result_of(
         "from flax import optim\n\ndef make(params):\n    return optim.Adafactor(0.1).create(params)\n\n"
         f"{between}def moments(params):\n    return five(params).state.param_states\n",
         OPTAX_ALONE,
     )
     [message] = {site.message for site in result.sites if site.code == "FO901"}
-    assert "created in train.py:4, reaches train.py:22 through train.py:7, train.py:10, …, train.py:19, " in message
+    assert (
+        "created in train.py:4, reaches train.py:22 through train.py:7, train.py:10, …, train.py:19, "
+        in message
+    )
 
 
 NAMED = """
@@ -1995,8 +2014,16 @@ NAMED = """
 @pytest.mark.parametrize(
     ("other", "evidence"),
     [
-        pytest.param("def read(optimizer):\n    return optimizer.target\n", "deduced", id="named as all others are"),
-        pytest.param("def read(state):\n    return state.optimizer.target\n", "deduced", id="a field of that name"),
+        pytest.param(
+            "def read(optimizer):\n    return optimizer.target\n",
+            "deduced",
+            id="named as all others are",
+        ),
+        pytest.param(
+            "def read(state):\n    return state.optimizer.target\n",
+            "deduced",
+            id="a field of that name",
+        ),
         pytest.param("def read(my_opt):\n    return my_opt.target\n", "likely", id="another name"),
         pytest.param(
             "import torch\noptimizer = torch.optim.Adam(p)\noptimizer.step()\n\ndef read(x):\n    return x.optimizer.target\n",
@@ -2007,7 +2034,10 @@ NAMED = """
 )
 def test_what_is_named_as_all_optimizers_of_the_project_is_one(other: str, evidence: str) -> None:
     first, second = migrate(
-        [Source("make.py", dedent(NAMED).encode()), Source("read.py", f"import jax\n{other}".encode())]
+        [
+            Source("make.py", dedent(NAMED).encode()),
+            Source("read.py", f"import jax\n{other}".encode()),
+        ]
     )
     assert [site.evidence for site in second.sites] == [evidence]
     assert second.changed == (evidence == "deduced")

@@ -814,7 +814,9 @@ def test_the_step_is_a_plain_number_at_first() -> None:
             optimizer = optim.Adam(1e-3).create(params)
             return optimizer.state.step.astype(float), optimizer.state.step + 1
         """)
-    assert "return jnp.asarray(optimizer.step, jnp.int32).astype(float), optimizer.step + 1" in after
+    assert (
+        "return jnp.asarray(optimizer.step, jnp.int32).astype(float), optimizer.step + 1" in after
+    )
     assert "import jax.numpy as jnp\n" in after
 
 

@@ -76,11 +76,17 @@ KEPT = {
         "`train_step` is called without an optimizer at train.py:15",
     ),
     "any arguments": (
-        (STEP, "        def train_step(*args):\n            return args[0].apply_gradient(args[1])\n"),
+        (
+            STEP,
+            "        def train_step(*args):\n            return args[0].apply_gradient(args[1])\n",
+        ),
         "it is kept in something else at train.py:11",
     ),
     "one of two": (
-        ("optimizer = create_optimizer(params)", "optimizer = create_optimizer(params) if batches else None"),
+        (
+            "optimizer = create_optimizer(params)",
+            "optimizer = create_optimizer(params) if batches else None",
+        ),
         "it is kept in something else at train.py:14",
     ),
     "two that take the same steps": (
@@ -104,7 +110,11 @@ KEPT = {
         "other parameters are static at train.py:10",
     ),
     "positions that are computed": (
-        (STEP, STEP + "\n        DONATED = (0,)\n        jitted = jax.jit(train_step, donate_argnums=DONATED)\n"),
+        (
+            STEP,
+            STEP
+            + "\n        DONATED = (0,)\n        jitted = jax.jit(train_step, donate_argnums=DONATED)\n",
+        ),
         "the `donate_argnums` at train.py:14 are not plain to see",
     ),
     "the optimizer is static": (
@@ -219,7 +229,9 @@ KEPT_TOO = {
 }  # fmt: skip
 
 
-PLAIN = MAKE.replace("(params)", "(params, optim.ModelParamTraversal(lambda path, _: 'bias' in path))")
+PLAIN = MAKE.replace(
+    "(params)", "(params, optim.ModelParamTraversal(lambda path, _: 'bias' in path))"
+)
 IF = """        if FAST:
             def train_step(optimizer, grads):
                 return optimizer.apply_gradient(grads)
@@ -230,14 +242,20 @@ IF = """        if FAST:
 KEPT_BY_MORE = {
     "a lambda that does more than to hand it on": (
         (
-            (STEP, STEP + "\n        make = lambda params: jax.device_put(create_optimizer(params))\n"),
+            (
+                STEP,
+                STEP + "\n        make = lambda params: jax.device_put(create_optimizer(params))\n",
+            ),
             (GET, GET.replace("create_optimizer", "make")),
         ),
         "its transformation does not get out of train.py:13",
     ),
     "made where nothing takes it up": (
         (
-            (GET, "            if evaluate(create_optimizer(params).target) > 1:\n                pass\n"),
+            (
+                GET,
+                "            if evaluate(create_optimizer(params).target) > 1:\n                pass\n",
+            ),
             (CALL, "                print(grads)\n"),
             (STEP, ""),
             (END, ""),
@@ -276,14 +294,21 @@ KEPT_BY_MORE = {
     "positions behind a partial application": (
         (
             (STEP, STEP.replace("(optimizer,", "(model, optimizer,")),
-            (LOOP, "            step = jax.jit(functools.partial(train_step, None), donate_argnums=0)\n" + LOOP),
+            (
+                LOOP,
+                "            step = jax.jit(functools.partial(train_step, None), donate_argnums=0)\n"
+                + LOOP,
+            ),
             (CALL, CALL.replace("train_step", "step")),
         ),
         "positions are counted behind a partial application at train.py:15",
     ),
     "axes that are computed": (
         (
-            (LOOP, "            step = jax.vmap(functools.partial(train_step), in_axes=AXES)\n" + LOOP),
+            (
+                LOOP,
+                "            step = jax.vmap(functools.partial(train_step), in_axes=AXES)\n" + LOOP,
+            ),
             (CALL, CALL.replace("train_step", "step")),
         ),
         "the `in_axes` at train.py:15 are not plain to see",
@@ -327,7 +352,9 @@ def test_what_has_no_counterpart_has_none_in_parts(step: str, code: str) -> None
 
 
 @pytest.mark.parametrize(("changes", "why"), KEPT_BY_MORE.values(), ids=KEPT_BY_MORE)
-def test_stays_a_train_state_by_more_than_one_change(changes: tuple[tuple[str, str], ...], why: str) -> None:
+def test_stays_a_train_state_by_more_than_one_change(
+    changes: tuple[tuple[str, str], ...], why: str
+) -> None:
     text = BASE
     for old, new in changes:
         assert text.count(old) == 1
@@ -376,12 +403,17 @@ def test_through_functions_that_make_and_step() -> None:
 def test_jit_knows_that_the_transformation_is_static() -> None:
     after = migrated(BASE.replace(STEP, "        @jax.jit\n" + STEP), FUNCTIONAL)
 
-    assert "@functools.partial(jax.jit, static_argnames='tx')\ndef train_step(params, opt_state, grads, tx):" in after
+    assert (
+        "@functools.partial(jax.jit, static_argnames='tx')\ndef train_step(params, opt_state, grads, tx):"
+        in after
+    )
     assert "train_step(params, opt_state, grads, tx=tx)" in after
 
 
 def test_jit_of_what_is_made_later_takes_it_as_static_argument() -> None:
-    jitted = STEP + "\n        jitted = jax.jit(train_step, donate_argnums=0, static_argnums=(1,))\n"
+    jitted = (
+        STEP + "\n        jitted = jax.jit(train_step, donate_argnums=0, static_argnums=(1,))\n"
+    )
     after = migrated(BASE.replace(STEP, jitted).replace("= train_step(", "= jitted("), FUNCTIONAL)
 
     assert (
@@ -393,7 +425,8 @@ def test_jit_of_what_is_made_later_takes_it_as_static_argument() -> None:
 
 def test_a_partial_application_holds_the_transformation() -> None:
     step = LOOP.replace(
-        "for", "step = jax.pmap(functools.partial(train_step), axis_name='batch', in_axes=(0, None))\n            for"
+        "for",
+        "step = jax.pmap(functools.partial(train_step), axis_name='batch', in_axes=(0, None))\n            for",
     )
     after = migrated(BASE.replace(LOOP, step).replace("= train_step(", "= step("), FUNCTIONAL)
 
@@ -414,7 +447,10 @@ def test_parameters_that_are_read_later_keep_their_name() -> None:
 def test_old_and_new_parts_beside_each_other() -> None:
     step = STEP.replace("(grads)", "(grads), optimizer.target")
     after = migrated(
-        BASE.replace(STEP, step).replace("optimizer = train_step", "optimizer, before = train_step"), FUNCTIONAL
+        BASE.replace(STEP, step).replace(
+            "optimizer = train_step", "optimizer, before = train_step"
+        ),
+        FUNCTIONAL,
     )
 
     assert "updates, new_opt_state = tx.update(grads, opt_state, params)" in after
@@ -434,7 +470,9 @@ def test_tuples_that_someone_takes_whole_hold_a_tuple() -> None:
 
 
 def test_steps_are_counted_where_someone_asks() -> None:
-    after = migrated(BASE.replace(END, "            return optimizer.target, optimizer.state.step\n"), FUNCTIONAL)
+    after = migrated(
+        BASE.replace(END, "            return optimizer.target, optimizer.state.step\n"), FUNCTIONAL
+    )
 
     assert "return tx, params, tx.init(params), 0" in after
     assert "step = step + 1" in after
@@ -509,7 +547,10 @@ TRAINING = """
 def test_across_files() -> None:
     after = project({"making": MAKING, "stepping": STEPPING, "training": TRAINING}, FUNCTIONAL)
 
-    assert "tx = optax.adam(0.1)\n    return tx, params, tx.init(params)" in after["making"].after.decode()
+    assert (
+        "tx = optax.adam(0.1)\n    return tx, params, tx.init(params)"
+        in after["making"].after.decode()
+    )
     assert "def step(params, opt_state, grads, tx):" in after["stepping"].after.decode()
     assert "stepping.step(params=params, opt_state=opt_state, grads=grads, tx=tx)" in on_one_line(
         after["training"].after.decode()
@@ -517,20 +558,28 @@ def test_across_files() -> None:
 
 
 def test_a_result_without_a_name_stays_one_piece_in_all_files() -> None:
-    nameless = TRAINING.replace("optimizer = stepping", "return stepping").replace("=grads)\n", "=grads).target\n")
+    nameless = TRAINING.replace("optimizer = stepping", "return stepping").replace(
+        "=grads)\n", "=grads).target\n"
+    )
     after = project({"making": MAKING, "stepping": STEPPING, "training": nameless}, FUNCTIONAL)
 
     notes = {site.note for result in after.values() for site in result.sites}
-    assert "This optimizer stays in one piece, as a train state: it has no name at training.py:6." in notes
+    assert (
+        "This optimizer stays in one piece, as a train state: it has no name at training.py:6."
+        in notes
+    )
     assert "def step(optimizer, grads):" in after["stepping"].after.decode()
 
 
 def test_positions_count_the_transformation_ahead_of_defaults() -> None:
-    step = "        @functools.partial(jax.jit, static_argnums=(2,))\n" + STEP.replace("grads):", "grads, flag=True):")
+    step = "        @functools.partial(jax.jit, static_argnums=(2,))\n" + STEP.replace(
+        "grads):", "grads, flag=True):"
+    )
     after = on_one_line(migrated(BASE.replace(STEP, step), FUNCTIONAL))
 
     assert (
-        "static_argnums=(4,), static_argnames='tx') def train_step(params, opt_state, grads, tx, flag=True):" in after
+        "static_argnums=(4,), static_argnames='tx') def train_step(params, opt_state, grads, tx, flag=True):"
+        in after
     )
 
 
@@ -594,7 +643,10 @@ def test_two_optimizers_side_by_side() -> None:
 def test_behind_defaults_that_are_given_by_position_a_parameter_is_named() -> None:
     step = STEP.replace("grads):", "grads, scale=1):")
     after = migrated(
-        BASE.replace(STEP, step).replace("train_step(optimizer, grads)", "train_step(optimizer, grads, 2)"), FUNCTIONAL
+        BASE.replace(STEP, step).replace(
+            "train_step(optimizer, grads)", "train_step(optimizer, grads, 2)"
+        ),
+        FUNCTIONAL,
     )
 
     assert "def train_step(params, opt_state, grads, scale=1, *, tx):" in after
@@ -604,7 +656,9 @@ def test_behind_defaults_that_are_given_by_position_a_parameter_is_named() -> No
 def test_behind_parameters_that_have_to_be_named_is_another() -> None:
     step = STEP.replace("grads):", "grads, *, scale):")
     after = migrated(
-        BASE.replace(STEP, step).replace("train_step(optimizer, grads)", "train_step(optimizer, grads, scale=2)"),
+        BASE.replace(STEP, step).replace(
+            "train_step(optimizer, grads)", "train_step(optimizer, grads, scale=2)"
+        ),
         FUNCTIONAL,
     )
 
@@ -658,7 +712,9 @@ def test_a_name_that_means_something_else_is_not_taken(more: str, lines: str) ->
     )
 
     assert lines in after
-    assert "updates, opt_state = {}.update(".format("tx" if "tx" in lines else "definition") in after
+    assert (
+        "updates, opt_state = {}.update(".format("tx" if "tx" in lines else "definition") in after
+    )
 
 
 @pytest.mark.parametrize("name", ["tx", "definition"])
@@ -794,7 +850,10 @@ def test_a_function_with_another_name_in_another_file_does_not_get_the_transform
 
 
 RETURNED_BY_TWO = {
-    "both step": ("g.apply_gradient(1), d.apply_gradient(2)", "another change is made at train.py:10"),
+    "both step": (
+        "g.apply_gradient(1), d.apply_gradient(2)",
+        "another change is made at train.py:10",
+    ),
     "the first steps": ("g.apply_gradient(1), d", "two optimizers are returned at train.py:10"),
     "the second steps": ("g, d.apply_gradient(2)", "the file could not be rewritten in this form"),
 }

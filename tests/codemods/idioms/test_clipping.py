@@ -39,7 +39,9 @@ def closed(text: str) -> str:
 
 def program(lines: str) -> str:
     """A training loop with these lines between the gradient and the step."""
-    return PROGRAM.replace("{lines}", "\n".join(f"            {line}" for line in lines.split("\n")))
+    return PROGRAM.replace(
+        "{lines}", "\n".join(f"            {line}" for line in lines.split("\n"))
+    )
 
 
 LEFT = {
@@ -48,7 +50,9 @@ LEFT = {
         "it is not done for all norms as `optax.clip_by_global_norm` does it",
     ),
     "a norm without its root": (
-        "norm = sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)])\n" + FACTOR + SCALED,
+        "norm = sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)])\n"
+        + FACTOR
+        + SCALED,
         "",
     ),
     "scaled to the limit, always": (
@@ -56,7 +60,8 @@ LEFT = {
         "it is not done for all norms as `optax.clip_by_global_norm` does it",
     ),
     "not a number passes": (
-        NORM + "grads = jax.tree_util.tree_map(lambda g: jnp.where(norm > limit, g / norm * limit, g), grads)\n",
+        NORM
+        + "grads = jax.tree_util.tree_map(lambda g: jnp.where(norm > limit, g / norm * limit, g), grads)\n",
         "it is not done for all norms as `optax.clip_by_global_norm` does it",
     ),
     "the norm of something else": (
@@ -68,7 +73,9 @@ LEFT = {
         "",
     ),
     "the mean of squares": (
-        "norm = jnp.sqrt(sum([jnp.mean(g ** 2) for g in jax.tree_util.tree_leaves(grads)]))\n" + FACTOR + SCALED,
+        "norm = jnp.sqrt(sum([jnp.mean(g ** 2) for g in jax.tree_util.tree_leaves(grads)]))\n"
+        + FACTOR
+        + SCALED,
         "",
     ),
     "the step is not what follows": (
@@ -80,7 +87,9 @@ LEFT = {
         "the clipped gradients are read at train.py:15, too",
     ),
     "the branch does more": (
-        "if limit:\n    " + "    ".join((NORM + FACTOR + SCALED).splitlines(keepends=True)) + "    print('clipped')\n",
+        "if limit:\n    "
+        + "    ".join((NORM + FACTOR + SCALED).splitlines(keepends=True))
+        + "    print('clipped')\n",
         "the branch that clips does more than that",
     ),
     "the other branch does something else": (
@@ -91,7 +100,10 @@ LEFT = {
         "limit = limit * 0.9\n" + BY_VALUE,
         "`limit` has more than one value",
     ),
-    "two limits": ("grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n", ""),
+    "two limits": (
+        "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n",
+        "",
+    ),
     "on one side": ("grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n", ""),
     "a limit that the loop changes": (
         BY_VALUE.replace("limit", "config.limit") + "config.limit = 0.9 * config.limit\n",
@@ -134,8 +146,14 @@ def test_what_stays_beside_the_transformation(lines: str, why: str) -> None:
 
 
 HELPERS = {
-    "any options": ("def clipped(tree, **options):\n    return clip_grads(tree, options['limit'])", "grads, limit=1.0"),
-    "arguments that are unpacked": ("def clipped(tree, limit):\n    return clip_grads(tree, limit)", "*[grads, 1.0]"),
+    "any options": (
+        "def clipped(tree, **options):\n    return clip_grads(tree, options['limit'])",
+        "grads, limit=1.0",
+    ),
+    "arguments that are unpacked": (
+        "def clipped(tree, limit):\n    return clip_grads(tree, limit)",
+        "*[grads, 1.0]",
+    ),
     "a lambda": ("clipped = lambda tree, limit: clip_grads(tree, limit)", "grads, 1.0"),
     "another limit": (
         "def clipped(tree, limit):\n    limit = 2 * limit\n    return clip_grads(tree, limit)",
@@ -145,14 +163,26 @@ HELPERS = {
         "def clipped(tree, limit):\n    tree = scaled(tree)\n    return clip_grads(tree, limit)",
         "grads, 1.0",
     ),
-    "a decorator": ("@logged\ndef clipped(tree, limit):\n    return clip_grads(tree, limit)", "grads, 1.0"),
-    "a log": ("def clipped(tree, limit):\n    log.append(limit)\n    return clip_grads(tree, limit)", "grads, 1.0"),
-    "a check": ("def clipped(tree, limit):\n    assert limit < 3\n    return clip_grads(tree, limit)", "grads, 1.0"),
+    "a decorator": (
+        "@logged\ndef clipped(tree, limit):\n    return clip_grads(tree, limit)",
+        "grads, 1.0",
+    ),
+    "a log": (
+        "def clipped(tree, limit):\n    log.append(limit)\n    return clip_grads(tree, limit)",
+        "grads, 1.0",
+    ),
+    "a check": (
+        "def clipped(tree, limit):\n    assert limit < 3\n    return clip_grads(tree, limit)",
+        "grads, 1.0",
+    ),
     "an early end": (
         "def clipped(tree, limit):\n    if debugging():\n        return\n    return clip_grads(tree, limit)",
         "grads, 1.0",
     ),
-    "a generator": ("def clipped(tree, limit):\n    yield limit\n    return clip_grads(tree, limit)", "grads, 1.0"),
+    "a generator": (
+        "def clipped(tree, limit):\n    yield limit\n    return clip_grads(tree, limit)",
+        "grads, 1.0",
+    ),
 }
 
 
@@ -179,23 +209,29 @@ def test_what_is_clipped_is_still_the_same_at_the_step() -> None:
 
 
 def test_gradients_that_are_given_by_name_are_clipped_as_well() -> None:
-    text = program(NORM + FACTOR + SCALED).replace("apply_gradient(grads)", "apply_gradient(grads=grads)")
+    text = program(NORM + FACTOR + SCALED).replace(
+        "apply_gradient(grads)", "apply_gradient(grads=grads)"
+    )
     assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in migrated(text)
 
 
 def test_gradients_that_the_next_round_reads_stay_clipped() -> None:
     text = program(NORM + FACTOR + SCALED).replace(
-        "        for batch in batches:\n", "        for batch in batches:\n            print(grads)\n"
+        "        for batch in batches:\n",
+        "        for batch in batches:\n            print(grads)\n",
     )
     result = result_of(text)
 
     assert b"tx=optax.adam(0.1)" in result.after
-    assert any("the clipped gradients are read at train.py:11, too" in site.note for site in result.sites)
+    assert any(
+        "the clipped gradients are read at train.py:11, too" in site.note for site in result.sites
+    )
 
 
 def test_a_step_that_does_not_clip_keeps_the_others_from_it() -> None:
     text = program(NORM + FACTOR + SCALED).replace(
-        "return optimizer", "return optimizer.apply_gradient(jax.grad(loss_fn)(optimizer.target, batch))"
+        "return optimizer",
+        "return optimizer.apply_gradient(jax.grad(loss_fn)(optimizer.target, batch))",
     )
     result = result_of(text)
 
@@ -225,7 +261,9 @@ SQUARES = [
 def test_norms(norm: str) -> None:
     result = migrated(program(f"norm = {norm}\n{FACTOR}{SCALED}"))
 
-    assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in " ".join(result.split())
+    assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in " ".join(
+        result.split()
+    )
     assert "tree_map" not in result.partition("def train")[2]
     assert "norm =" not in result
     assert migrated(result) == result
@@ -251,30 +289,47 @@ FOR_LIMITS_UP_TO_ONE = [
 OF_THE_CODE = ["limit", "config.grad_clip", "config['clip']"]
 SCALED_BY = [
     *((scaled, limit, True) for scaled in FOR_EVERY_LIMIT for limit in [*OF_THE_CODE, "5.0", "1"]),
-    *((scaled, limit, limit == "5.0") for scaled in FOR_POSITIVE_LIMITS for limit in [*OF_THE_CODE, "5.0", "0.0"]),
-    *((scaled, limit, limit == "1") for scaled in FOR_LIMITS_UP_TO_ONE for limit in [*OF_THE_CODE, "5.0", "1"]),
+    *(
+        (scaled, limit, limit == "5.0")
+        for scaled in FOR_POSITIVE_LIMITS
+        for limit in [*OF_THE_CODE, "5.0", "0.0"]
+    ),
+    *(
+        (scaled, limit, limit == "1")
+        for scaled in FOR_LIMITS_UP_TO_ONE
+        for limit in [*OF_THE_CODE, "5.0", "1"]
+    ),
 ]
 
 
 @pytest.mark.parametrize(("scaled", "limit", "joins"), SCALED_BY)
-def test_a_form_joins_for_the_limits_for_which_it_is_the_same(scaled: str, limit: str, joins: bool) -> None:
+def test_a_form_joins_for_the_limits_for_which_it_is_the_same(
+    scaled: str, limit: str, joins: bool
+) -> None:
     line = f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)\n"
     result = result_of(closed(program(NORM + line)))
 
     after = " ".join(result.after.decode().split())
     assert (f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in after) == joins
     assert (line.encode() in result.after) != joins
-    assert any("may be a limit for which this form is not" in site.note for site in result.sites) != joins
+    assert (
+        any("may be a limit for which this form is not" in site.note for site in result.sites)
+        != joins
+    )
 
 
-@pytest.mark.parametrize("clipped", ["jnp.clip(g, -limit, limit)", "jnp.minimum(jnp.maximum(g, -limit), limit)"])
+@pytest.mark.parametrize(
+    "clipped", ["jnp.clip(g, -limit, limit)", "jnp.minimum(jnp.maximum(g, -limit), limit)"]
+)
 def test_by_value(clipped: str) -> None:
     result = migrated(program(f"grads = jax.tree_util.tree_map(lambda g: {clipped}, grads)\n"))
 
     assert "optax.chain(optax.clip(limit), optax.adam(0.1))" in " ".join(result.split())
 
 
-@pytest.mark.parametrize("guard", ["limit", "limit > 0", "limit is not None", "limit and limit > 0"])
+@pytest.mark.parametrize(
+    "guard", ["limit", "limit > 0", "limit is not None", "limit and limit > 0"]
+)
 def test_a_condition_is_one_of_the_link(guard: str) -> None:
     lines = "".join(f"    {line}\n" for line in (NORM + FACTOR + SCALED).splitlines())
     result = migrated(program(f"if {guard}:\n{lines}"))
@@ -330,12 +385,17 @@ def test_the_functions_of_old_optimizers_clip_so() -> None:
 
 
 def test_a_link_goes_before_the_weight_decay_and_the_groups() -> None:
-    momentum = program(NORM + FACTOR + SCALED).replace("Adam(0.1)", "Momentum(0.1, weight_decay=0.01)")
+    momentum = program(NORM + FACTOR + SCALED).replace(
+        "Adam(0.1)", "Momentum(0.1, weight_decay=0.01)"
+    )
     groups = program(NORM + FACTOR + SCALED).replace(
-        "optim.Adam(0.1)", "optim.MultiOptimizer((optim.ModelParamTraversal(chosen), optim.Adam(0.1)))"
+        "optim.Adam(0.1)",
+        "optim.MultiOptimizer((optim.ModelParamTraversal(chosen), optim.Adam(0.1)))",
     )
 
-    chain = "optax.chain( optax.clip_by_global_norm(limit), optax.add_decayed_weights(0.01), optax.sgd("
+    chain = (
+        "optax.chain( optax.clip_by_global_norm(limit), optax.add_decayed_weights(0.01), optax.sgd("
+    )
     assert chain in " ".join(migrated(momentum).split())
     partition = "optax.chain(optax.clip_by_global_norm(limit), partition_by_path((chosen, optax.adam(0.1))))"
     assert partition in " ".join(migrated(groups).split())
@@ -414,7 +474,9 @@ def train(params, batches, base):
 
 
 def test_moments_that_are_read_are_no_reason_to_clip_elsewhere() -> None:
-    text = program(BY_VALUE).replace("return optimizer", "return optimizer, optimizer.state.param_states")
+    text = program(BY_VALUE).replace(
+        "return optimizer", "return optimizer, optimizer.state.param_states"
+    )
     result = result_of(text.replace("optim.Adam(", "optim.Adafactor("), OPTAX_ALONE)
 
     assert not result.changed

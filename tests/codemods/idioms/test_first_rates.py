@@ -45,7 +45,9 @@ NOT_KNOWN = {
 
 
 def run(program: str, options: Options | None = None) -> FileResult:
-    [result] = migrate([Source("train.py", f"from flax import optim\n\n{program}".encode())], options)
+    [result] = migrate(
+        [Source("train.py", f"from flax import optim\n\n{program}".encode())], options
+    )
     assert {site.status for site in result.sites} == {"rewritten"}
     return result
 
@@ -62,7 +64,9 @@ def test_a_placeholder_is_told(program: str) -> None:
     result = run(program)
     lines = result.after.decode().splitlines()
     assert "(learning_rate=0.0, momentum=0.5)" in result.after.decode()
-    assert lines[lines.index(f"    {COMMENT}") + 1].startswith("    return train_state.TrainState.create(")
+    assert lines[lines.index(f"    {COMMENT}") + 1].startswith(
+        "    return train_state.TrainState.create("
+    )
     assert not any("placeholder" in site.note for site in result.sites)
 
 
@@ -71,7 +75,9 @@ def test_where_no_comment_has_room_it_is_noted() -> None:
         f"def start(params, tx=optim.Momentum(beta=0.5)):\n    return tx.create(params)\n{STEP.format('rate')}"
     )
     assert COMMENT not in result.after.decode()
-    assert [site.note for site in result.sites if site.code == "FO102"] == [COMMENT.removeprefix("# ")]
+    assert [site.note for site in result.sites if site.code == "FO102"] == [
+        COMMENT.removeprefix("# ")
+    ]
 
 
 def test_a_rate_of_zero_that_is_given_is_no_placeholder() -> None:

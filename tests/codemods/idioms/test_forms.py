@@ -18,14 +18,34 @@ NUMBERS: dict[Limits, tuple[float, ...]] = {
     at_most_one: (1, 1.0, 0.3, 1e-9),
     one: (1, 1.0),
 }
-ELEMENTS = (0.0, -0.0, 1e-30, -1e-30, 1e-18, 1e-6, 0.25, -0.3, 1.0, -1.5, 7.0, 1e6, -1e18, 1e25, -1e38)
+ELEMENTS = (
+    0.0,
+    -0.0,
+    1e-30,
+    -1e-30,
+    1e-18,
+    1e-6,
+    0.25,
+    -0.3,
+    1.0,
+    -1.5,
+    7.0,
+    1e6,
+    -1e18,
+    1e25,
+    -1e38,
+)
 ODD = (math.inf, -math.inf, math.nan)
 
 
 def trees(limit: float) -> list[list[float]]:
     """Elements of two leaves: near the limit and far from it, tiny and huge, and some that are no number."""
     draw = random.Random(0)
-    near = [limit * factor for factor in (-2.0, -1.0, 0.5, 0.99999, 1.0, 1.00001, 2.0) if math.isfinite(limit)]
+    near = [
+        limit * factor
+        for factor in (-2.0, -1.0, 0.5, 0.99999, 1.0, 1.00001, 2.0)
+        if math.isfinite(limit)
+    ]
     usual = [*ELEMENTS, *near]
     found = [[first, 0.0, 0.0] for first in (*usual, *ODD)]
     found += [draw.choices(usual, k=3) for _ in range(300)]
@@ -51,7 +71,9 @@ def test_each_is_what_optax_computes(form: str, function: str, limits: Limits, w
         norm = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(tree)))
         names = {name: getattr(jnp, name) for name in ("minimum", "maximum", "where", "clip")}
         body = compile(form, form, "eval")
-        return jax.tree.map(lambda leaf: eval(body, {"g": leaf, "N": norm, "L": limit, **names}), tree)
+        return jax.tree.map(
+            lambda leaf: eval(body, {"g": leaf, "N": norm, "L": limit, **names}), tree
+        )
 
     with jax.enable_x64(wide):
         for limit in NUMBERS[limits]:
@@ -59,7 +81,9 @@ def test_each_is_what_optax_computes(form: str, function: str, limits: Limits, w
             elements = jnp.asarray(trees(limit))
             tree = {"one": elements[:, :1], "other": elements[:, 1:]}
             computed = jax.vmap(lambda tree, limit=limit: ours(tree, limit))(tree)
-            expected = jax.vmap(lambda tree, clip=clip: clip.update(tree, optax.EmptyState())[0])(tree)
+            expected = jax.vmap(lambda tree, clip=clip: clip.update(tree, optax.EmptyState())[0])(
+                tree
+            )
             kind = np.finfo(elements.dtype)
             scale = abs(limit) if limit and math.isfinite(limit) else 1.0
             vanishing = 2 * float(kind.tiny) * max(scale, 1 / scale)
@@ -68,7 +92,9 @@ def test_each_is_what_optax_computes(form: str, function: str, limits: Limits, w
                 mine, optaxs = (np.asarray(found[name]) for found in (computed, expected))
                 np.testing.assert_array_equal(np.isfinite(mine), np.isfinite(optaxs))
                 kept = np.isfinite(mine)
-                np.testing.assert_allclose(mine[kept], optaxs[kept], rtol=8 * float(kind.eps), atol=vanishing)
+                np.testing.assert_allclose(
+                    mine[kept], optaxs[kept], rtol=8 * float(kind.eps), atol=vanishing
+                )
 
 
 def test_an_empty_tree_stays_empty() -> None:
@@ -85,7 +111,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    ("limits", "limit"), [(limits, limit) for limits, refused in REFUSED.items() for limit in refused]
+    ("limits", "limit"),
+    [(limits, limit) for limits, refused in REFUSED.items() for limit in refused],
 )
 def test_numbers_for_which_nothing_is_proven(limits: Limits, limit: str) -> None:
     assert not limits(ast.parse(limit, mode="eval").body)

@@ -216,9 +216,13 @@ def test_nothing_is_told_of_what_only_looks_like_it(function: str, style: Style)
 
 @pytest.mark.parametrize("style", ["train-state", "functional"])
 @pytest.mark.parametrize(("function", "said", "at"), TOLD.values(), ids=TOLD)
-def test_what_stays_is_told_with_its_place_and_reason(function: str, said: str, at: str, style: Style) -> None:
+def test_what_stays_is_told_with_its_place_and_reason(
+    function: str, said: str, at: str, style: Style
+) -> None:
     text = HEAD + function + TAIL
-    [line] = [number for number, line in enumerate(text.splitlines()[1:], 1) if at in line and number > 12]
+    [line] = [
+        number for number, line in enumerate(text.splitlines()[1:], 1) if at in line and number > 12
+    ]
     [note] = told(text, style)
     assert note.startswith(said.format(line=line))
     assert "optim." not in migrated(text, Options(style=style))

@@ -50,25 +50,49 @@ NOT_OPPOSITE = [
     (KERNELS, "lambda path, _: 'bias' in path"),
     (KERNELS, "lambda path, _: 'kernel' in path"),
     (KERNELS, "lambda path, _: '/kernel' not in path"),
-    ("lambda path, _: 'a' in path and 'b' in path", "lambda path, _: 'a' not in path and 'b' not in path"),
-    ("lambda path, _: any(word in path for word in words)", "lambda path, _: any(word not in path for word in words)"),
-    ("lambda path, _: any(w in path for w in words)", "lambda path, _: all(w not in path for w in words[1:])"),
-    ("lambda path, _: any(w in path for w in words)", "lambda path, _: all(w not in path for w in words)"),
-    ("lambda path, _: any(w in path for w in words if w)", "lambda path, _: all(w not in path for w in words)"),
+    (
+        "lambda path, _: 'a' in path and 'b' in path",
+        "lambda path, _: 'a' not in path and 'b' not in path",
+    ),
+    (
+        "lambda path, _: any(word in path for word in words)",
+        "lambda path, _: any(word not in path for word in words)",
+    ),
+    (
+        "lambda path, _: any(w in path for w in words)",
+        "lambda path, _: all(w not in path for w in words[1:])",
+    ),
+    (
+        "lambda path, _: any(w in path for w in words)",
+        "lambda path, _: all(w not in path for w in words)",
+    ),
+    (
+        "lambda path, _: any(w in path for w in words if w)",
+        "lambda path, _: all(w not in path for w in words)",
+    ),
     ("lambda path, _: path in words", "lambda path, _: not words in path"),
     ("lambda path, value: value is None", "lambda path, value: path is not None"),
     ("lambda path, _: config.chooses(path)", "lambda path, _: not config.chooses(path)"),
     ("lambda path: 'kernel' in path", "lambda path: 'kernel' not in path"),
     ("lambda path, _: 0 < len(path) < 3", "lambda path, _: not 0 < len(path) < 3"),
     ("lambda path, _: args_end_so(*words)", "lambda path, _: not args_end_so(*words)"),
-    ("lambda path, _: any(w in path for w in lower)", "lambda path, _: all(w not in path for w in lower)"),
-    ("lambda path, _: any(w in path for w in once)", "lambda path, _: all(w not in path for w in once)"),
+    (
+        "lambda path, _: any(w in path for w in lower)",
+        "lambda path, _: all(w not in path for w in lower)",
+    ),
+    (
+        "lambda path, _: any(w in path for w in once)",
+        "lambda path, _: all(w not in path for w in once)",
+    ),
     ("lambda path, _: str(path) == 'a'", "lambda path, _: str(path) != 'a'"),
     ("lambda path, _: words.count(path) == 1", "lambda path, _: words.count(path) != 1"),
     ("lambda _, value: value.sum() == 0", "lambda _, value: value.sum() != 0"),
     ("lambda _, value: value[0] == 0", "lambda _, value: value[0] != 0"),
     ("lambda _, value: value.T == 0", "lambda _, value: value.T != 0"),
-    ("lambda path, _: args_end_so(path + '/', _)", "lambda path, _: not args_end_so(path + '/', _)"),
+    (
+        "lambda path, _: args_end_so(path + '/', _)",
+        "lambda path, _: not args_end_so(path + '/', _)",
+    ),
 ]
 
 
@@ -110,7 +134,8 @@ def test_a_state_that_is_looked_into_keeps_its_groups() -> None:
         "optimizer = optimizer.apply_gradient(grads)\n        return optimizer, optimizer.state[0].param_states",
     )
     result = result_of(
-        text + "\n\n    def train(params, grads):\n        return step(create(params, None, ()), grads)\n"
+        text
+        + "\n\n    def train(params, grads):\n        return step(create(params, None, ()), grads)\n"
     )
 
     assert not result.changed
@@ -135,7 +160,9 @@ def test_definitions_that_are_used_elsewhere_stay() -> None:
 
     assert b"partition_by_path(" in result.after
     notes = {site.note for site in result.sites} - {""}
-    assert notes == {"Its groups differ in weight decay alone, and stay groups: `no_decay` is used elsewhere, too."}
+    assert notes == {
+        "Its groups differ in weight decay alone, and stay groups: `no_decay` is used elsewhere, too."
+    }
 
 
 PARTS = """
@@ -145,7 +172,10 @@ PARTS = """
         {lines}
         return optim.MultiOptimizer({groups}).create(params)
     """
-KERNEL_PART, OTHER_PART = f"optim.ModelParamTraversal({KERNELS})", f"optim.ModelParamTraversal({OTHERS})"
+KERNEL_PART, OTHER_PART = (
+    f"optim.ModelParamTraversal({KERNELS})",
+    f"optim.ModelParamTraversal({OTHERS})",
+)
 
 
 def parts(lines: str, groups: str) -> str:
@@ -185,7 +215,9 @@ DECAY_LATER = "decay = config.decay\ndecays = optim.Adam(0.1, weight_decay=decay
 
 
 def test_a_predicate_without_a_name_does_not_move() -> None:
-    result = result_of(parts(DECAY_LATER, f"({KERNEL_PART}, decays), ({OTHER_PART}, optim.Adam(0.1))"))
+    result = result_of(
+        parts(DECAY_LATER, f"({KERNEL_PART}, decays), ({OTHER_PART}, optim.Adam(0.1))")
+    )
 
     assert b"partition_by_path(" in result.after
     [note] = {site.note for site in result.sites} - {""}
@@ -196,7 +228,10 @@ def test_a_predicate_without_a_name_does_not_move() -> None:
 
 def test_a_predicate_moves_to_an_optimizer_that_cannot() -> None:
     result = migrated(
-        parts(f"{DECAY_LATER}\nkernels = {KERNEL_PART}", f"(kernels, decays), ({OTHER_PART}, optim.Adam(0.1))")
+        parts(
+            f"{DECAY_LATER}\nkernels = {KERNEL_PART}",
+            f"(kernels, decays), ({OTHER_PART}, optim.Adam(0.1))",
+        )
     )
 
     assert result.endswith(
@@ -253,7 +288,10 @@ def test_rates_that_every_step_overrides_are_no_difference() -> None:
         """
     )
 
-    assert 'tx=optax.adamw(schedule, weight_decay=0.01, mask=mask_by_path(lambda path, _: "kernel" in path)),' in result
+    assert (
+        'tx=optax.adamw(schedule, weight_decay=0.01, mask=mask_by_path(lambda path, _: "kernel" in path)),'
+        in result
+    )
 
 
 def test_a_comment_behind_the_decay_stays_there() -> None:
@@ -286,16 +324,31 @@ OPPOSITE = [
     (KERNELS, OTHERS),
     (OTHERS, KERNELS),
     (KERNELS, "lambda key, value: not 'kernel' in key"),
-    ("lambda path, _: 'a' in path or 'b' in path", "lambda path, _: 'a' not in path and 'b' not in path"),
-    ("lambda p, _: any(word in p for word in ('b', 'c'))", "lambda p, _: all(w not in p for w in ('b', 'c'))"),
-    ("lambda p, _: not any([word in p for word in ['b']])", "lambda p, _: any([word in p for word in ['b']])"),
+    (
+        "lambda path, _: 'a' in path or 'b' in path",
+        "lambda path, _: 'a' not in path and 'b' not in path",
+    ),
+    (
+        "lambda p, _: any(word in p for word in ('b', 'c'))",
+        "lambda p, _: all(w not in p for w in ('b', 'c'))",
+    ),
+    (
+        "lambda p, _: not any([word in p for word in ['b']])",
+        "lambda p, _: any([word in p for word in ['b']])",
+    ),
     ("lambda p, _: p.split('/')[-1] == 'bias'", "lambda p, _: p.split('/')[-1] != 'bias'"),
     ("lambda p, _: p.endswith('/bias')", "lambda *args: not args_end_so(*args)"),
     ("lambda p, _: not args_end_so(p, _)", "lambda p, _: p.endswith('/bias')"),
     ("lambda _, value: value.ndim > 1", "lambda _, value: not value.ndim > 1"),
     ("lambda _, value: len(value.shape) == 2", "lambda _, value: len(value.shape) != 2"),
-    ("lambda p, _: p.strip('/').split('/')[0].isupper()", "lambda p, _: not p.strip('/').split('/')[0].isupper()"),
-    ("lambda p, _: p.split('/')[0] in ('a', 'b')", "lambda p, _: p.split('/')[0] not in ('a', 'b')"),
+    (
+        "lambda p, _: p.strip('/').split('/')[0].isupper()",
+        "lambda p, _: not p.strip('/').split('/')[0].isupper()",
+    ),
+    (
+        "lambda p, _: p.split('/')[0] in ('a', 'b')",
+        "lambda p, _: p.split('/')[0] not in ('a', 'b')",
+    ),
 ]
 
 
@@ -304,7 +357,9 @@ def test_predicates_that_are_negations_of_each_other(first: str, second: str) ->
     text = groups(first, second) + ENDING
     result = migrated(text)
 
-    assert f"tx=optax.adamw(0.1, weight_decay=0.01, mask=mask_by_path({first}))" in " ".join(result.split())
+    assert f"tx=optax.adamw(0.1, weight_decay=0.01, mask=mask_by_path({first}))" in " ".join(
+        result.split()
+    )
     assert "partition" not in result
     assert second not in result
     assert migrated(result) == result
@@ -315,7 +370,9 @@ def test_predicates_that_are_negations_of_each_other(first: str, second: str) ->
 def test_each_optimizer_whose_decay_is_a_link_of_its_own(name: str, form: str) -> None:
     assert name in optimizers()
     options = Options(form="chain" if form == "chain" else "alias")
-    result = migrated(groups(one=f"{name}(0.1)", other=f"{name}(0.1, weight_decay=config.decay)"), options)
+    result = migrated(
+        groups(one=f"{name}(0.1)", other=f"{name}(0.1, weight_decay=config.decay)"), options
+    )
 
     assert f"mask=mask_by_path({OTHERS})" in " ".join(result.split())
     assert "partition" not in result

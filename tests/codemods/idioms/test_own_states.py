@@ -41,9 +41,7 @@ OTHER = "        class Other(TrainState):\n            more: int = 0\n\n"
 FIELD, END = "            stats: Any\n", "            return state.optimizer.target\n"
 CHECK = "\n            def __post_init__(self):\n                check(self.stats)\n"
 LISTING = "\n            def fields(self):\n                return vars(self)\n"
-PATTERN = (
-    "            match state:\n                case TrainState(optimizer=found):\n                    print(found)\n"
-)
+PATTERN = "            match state:\n                case TrainState(optimizer=found):\n                    print(found)\n"
 READER = "\n        def read(any_state):\n            return any_state.optimizer\n"
 
 KEPT = {
@@ -161,17 +159,27 @@ NAMED_STEP = {
 
 @pytest.mark.parametrize("step", NAMED_STEP.values(), ids=NAMED_STEP)
 def test_a_step_that_counts_nothing_keeps_the_dataclass(step: str) -> None:
-    result = result_of(HEAD + UNCOUNTED.replace("            stats: Any\n", "            stats: Any\n\n" + step))
+    result = result_of(
+        HEAD + UNCOUNTED.replace("            stats: Any\n", "            stats: Any\n\n" + step)
+    )
 
     assert b"class TrainState:" in result.after
-    assert any("a field or method that a `TrainState` has, too" in site.note for site in result.sites)
+    assert any(
+        "a field or method that a `TrainState` has, too" in site.note for site in result.sites
+    )
 
 
-UNCOUNTED = STATE.replace("            step: int\n", "").replace("step=0, ", "").replace("step=state.step + 1, ", "")
+UNCOUNTED = (
+    STATE.replace("            step: int\n", "")
+    .replace("step=0, ", "")
+    .replace("step=state.step + 1, ", "")
+)
 MADE = "            return TrainState(optimizer=optim.Adam(0.1).create(params), stats={})\n"
 NAMED = MADE.replace("optim.Adam(0.1).create(params)", "optimizer")
 ONE = "            optimizer = optim.Adam(0.1).create(params)\n"
-CHOSEN = "            optimizer = optim.Adam(0.1).create(params['big'] if big else params['small'])\n"
+CHOSEN = (
+    "            optimizer = optim.Adam(0.1).create(params['big'] if big else params['small'])\n"
+)
 STEPPED = "            optimizer = state.optimizer.apply_gradient(grads)\n"
 RATED = STEPPED.replace("grads)", "grads, learning_rate=stats)")
 CHANGED = "            return state.replace(optimizer=optimizer, stats=stats)\n"
@@ -294,7 +302,9 @@ def test_what_stays_a_dataclass_without_a_step(change: tuple[str, str], why: str
 
     assert {site.status for site in result.sites} == {"rewritten"}
     assert b"optimizer: train_state.TrainState" in result.after
-    assert f"The dataclass around it is no train state itself: {why}." in {site.note for site in result.sites}
+    assert f"The dataclass around it is no train state itself: {why}." in {
+        site.note for site in result.sites
+    }
 
 
 CHANGES = {
@@ -446,8 +456,14 @@ def test_variables_for_the_optimizer_go() -> None:
         """
     )
 
-    assert "class State(train_state.TrainState):\n    '''What is trained.'''\n\n    alpha: float = 0.0\n" in result
-    assert "    return State.create(apply_fn=None, params=params, tx=definition, alpha=1.0)\n" in result
+    assert (
+        "class State(train_state.TrainState):\n    '''What is trained.'''\n\n    alpha: float = 0.0\n"
+        in result
+    )
+    assert (
+        "    return State.create(apply_fn=None, params=params, tx=definition, alpha=1.0)\n"
+        in result
+    )
     assert result.partition("alpha=1.0)\n\n")[2] == program(
         """
         def train_step(state, batch, rate):
@@ -469,22 +485,32 @@ def test_variables_for_the_optimizer_go() -> None:
 
 
 def test_a_step_within_the_change_of_the_state() -> None:
-    text = STATE.replace("optimizer = state.optimizer.apply_gradient(grads)\n            ", "").replace(
-        "optimizer=optimizer,", "optimizer=state.optimizer.apply_gradient(jax.lax.pmean(grads, 'batch')),"
+    text = STATE.replace(
+        "optimizer = state.optimizer.apply_gradient(grads)\n            ", ""
+    ).replace(
+        "optimizer=optimizer,",
+        "optimizer=state.optimizer.apply_gradient(jax.lax.pmean(grads, 'batch')),",
     )
 
     result = migrated(HEAD + text)
-    assert "return state.apply_gradients(grads=jax.lax.pmean(grads, 'batch'), stats=stats)" in result
+    assert (
+        "return state.apply_gradients(grads=jax.lax.pmean(grads, 'batch'), stats=stats)" in result
+    )
 
 
 def test_the_order_of_what_acts_stays() -> None:
-    text = STATE.replace("optimizer = state.optimizer.apply_gradient(grads)\n            ", "").replace(
-        "optimizer=optimizer, stats=stats", "stats=next(stats), optimizer=state.optimizer.apply_gradient(next(grads))"
+    text = STATE.replace(
+        "optimizer = state.optimizer.apply_gradient(grads)\n            ", ""
+    ).replace(
+        "optimizer=optimizer, stats=stats",
+        "stats=next(stats), optimizer=state.optimizer.apply_gradient(next(grads))",
     )
 
     result = result_of(HEAD + text)
     assert b"class TrainState:" in result.after
-    assert any("the order of what train.py:18 computes matters" in site.note for site in result.sites)
+    assert any(
+        "the order of what train.py:18 computes matters" in site.note for site in result.sites
+    )
 
 
 def test_a_state_crosses_files() -> None:

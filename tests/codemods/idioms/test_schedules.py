@@ -1904,10 +1904,22 @@ TAKEN_AWAY = {
     "the first": ("(learning_rate_fn, optimizer, grad)", "(optimizer, grad)"),
     "the last": ("(optimizer, grad, learning_rate_fn)", "(optimizer, grad)"),
     "one by keyword, and the star": ("(optimizer, grad, *, learning_rate_fn)", "(optimizer, grad)"),
-    "one by keyword behind the rest": ("(optimizer, grad, *more, learning_rate_fn)", "(optimizer, grad, *more)"),
-    "one by keyword ahead of others": ("(optimizer, grad, *, learning_rate_fn, **more)", "(optimizer, grad, **more)"),
-    "the first of two by keyword": ("(optimizer, *, learning_rate_fn, grad)", "(optimizer, *, grad)"),
-    "the last of two by keyword": ("(optimizer, *, grad, learning_rate_fn)", "(optimizer, *, grad)"),
+    "one by keyword behind the rest": (
+        "(optimizer, grad, *more, learning_rate_fn)",
+        "(optimizer, grad, *more)",
+    ),
+    "one by keyword ahead of others": (
+        "(optimizer, grad, *, learning_rate_fn, **more)",
+        "(optimizer, grad, **more)",
+    ),
+    "the first of two by keyword": (
+        "(optimizer, *, learning_rate_fn, grad)",
+        "(optimizer, *, grad)",
+    ),
+    "the last of two by keyword": (
+        "(optimizer, *, grad, learning_rate_fn)",
+        "(optimizer, *, grad)",
+    ),
     "all on lines of their own": (
         "(\n    optimizer,\n    grad,\n    *,\n    learning_rate_fn,\n)",
         "(\n    optimizer,\n    grad,\n)",
@@ -1945,9 +1957,24 @@ def train_step{after}:
 
 ADDED = {
     "none before": ("()", "create()", "(learning_rate_fn)", "create(learning_rate_fn)"),
-    "one before": ("(rate)", "create(1)", "(rate, learning_rate_fn)", "create(1, learning_rate_fn)"),
-    "only defaults": ("(rate=1)", "create()", "(learning_rate_fn, rate=1)", "create(learning_rate_fn)"),
-    "a default": ("(rate, a=1)", "create(1)", "(rate, learning_rate_fn, a=1)", "create(1, learning_rate_fn)"),
+    "one before": (
+        "(rate)",
+        "create(1)",
+        "(rate, learning_rate_fn)",
+        "create(1, learning_rate_fn)",
+    ),
+    "only defaults": (
+        "(rate=1)",
+        "create()",
+        "(learning_rate_fn, rate=1)",
+        "create(learning_rate_fn)",
+    ),
+    "a default": (
+        "(rate, a=1)",
+        "create(1)",
+        "(rate, learning_rate_fn, a=1)",
+        "create(1, learning_rate_fn)",
+    ),
     "one by keyword": (
         "(*, rate)",
         "create(rate=1)",
@@ -1958,7 +1985,9 @@ ADDED = {
 
 
 @pytest.mark.parametrize(("parameters", "call", "new", "new_call"), ADDED.values(), ids=ADDED)
-def test_functions_that_make_the_optimizer_get_a_parameter(parameters: str, call: str, new: str, new_call: str) -> None:
+def test_functions_that_make_the_optimizer_get_a_parameter(
+    parameters: str, call: str, new: str, new_call: str
+) -> None:
     text = """
 from flax import optim
 import models
@@ -2224,7 +2253,10 @@ def test_a_schedule_that_two_optimizers_share_moves_ahead_of_both(style: Style) 
         Options(style=style),
     )
 
-    assert "def train(g_params, d_params, batches):\n    schedule = lambda step: make_rate(step)\n" in after
+    assert (
+        "def train(g_params, d_params, batches):\n    schedule = lambda step: make_rate(step)\n"
+        in after
+    )
     assert after.count("schedule = lambda") == 1
     assert after.count("optax.adam(schedule)") == 2
 
@@ -2252,7 +2284,9 @@ def test_a_parameter_whose_position_counts_stays() -> None:
     assert "jitted(optimizer, schedule, grad)" in result
 
 
-@pytest.mark.parametrize("options", [Options(ignore=("FO404",)), Options(partial=True)], ids=["ignored", "partial"])
+@pytest.mark.parametrize(
+    "options", [Options(ignore=("FO404",)), Options(partial=True)], ids=["ignored", "partial"]
+)
 def test_on_demand_the_rate_stays_one_that_each_step_sets(options: Options) -> None:
     before, _ = BECOME["made before the optimizer"]
 

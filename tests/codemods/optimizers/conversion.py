@@ -48,7 +48,11 @@ class _Converter(cst.CSTTransformer):
         self.supports: dict[str, Support] = {}
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        name = updated_node.func.attr if isinstance(updated_node.func, cst.Attribute) else updated_node.func
+        name = (
+            updated_node.func.attr
+            if isinstance(updated_node.func, cst.Attribute)
+            else updated_node.func
+        )
         called = name.value if isinstance(name, cst.Name) else ""
         if called == "ModelParamTraversal":
             return updated_node.args[0].value

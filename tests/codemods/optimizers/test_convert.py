@@ -56,32 +56,56 @@ def refusal(source: str) -> str | None:
     ("source", "code"),
     [
         pytest.param("optim.Adam(**config)", "FO904", id="keywords unpacked"),
-        pytest.param("optim.Adam(1e-3, **config.adam)", "FO904", id="keywords unpacked behind others"),
+        pytest.param(
+            "optim.Adam(1e-3, **config.adam)", "FO904", id="keywords unpacked behind others"
+        ),
         pytest.param("optim.Momentum(*arguments)", "FO904", id="positional arguments unpacked"),
         pytest.param(
-            "optim.MultiOptimizer((kernels, inner), **config)", "FO904", id="MultiOptimizer: keywords unpacked"
+            "optim.MultiOptimizer((kernels, inner), **config)",
+            "FO904",
+            id="MultiOptimizer: keywords unpacked",
         ),
         pytest.param("optim.Adam(lr=1e-3)", "FO905", id="unknown to legacy"),
         pytest.param("optim.Momentum(0.1, momentum=0.9)", "FO905", id="optax's name for it"),
-        pytest.param("optim.Adam(1e-3, learning_rate=1e-3)", "FO905", id="by position and by keyword"),
+        pytest.param(
+            "optim.Adam(1e-3, learning_rate=1e-3)", "FO905", id="by position and by keyword"
+        ),
         pytest.param("optim.GradientDescent(0.1, 0.9)", "FO905", id="too many"),
         pytest.param("optim.WeightNorm()", "FO905", id="WeightNorm without an inner optimizer"),
         pytest.param("optim.WeightNorm(wn_decay=0.1)", "FO905", id="WeightNorm with a decay alone"),
         pytest.param("optim.MultiOptimizer()", "FO905", id="MultiOptimizer without pairs"),
         pytest.param("optim.MultiOptimizer(pairs=pairs)", "FO905", id="MultiOptimizer by keyword"),
-        pytest.param("optim.Adam(1e-3, weight_decay=None)", "FO905", id="Adam: None crashed legacy"),
-        pytest.param("optim.LARS(0.1, 0.9, None)", "FO905", id="LARS: None crashed legacy"),
-        pytest.param("optim.Momentum(0.1, beta=None)", "FO905", id="Momentum: None is another thing to optax"),
-        pytest.param("optim.AdaBelief(1e-3, eps=next(values))", "FO905", id="AdaBelief: needs eps twice"),
         pytest.param(
-            "optim.Adafactor(1e-3, beta1=decay())", "FO905", id="Adafactor: must ask beta1 whether it is None"
+            "optim.Adam(1e-3, weight_decay=None)", "FO905", id="Adam: None crashed legacy"
+        ),
+        pytest.param("optim.LARS(0.1, 0.9, None)", "FO905", id="LARS: None crashed legacy"),
+        pytest.param(
+            "optim.Momentum(0.1, beta=None)", "FO905", id="Momentum: None is another thing to optax"
+        ),
+        pytest.param(
+            "optim.AdaBelief(1e-3, eps=next(values))", "FO905", id="AdaBelief: needs eps twice"
+        ),
+        pytest.param(
+            "optim.Adafactor(1e-3, beta1=decay())",
+            "FO905",
+            id="Adafactor: must ask beta1 whether it is None",
         ),
         pytest.param("optim.Adam(1e-3)", None, id="nothing wrong"),
         pytest.param("optim.Adam()", None, id="no learning rate, which is for others to judge"),
         pytest.param("optim.Adam(beta1=beta(), weight_decay=decay())", None, id="computed values"),
-        pytest.param("optim.AdaBelief(1e-3, eps=config.eps or 10 ** -FLAGS.digits)", None, id="AdaBelief: arithmetic"),
-        pytest.param("optim.Adafactor(beta1=None, clipping_threshold=None)", None, id="Adafactor: None allowed"),
-        pytest.param("optim.Adafactor(1e-3, beta1=config['beta1'])", None, id="Adafactor: an element"),
+        pytest.param(
+            "optim.AdaBelief(1e-3, eps=config.eps or 10 ** -FLAGS.digits)",
+            None,
+            id="AdaBelief: arithmetic",
+        ),
+        pytest.param(
+            "optim.Adafactor(beta1=None, clipping_threshold=None)",
+            None,
+            id="Adafactor: None allowed",
+        ),
+        pytest.param(
+            "optim.Adafactor(1e-3, beta1=config['beta1'])", None, id="Adafactor: an element"
+        ),
         pytest.param("optim.MultiOptimizer(*pairs)", None, id="MultiOptimizer: pairs unpacked"),
     ],
 )
@@ -352,13 +376,19 @@ def test_converts(before: str, alias: str, chain: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param("optim.MultiOptimizer(*pairs)", "partition_by_path(*pairs)", id="MultiOptimizer: pairs unpacked"),
+        pytest.param(
+            "optim.MultiOptimizer(*pairs)",
+            "partition_by_path(*pairs)",
+            id="MultiOptimizer: pairs unpacked",
+        ),
         pytest.param(
             "optim.MultiOptimizer((optim.ModelParamTraversal(f), a), (g, b))",
             "partition_by_path((f, a), (g, b))",
             id="MultiOptimizer",
         ),
-        pytest.param("optim.WeightNorm(inner, 0.1)", "weight_norm(inner, decay=0.1)", id="WeightNorm"),
+        pytest.param(
+            "optim.WeightNorm(inner, 0.1)", "weight_norm(inner, decay=0.1)", id="WeightNorm"
+        ),
         pytest.param(
             "optim.WeightNorm(wn_eps=1e-6, wrapped_optimizer=inner)",
             "weight_norm(eps=1e-6, inner=inner)",
@@ -374,12 +404,26 @@ def test_converts_composites_alike_in_both_forms(before: str, after: str, form: 
     ("before", "after"),
     [
         pytest.param("flax.optim.Adam(lr)", "optax.adam(lr)", id="full name"),
-        pytest.param("optimizers.adam.Adam(lr)", "optax.adam(lr)", id="another name, and the submodule"),
+        pytest.param(
+            "optimizers.adam.Adam(lr)", "optax.adam(lr)", id="another name, and the submodule"
+        ),
         pytest.param("(optim.Adam(lr))", "(optax.adam(lr))", id="in parentheses"),
-        pytest.param("optim.Adam( lr , beta1 = 0.8 )", "optax.adam( lr , b1 = 0.8 )", id="spaces kept"),
-        pytest.param("optim.Adam(a := 1, b := 0.8)", "optax.adam(a := 1, b1=(b := 0.8))", id="assignments in the call"),
-        pytest.param("optim.Adam(1e-3 if x else 1e-4)", "optax.adam(1e-3 if x else 1e-4)", id="conditional"),
-        pytest.param("optim.Adam(lr, weight_decay=-0.)", "optax.adamw(lr, weight_decay=-0.)", id="not a plain zero"),
+        pytest.param(
+            "optim.Adam( lr , beta1 = 0.8 )", "optax.adam( lr , b1 = 0.8 )", id="spaces kept"
+        ),
+        pytest.param(
+            "optim.Adam(a := 1, b := 0.8)",
+            "optax.adam(a := 1, b1=(b := 0.8))",
+            id="assignments in the call",
+        ),
+        pytest.param(
+            "optim.Adam(1e-3 if x else 1e-4)", "optax.adam(1e-3 if x else 1e-4)", id="conditional"
+        ),
+        pytest.param(
+            "optim.Adam(lr, weight_decay=-0.)",
+            "optax.adamw(lr, weight_decay=-0.)",
+            id="not a plain zero",
+        ),
     ],
 )
 def test_keeps_the_text(before: str, after: str) -> None:
@@ -823,8 +867,14 @@ def test_keeps_lines_and_comments(before: str, alias: str, chain: str) -> None:
         ("(rate, nesterov=True)", "(rate, nesterov=True, momentum=0.9)"),
         ("(\n    rate, nesterov=True\n)", "(\n    rate, nesterov=True, momentum=0.9\n)"),
         ("(\n    rate, nesterov=True,\n)", "(\n    rate, nesterov=True, momentum=0.9,\n)"),
-        ("(\n    rate,\n    nesterov=True,\n)", "(\n    rate,\n    nesterov=True,\n    momentum=0.9,\n)"),
-        ("(\n    rate,\n    nesterov=True\n)", "(\n    rate,\n    nesterov=True,\n    momentum=0.9\n)"),
+        (
+            "(\n    rate,\n    nesterov=True,\n)",
+            "(\n    rate,\n    nesterov=True,\n    momentum=0.9,\n)",
+        ),
+        (
+            "(\n    rate,\n    nesterov=True\n)",
+            "(\n    rate,\n    nesterov=True,\n    momentum=0.9\n)",
+        ),
         ("(rate,\n      nesterov=True)", "(rate,\n      nesterov=True,\n      momentum=0.9)"),
         ("(\n    rate\n)", "(\n    rate,\n    momentum=0.9\n)"),
         ("(\n    rate,\n)", "(\n    rate,\n    momentum=0.9,\n)"),
@@ -856,21 +906,36 @@ def test_no_helper_is_added_that_is_not_used(name: str, form: Form) -> None:
 @pytest.mark.parametrize(
     ("name", "argument"),
     [
-        *((name, "weight_decay=0") for name in ("Adam", "AdaBelief", "Adadelta", "LAMB", "LARS", "Momentum")),
+        *(
+            (name, "weight_decay=0")
+            for name in ("Adam", "AdaBelief", "Adadelta", "LAMB", "LARS", "Momentum")
+        ),
         ("Adam", "weight_decay=0.0"),
         ("Adafactor", "epsilon2=1e-3"),
         ("RMSProp", "centered=False"),
     ],
 )
-def test_what_changes_nothing_goes_unless_it_has_a_comment(name: str, argument: str, form: Form) -> None:
-    assert converted(f"optim.{name}(0.1, {argument})", form) == converted(f"optim.{name}(0.1)", form)
-    assert "# none yet" in converted(f"optim.{name}(\n    0.1,\n    {argument},  # none yet\n)", form)
-    assert "# none yet" in converted(f"optim.{name}(\n    0.1,\n    # none yet\n    {argument},\n)", form)
+def test_what_changes_nothing_goes_unless_it_has_a_comment(
+    name: str, argument: str, form: Form
+) -> None:
+    assert converted(f"optim.{name}(0.1, {argument})", form) == converted(
+        f"optim.{name}(0.1)", form
+    )
+    assert "# none yet" in converted(
+        f"optim.{name}(\n    0.1,\n    {argument},  # none yet\n)", form
+    )
+    assert "# none yet" in converted(
+        f"optim.{name}(\n    0.1,\n    # none yet\n    {argument},\n)", form
+    )
 
 
 LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {
-    "one a line": lambda words: "(  # a\n    # b\n    " + ",  # c\n    # d\n    ".join(words) + ",  # e\n    # f\n)",
-    "two a line": lambda words: "(" + ",  # a\n    ".join(", ".join(pair) for pair in pairs(words)) + ",\n)",
+    "one a line": lambda words: (
+        "(  # a\n    # b\n    " + ",  # c\n    # d\n    ".join(words) + ",  # e\n    # f\n)"
+    ),
+    "two a line": lambda words: (
+        "(" + ",  # a\n    ".join(", ".join(pair) for pair in pairs(words)) + ",\n)"
+    ),
     "aligned": lambda words: "(" + ",  # a\n           ".join(words) + ")",
     "no trailing comma": lambda words: "(\n  " + ",  # a\n  ".join(words) + "  # b\n)",
     "commas ahead": lambda words: "(\n    " + "  # a\n  , ".join(words) + "  # b\n)",
@@ -881,14 +946,18 @@ LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", SIMPLE)
-def test_no_layout_loses_or_doubles_a_comment(name: str, layout: str, form: Form, inject: bool) -> None:
+def test_no_layout_loses_or_doubles_a_comment(
+    name: str, layout: str, form: Form, inject: bool
+) -> None:
     words = keywords(name)
 
     before = f"optim.{name}{LAYOUTS[layout](words)}"
     after = converted(before, form, inject)
 
     assert comments(after) == comments(before)
-    assert evaluated(after) == evaluated(converted(f"optim.{name}({', '.join(words)})", form, inject))
+    assert evaluated(after) == evaluated(
+        converted(f"optim.{name}({', '.join(words)})", form, inject)
+    )
 
 
 def pairs(words: list[str]) -> list[list[str]]:
@@ -911,7 +980,11 @@ def test_position_and_keyword_are_the_same(name: str, form: Form, inject: bool) 
     expected = evaluated(converted(f"optim.{name}({', '.join(words)})", form, inject))
 
     for count in range(len(words) + 1):
-        mixed = [word.partition("=")[2] for word in words[:count]] + words[:count:-1] + words[count : count + 1]
+        mixed = (
+            [word.partition("=")[2] for word in words[:count]]
+            + words[:count:-1]
+            + words[count : count + 1]
+        )
         source = f"optim.{name}({', '.join(mixed)})"
         assert refusal(source) is None
         assert evaluated(converted(source, form, inject)) == expected, source
@@ -957,7 +1030,9 @@ class Recorder:
         if name == "chain":
             return lambda *links: links
         if name == "inject_hyperparams":
-            return lambda factory, static_args=(): lambda **named: ("injected", {*static_args}, factory(**named))
+            return lambda factory, static_args=(): (
+                lambda **named: ("injected", {*static_args}, factory(**named))
+            )
         signature = inspect.signature(getattr(optax, name))
         return lambda *values, **named: (name, dict(signature.bind(*values, **named).arguments))
 
@@ -977,10 +1052,13 @@ def test_nothing_but_the_learning_rate_becomes_an_array(name: str, form: Form, g
 
 
 @pytest.mark.parametrize(
-    "rate", ["", "None", "1", "0.5", "np.float32(0.5)", "np.float64(0.5)", "jnp.float32(0.5)", "rate"]
+    "rate",
+    ["", "None", "1", "0.5", "np.float32(0.5)", "np.float64(0.5)", "jnp.float32(0.5)", "rate"],
 )
 def test_injected_rates_keep_one_type(rate: str) -> None:
-    optimizer = transformation(f"optim.Adam({rate})", inject=True, np=np, jnp=jnp, rate=np.asarray(0.5))
+    optimizer = transformation(
+        f"optim.Adam({rate})", inject=True, np=np, jnp=jnp, rate=np.asarray(0.5)
+    )
 
     [state] = injected_states(optimizer.init({"kernel": jnp.ones((2, 3))}))
 

@@ -17,7 +17,14 @@ from codemods.optimizers.interface import interface_of
 from optim2optax.parity.compare import Verdict, compare_transformations
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.precision import double_everywhere
-from tests.codemods.optimizers.test_numerics import ARGUMENTS, BIASES, HIDING, KERNELS, PARAMS, VECTORS_AND_KERNELS
+from tests.codemods.optimizers.test_numerics import (
+    ARGUMENTS,
+    BIASES,
+    HIDING,
+    KERNELS,
+    PARAMS,
+    VECTORS_AND_KERNELS,
+)
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -39,7 +46,9 @@ def of_leaves() -> Iterator[str]:
     """Each optimizer by default, with each argument alone, and with all together."""
     for name, arguments in ARGUMENTS.items():
         others = [word for word in arguments if word != "learning_rate"]
-        for chosen in dict.fromkeys([(), *((word,) for word in others), tuple(w for w in others if w not in HIDING)]):
+        for chosen in dict.fromkeys(
+            [(), *((word,) for word in others), tuple(w for w in others if w not in HIDING)]
+        ):
             words = ", ".join(f"{word}={arguments[word]}" for word in ("learning_rate", *chosen))
             yield f"optim.{name}({words})"
 
@@ -85,7 +94,9 @@ def steps(definition: Any) -> Iterator[tuple[Any, Any, Any]]:
     state = definition.init_state(params)
     for number in range(4):
         hyper_params = (
-            definition.update_hyper_params(learning_rate=0.01 / (1 + number)) if number else definition.hyper_params
+            definition.update_hyper_params(learning_rate=0.01 / (1 + number))
+            if number
+            else definition.hyper_params
         )
         grads = jax.tree_util.tree_map(lambda leaf: random.normal(size=leaf.shape), params)
         params, state = definition.apply_gradient(hyper_params, params, state, grads)
@@ -104,9 +115,15 @@ def test_the_rule_of_one_parameter(name: str) -> None:
         param, grad = np.linspace(-1, 1, 6).reshape(2, 3), np.linspace(0.5, -0.7, 6).reshape(2, 3)
         for definition in (old, new):
             definition.kept = definition.init_param_state(param)
-        before, after = (one.apply_param_gradient(2, one.hyper_params, param, one.kept, grad) for one in (old, new))
+        before, after = (
+            one.apply_param_gradient(2, one.hyper_params, param, one.kept, grad)
+            for one in (old, new)
+        )
     np.testing.assert_array_equal(before[0], after[0])
-    assert serialization.to_state_dict(before[1]).keys() == serialization.to_state_dict(after[1]).keys()
+    assert (
+        serialization.to_state_dict(before[1]).keys()
+        == serialization.to_state_dict(after[1]).keys()
+    )
 
 
 def test_groups_of_one_leaf_are_an_error() -> None:

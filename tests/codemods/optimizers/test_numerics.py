@@ -22,9 +22,26 @@ pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "GradientDescent": {"learning_rate": "0.01"},
-    "Momentum": {"learning_rate": "0.01", "beta": "0.8", "weight_decay": "0.05", "nesterov": "True"},
-    "Adam": {"learning_rate": "0.01", "beta1": "0.8", "beta2": "0.99", "eps": "1e-4", "weight_decay": "0.1"},
-    "AdaBelief": {"learning_rate": "0.01", "beta1": "0.8", "beta2": "0.99", "eps": "1e-6", "weight_decay": "0.1"},
+    "Momentum": {
+        "learning_rate": "0.01",
+        "beta": "0.8",
+        "weight_decay": "0.05",
+        "nesterov": "True",
+    },
+    "Adam": {
+        "learning_rate": "0.01",
+        "beta1": "0.8",
+        "beta2": "0.99",
+        "eps": "1e-4",
+        "weight_decay": "0.1",
+    },
+    "AdaBelief": {
+        "learning_rate": "0.01",
+        "beta1": "0.8",
+        "beta2": "0.99",
+        "eps": "1e-6",
+        "weight_decay": "0.1",
+    },
     "Adadelta": {"learning_rate": "0.5", "rho": "0.8", "eps": "1e-4", "weight_decay": "0.1"},
     "Adafactor": {
         "learning_rate": "0.01",
@@ -40,7 +57,13 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
         "epsilon2": "0.2",
     },
     "Adagrad": {"learning_rate": "0.01", "eps": "1e-3"},
-    "LAMB": {"learning_rate": "0.01", "beta1": "0.8", "beta2": "0.99", "weight_decay": "0.1", "eps": "1e-3"},
+    "LAMB": {
+        "learning_rate": "0.01",
+        "beta1": "0.8",
+        "beta2": "0.99",
+        "weight_decay": "0.1",
+        "eps": "1e-3",
+    },
     "LARS": {
         "learning_rate": "0.1",
         "beta": "0.8",
@@ -109,7 +132,11 @@ def test_is_the_same_function(text: str, form: Form, inject: bool) -> None:
 @pytest.mark.parametrize("form", ["alias", "chain"])
 def test_factors_large_matrices_alike(form: Form) -> None:
     params = {"embedding": np.linspace(-0.1, 0.1, 128 * 130).reshape(128, 130)}
-    assert_equal(compare("optim.Adafactor(0.01)", transformation("optim.Adafactor(0.01)", form), params=params))
+    assert_equal(
+        compare(
+            "optim.Adafactor(0.01)", transformation("optim.Adafactor(0.01)", form), params=params
+        )
+    )
 
 
 # The comparison itself: it finds what is wrong by little
@@ -118,12 +145,32 @@ def test_factors_large_matrices_alike(form: Form) -> None:
 @pytest.mark.parametrize(
     ("legacy", "wrong"),
     [
-        pytest.param("optim.Adam(0.01, eps=1e-8)", "optim.Adam(0.01, eps=1.1e-8)", id="epsilon off by a tenth"),
-        pytest.param("optim.Adam(0.01, beta2=0.99)", "optim.Adam(0.01, beta2=0.9900001)", id="beta2 off by 1e-7"),
-        pytest.param("optim.Momentum(0.01)", "optim.Momentum(0.010000001)", id="learning rate off by 1e-7"),
-        pytest.param("optim.LAMB(0.01, eps=1e-6)", "optim.LAMB(0.01, eps=1.1e-6)", id="LAMB, epsilon"),
-        pytest.param("optim.RMSProp(0.01, eps=1e-8)", "optim.RMSProp(0.01, eps=1.1e-8)", id="RMSProp, epsilon"),
-        pytest.param("optim.Adafactor(0.01)", "optim.Adafactor(0.01, decay_rate=0.8000001)", id="Adafactor, decay"),
+        pytest.param(
+            "optim.Adam(0.01, eps=1e-8)",
+            "optim.Adam(0.01, eps=1.1e-8)",
+            id="epsilon off by a tenth",
+        ),
+        pytest.param(
+            "optim.Adam(0.01, beta2=0.99)",
+            "optim.Adam(0.01, beta2=0.9900001)",
+            id="beta2 off by 1e-7",
+        ),
+        pytest.param(
+            "optim.Momentum(0.01)", "optim.Momentum(0.010000001)", id="learning rate off by 1e-7"
+        ),
+        pytest.param(
+            "optim.LAMB(0.01, eps=1e-6)", "optim.LAMB(0.01, eps=1.1e-6)", id="LAMB, epsilon"
+        ),
+        pytest.param(
+            "optim.RMSProp(0.01, eps=1e-8)",
+            "optim.RMSProp(0.01, eps=1.1e-8)",
+            id="RMSProp, epsilon",
+        ),
+        pytest.param(
+            "optim.Adafactor(0.01)",
+            "optim.Adafactor(0.01, decay_rate=0.8000001)",
+            id="Adafactor, decay",
+        ),
     ],
 )
 def test_finds_a_wrong_number(legacy: str, wrong: str) -> None:
@@ -133,8 +180,12 @@ def test_finds_a_wrong_number(legacy: str, wrong: str) -> None:
 @pytest.mark.parametrize("late", [0, 1])
 @pytest.mark.parametrize("form", ["alias", "chain"])
 def test_finds_a_schedule_off_by_one_step(form: Form, late: int) -> None:
-    new = transformation("optim.Adam(schedule)", form, schedule=lambda count: schedule(count + late))
-    assert (compare("optim.Adam()", new, overrides=schedule).verdict is Verdict.DIFFERENT) == bool(late)
+    new = transformation(
+        "optim.Adam(schedule)", form, schedule=lambda count: schedule(count + late)
+    )
+    assert (compare("optim.Adam()", new, overrides=schedule).verdict is Verdict.DIFFERENT) == bool(
+        late
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +200,9 @@ def test_finds_a_schedule_off_by_one_step(form: Form, late: int) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_obvious_alias_is_another_function(legacy: str, obvious: optax.GradientTransformation) -> None:
+def test_the_obvious_alias_is_another_function(
+    legacy: str, obvious: optax.GradientTransformation
+) -> None:
     assert compare(legacy, obvious).verdict is Verdict.DIFFERENT
 
 
@@ -163,14 +216,19 @@ VECTORS_AND_KERNELS = {name: leaf for name, leaf in PARAMS.items() if name != "t
     [
         ("optim.WeightNorm(optim.Adam(0.01))", False),
         ("optim.WeightNorm(optim.Adam(0.01, weight_decay=0.1), 0.05, 1e-3)", True),
-        ("optim.WeightNorm(wrapped_optimizer=optim.Momentum(0.01), wn_eps=1e-3, wn_decay=0.05)", False),
+        (
+            "optim.WeightNorm(wrapped_optimizer=optim.Momentum(0.01), wn_eps=1e-3, wn_decay=0.05)",
+            False,
+        ),
         ("optim.WeightNorm(optim.LARS(0.1, weight_decay=0.05))", False),
         ("optim.WeightNorm(optim.GradientDescent(0.01), wn_decay=0.05)", True),
     ],
 )
 def test_weight_norm_is_the_same_function(text: str, inject: bool) -> None:
     new = transformation(text, inject=inject)
-    assert_equal(compare(text, new, params=VECTORS_AND_KERNELS, overrides=schedule if inject else None))
+    assert_equal(
+        compare(text, new, params=VECTORS_AND_KERNELS, overrides=schedule if inject else None)
+    )
 
 
 # MultiOptimizer
@@ -184,7 +242,10 @@ TINY = "ModelParamTraversal(lambda path, _: 'tiny' in path)"
     ("text", "params", "inject"),
     [
         pytest.param(
-            f"optim.MultiOptimizer(({KERNELS}, optim.Adam(0.01)))", PARAMS, False, id="one group, the rest frozen"
+            f"optim.MultiOptimizer(({KERNELS}, optim.Adam(0.01)))",
+            PARAMS,
+            False,
+            id="one group, the rest frozen",
         ),
         pytest.param(
             f"optim.MultiOptimizer(({KERNELS}, optim.Adam(0.01, weight_decay=0.1)), ({BIASES}, optim.LAMB(0.02)))",
@@ -244,7 +305,8 @@ def test_helpers_keep_the_type_of_the_parameters(text: str, dtype: Any) -> None:
 def test_helpers_work_on_a_part_of_the_parameters(text: str) -> None:
     alone, part = VECTORS_AND_KERNELS["Dense_0"], transformation(text)
     whole = optax.transforms.partition(
-        {"trained": part, "frozen": optax.set_to_zero()}, {"a": {"kernel": "trained", "bias": "trained"}, "b": "frozen"}
+        {"trained": part, "frozen": optax.set_to_zero()},
+        {"a": {"kernel": "trained", "bias": "trained"}, "b": "frozen"},
     )
     params = {"a": alone, "b": np.ones(2)}
 

@@ -47,7 +47,11 @@ def test_one_site_that_cannot_change_keeps_its_optimizer_and_no_other() -> None:
         """)
     left = [(site.line, site.code) for site in result.sites if site.status == "unresolved"]
     assert left == [(1, "FO911"), (5, "FO904"), (5, "FO901"), (7, "FO901"), (8, "FO901")]
-    assert all("train.py:5" in site.message for site in result.sites if site.code == "FO901" and site.line > 5)
+    assert all(
+        "train.py:5" in site.message
+        for site in result.sites
+        if site.code == "FO901" and site.line > 5
+    )
 
 
 def test_optimizers_that_meet_are_one_group() -> None:
@@ -82,7 +86,9 @@ def test_a_group_spans_files() -> None:
     results = project(files, OPTAX_ALONE)
     assert not any(result.changed for result in results.values())
     assert [site.code for site in results["peek"].sites] == ["FO906"]
-    assert all("peek.py:4" in site.message for site in results["make"].sites if site.code == "FO901")
+    assert all(
+        "peek.py:4" in site.message for site in results["make"].sites if site.code == "FO901"
+    )
 
     assert project({"make": files["make"]})["make"].changed
 
@@ -112,7 +118,8 @@ def test_a_suppressed_site_stays_and_so_does_its_optimizer() -> None:
     assert b"return optimizer.target" in result.after
     assert b"tx=optax.adam(1e-3)" in result.after
     by_status = {
-        status: [site.code for site in result.sites if site.status == status] for status in ("suppressed", "unresolved")
+        status: [site.code for site in result.sites if site.status == status]
+        for status in ("suppressed", "unresolved")
     }
     assert by_status == {"suppressed": ["FO102"], "unresolved": ["FO911", "FO914", "FO914"]}
 
@@ -127,7 +134,9 @@ def test_a_suppression_that_suppresses_nothing_is_told() -> None:
     assert result.unused_suppressions == (3,)
 
 
-@pytest.mark.parametrize("options", [Options(ignore=("FO2",)), Options(select=("FO1",)), Options(ignore=("FO202",))])
+@pytest.mark.parametrize(
+    "options", [Options(ignore=("FO2",)), Options(select=("FO1",)), Options(ignore=("FO202",))]
+)
 def test_what_is_not_selected_keeps_its_optimizer(options: Options) -> None:
     result = result_of(
         """
@@ -200,7 +209,9 @@ def test_the_order_of_files_changes_nothing() -> None:
     for seed in range(5):
         random.Random(seed).shuffle(sources)
         assert {result.path: result for result in migrate(sources)} == expected
-        assert {result.path: result for result in migrate(sources, share=partial(share, jobs=2))} == expected
+        assert {
+            result.path: result for result in migrate(sources, share=partial(share, jobs=2))
+        } == expected
 
 
 def test_totals_and_text_agree() -> None:
@@ -230,11 +241,26 @@ def test_a_helper_that_is_there_already_is_used() -> None:
 
 def test_a_result_with_undefined_names_is_refused() -> None:
     """The last safety: an edit that names something that the file lacks."""
-    work = Work("train.py", "x = 1\n", (Replace((1, 4, 1, 5), "nowhere"),), {}, "alias", (), (), (), "", {}, Counter())
+    work = Work(
+        "train.py",
+        "x = 1\n",
+        (Replace((1, 4, 1, 5), "nowhere"),),
+        {},
+        "alias",
+        (),
+        (),
+        (),
+        "",
+        {},
+        Counter(),
+    )
 
     assert edit_file(work)[2] == "undefined: nowhere"
     assert "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]
-    assert "ParserSyntaxError within this tool" in edit_file(replace(work, edits=(Replace((1, 4, 1, 5), "("),)))[2]
+    assert (
+        "ParserSyntaxError within this tool"
+        in edit_file(replace(work, edits=(Replace((1, 4, 1, 5), "("),)))[2]
+    )
 
 
 CHECKED = """
@@ -337,5 +363,7 @@ def test_no_site_is_told_that_it_reaches_itself() -> None:
         """)
     messages = {site.before: site.message for site in result.sites if site.line == 6}
     assert messages["type(optimizer)"].startswith("Its type is asked for")
-    assert messages["optimizer.apply_gradient"].startswith("Another use of the same optimizer on this line cannot")
+    assert messages["optimizer.apply_gradient"].startswith(
+        "Another use of the same optimizer on this line cannot"
+    )
     assert not [site for site in result.sites if f"reaches train.py:{site.line}," in site.message]

@@ -59,14 +59,26 @@ FORMS = {
         "optimizers.Adam",
         "from flax.training import train_state\nimport optax",
     ),
-    "a name": ("from flax.optim import Adam", "Adam", "import optax\nfrom flax.training import train_state"),
+    "a name": (
+        "from flax.optim import Adam",
+        "Adam",
+        "import optax\nfrom flax.training import train_state",
+    ),
     "a name from a submodule": (
         "from flax.optim.adam import Adam",
         "Adam",
         "import optax\nfrom flax.training import train_state",
     ),
-    "everything": ("from flax.optim import *", "Adam", "import optax\nfrom flax.training import train_state"),
-    "flax alone": ("import flax", "flax.optim.Adam", "from flax.training import train_state\nimport optax"),
+    "everything": (
+        "from flax.optim import *",
+        "Adam",
+        "import optax\nfrom flax.training import train_state",
+    ),
+    "flax alone": (
+        "import flax",
+        "flax.optim.Adam",
+        "from flax.training import train_state\nimport optax",
+    ),
     "one of several": (
         "from flax import jax_utils, optim, struct",
         "optim.Adam",
@@ -104,7 +116,9 @@ FORMS = {
 def test_forms(before: str, call: str, after: str) -> None:
     result = result_of(before + "\n" + BODY.format(call=call))
 
-    assert sorted(result.after.decode().split("\n")) == sorted((after + "\n" + NEW_BODY).split("\n"))
+    assert sorted(result.after.decode().split("\n")) == sorted(
+        (after + "\n" + NEW_BODY).split("\n")
+    )
     assert not any(site.status != "rewritten" for site in result.sites)
 
 

@@ -1064,12 +1064,17 @@ KEPT = {
 
 
 @pytest.mark.parametrize(("before", "after", "left"), KEPT.values(), ids=KEPT)
-def test_imports_that_stay_have_a_reason(before: str, after: str, left: list[tuple[int, str]]) -> None:
+def test_imports_that_stay_have_a_reason(
+    before: str, after: str, left: list[tuple[int, str]]
+) -> None:
     """A legacy import, or one whose place cannot be taken, stays; the report tells line and code."""
     result = result_of(before)
 
     assert result.after.decode() == program(after)
-    assert sorted((site.line, site.code) for site in result.sites if site.status != "rewritten") == left
+    assert (
+        sorted((site.line, site.code) for site in result.sites if site.status != "rewritten")
+        == left
+    )
 
 
 def test_a_package_that_offers_a_legacy_class_offers_one_with_its_interface() -> None:
@@ -1091,7 +1096,10 @@ def test_a_package_that_offers_a_legacy_class_offers_one_with_its_interface() ->
 
 def test_a_package_that_offers_the_module_keeps_it_and_says_so() -> None:
     results = project(
-        {"pkg/__init__": "from flax import optim\n", "train": "from pkg import optim\n\noptim.Adam(1e-3)\n"}
+        {
+            "pkg/__init__": "from flax import optim\n",
+            "train": "from pkg import optim\n\noptim.Adam(1e-3)\n",
+        }
     )
     assert not results["pkg/__init__"].changed
     assert [(site.code, site.line) for site in results["pkg/__init__"].sites] == [("FO911", 1)]
@@ -1168,7 +1176,9 @@ def test_an_import_that_another_file_takes_from_here_stays() -> None:
     )
     assert b"from flax import optim, struct\n" in results["common"].after
     assert b"tx=optax.adam(1e-3)" in results["common"].after
-    assert [site.code for site in results["common"].sites if site.status == "unresolved"] == ["FO911"]
+    assert [site.code for site in results["common"].sites if site.status == "unresolved"] == [
+        "FO911"
+    ]
     assert not results["other"].changed
 
 

@@ -285,7 +285,9 @@ RENAMED = {
     ),
     "beside an optimizer, in one annotation in quotes": (
         "import numpy as np\nfrom flax import optim\n\ndef f(x: 'dict[np.int, optim.Optimizer]'): ...\n",
-        ("from flax.training import train_state\n\ndef f(x: 'dict[int, train_state.TrainState]'): ...\n"),
+        (
+            "from flax.training import train_state\n\ndef f(x: 'dict[int, train_state.TrainState]'): ...\n"
+        ),
     ),
     "beside an optimizer": (
         "import jax\nfrom flax import optim\n\no = optim.Adam(0.1)\njax.tree_map(f, x)\n",
@@ -293,7 +295,10 @@ RENAMED = {
     ),
 }
 GONE = {
-    "the old models": ("from flax import nn\n\nclass M(nn.Module): ...\n", "`flax.nn` was removed."),
+    "the old models": (
+        "from flax import nn\n\nclass M(nn.Module): ...\n",
+        "`flax.nn` was removed.",
+    ),
     "an imported module": ("import jax.lib.xla_bridge\n", "`jax.lib.xla_bridge` was removed."),
     "an imported module under another name": (
         "import jax.experimental.maps as maps\n\nmaps\n",
@@ -307,7 +312,10 @@ GONE = {
         "from jax.config import config\n\nx = config.enable_omnistaging()\n",
         "`jax.config.config.enable_omnistaging` was removed.",
     ),
-    "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
+    "loops": (
+        "from jax.experimental import loops\n\nloops\n",
+        "`jax.experimental.loops` was removed.",
+    ),
     "an update with an index that is unpacked": (
         "import jax\n\nx = jax.ops.index_update(x, *index, y)\n",
         "`jax.ops.index_update` was removed.",
@@ -320,7 +328,10 @@ GONE = {
         "import jax\n\nx = functools.reduce(jax.ops.index_add, xs)\n",
         "`jax.ops.index_add` was removed.",
     ),
-    "an imported update": ("from jax.ops import index_update\n\nindex_update\n", "`jax.ops.index_update` was removed."),
+    "an imported update": (
+        "from jax.ops import index_update\n\nindex_update\n",
+        "`jax.ops.index_update` was removed.",
+    ),
     "what has no other name, in quotes": (
         "import jax\n\ndef f(x: 'jax.lib.xla_extension.PjRtClient'): ...\n",
         "`jax.lib.xla_extension` was removed.",
@@ -333,7 +344,10 @@ GONE = {
         "import numpy as np\n\ndef f(x: 'np.' 'int'): ...\n",
         "`numpy.int` is `builtins.int` now.",
     ),
-    "internals": ("from jax.lib import xla_bridge\n\nxla_bridge\n", "`jax.lib.xla_bridge` was removed."),
+    "internals": (
+        "from jax.lib import xla_bridge\n\nxla_bridge\n",
+        "`jax.lib.xla_bridge` was removed.",
+    ),
 }
 
 
@@ -382,14 +396,18 @@ def test_updates_at_an_index_of_anything_run(makes: str) -> None:
 def test_what_has_no_other_name_is_reported(program: str, message: str) -> None:
     result = run(program)
     assert not result.changed
-    assert [(site.code, site.status, site.message) for site in result.sites] == [("FO899", "unresolved", message)]
+    assert [(site.code, site.status, site.message) for site in result.sites] == [
+        ("FO899", "unresolved", message)
+    ]
 
 
 def test_of_an_import_only_what_is_replaced_goes() -> None:
     result = run(
         "import jax\nfrom jax.lib import xla_bridge, xla_client\n\nxla_bridge.get_backend(), xla_client.Client\n"
     )
-    after = "import jax\nfrom jax.lib import xla_client\n\njax.devices()[0].client, xla_client.Client\n"
+    after = (
+        "import jax\nfrom jax.lib import xla_client\n\njax.devices()[0].client, xla_client.Client\n"
+    )
     assert result.after.decode() == after
     assert [site.message for site in result.sites if site.status == "unresolved"] == [
         "`jax.lib.xla_client` was removed."
@@ -415,7 +433,10 @@ def test_a_replacement_that_would_not_be_valid_stays_and_is_told() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("from flax import optim\n\no = optim.Adam(0.1)\n", "import optax\n\no = optax.adam(0.1)\n"),
+        (
+            "from flax import optim\n\no = optim.Adam(0.1)\n",
+            "import optax\n\no = optax.adam(0.1)\n",
+        ),
         (
             "from flax import optim\n\ndef f(o: optim.Optimizer):\n    return o.target\n",
             "from flax.training import train_state\n\ndef f(o: train_state.TrainState):\n    return o.params\n",
@@ -425,13 +446,19 @@ def test_a_replacement_that_would_not_be_valid_stays_and_is_told() -> None:
 )
 def test_it_keeps_no_optimizer_of_the_file(before: str, after: str) -> None:
     result = run(COMMENTED + before)
-    assert result.after.decode().replace("import jax\n", "").splitlines()[-3:] == after.splitlines()[-3:]
+    assert (
+        result.after.decode().replace("import jax\n", "").splitlines()[-3:]
+        == after.splitlines()[-3:]
+    )
     assert COMMENTED.partition("\n\n")[2] in result.after.decode()
     assert told(result) == [("FO919", LOST)]
 
 
 def test_it_keeps_nothing_of_other_files() -> None:
-    sources = [Source("a.py", COMMENTED.encode()), Source("b.py", b"import jax\n\njax.tree_map(f, x)\n")]
+    sources = [
+        Source("a.py", COMMENTED.encode()),
+        Source("b.py", b"import jax\n\njax.tree_map(f, x)\n"),
+    ]
     first, second = migrate(sources, MODERNIZE)
     assert (first.changed, second.changed) == (False, True)
 
@@ -469,7 +496,9 @@ def test_the_import_of_a_module_stays_with_what_a_comment_keeps() -> None:
     result = run(
         "import jax.experimental.maps\n\njax.experimental.maps.Mesh  # optim2optax: ignore\njax.experimental.maps.Mesh\n"
     )
-    assert result.after.decode().startswith("import jax.experimental.maps\n\njax.experimental.maps.Mesh  #")
+    assert result.after.decode().startswith(
+        "import jax.experimental.maps\n\njax.experimental.maps.Mesh  #"
+    )
     assert [site.status for site in result.sites] == ["suppressed", "suppressed", "rewritten"]
 
 
@@ -477,7 +506,9 @@ def test_where_the_name_means_something_else_it_stays() -> None:
     program = "import jax\n\ndef apply(x):\n    return jax.tree_map(abs, x)\n\ndef other(flax):\n    return flax\n"
     result = run(program)
     assert not result.changed
-    assert [(site.line, site.code, site.status) for site in result.sites] == [(4, "FO918", "unresolved")]
+    assert [(site.line, site.code, site.status) for site in result.sites] == [
+        (4, "FO918", "unresolved")
+    ]
 
 
 def test_without_the_option_there_are_hints_beside_an_optimizer_and_nothing_elsewhere() -> None:
@@ -509,7 +540,11 @@ def test_a_comment_keeps_it() -> None:
 
 
 UNKNOWN = {
-    "a name of another module": ("jax.cond(f)", "`jax.cond` is not in JAX 0.12.0.", "It may be `jax.lax.cond`."),
+    "a name of another module": (
+        "jax.cond(f)",
+        "`jax.cond` is not in JAX 0.12.0.",
+        "It may be `jax.lax.cond`.",
+    ),
     "a misspelt name": (
         "jax.process_indexs()",
         "`jax.process_indexs` is not in JAX 0.12.0.",
@@ -561,4 +596,9 @@ KNOWN = {
 @pytest.mark.parametrize("use", KNOWN.values(), ids=KNOWN)
 def test_nothing_is_told_of_what_is_known(use: str) -> None:
     result = run(f"import jax\nimport numpy as np\n\n{use}\n")
-    assert (result.changed, result.sites, result.hints, result.unused_suppressions) == (False, (), (), ())
+    assert (result.changed, result.sites, result.hints, result.unused_suppressions) == (
+        False,
+        (),
+        (),
+        (),
+    )

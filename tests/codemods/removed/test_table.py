@@ -57,7 +57,9 @@ def test_the_module_that_a_row_names_is_enough() -> None:
 
 
 def test_what_is_in_the_table_is_gone() -> None:
-    gone = [row.name for row in table().values() if Version(row.gone) <= Version(version(row.package))]
+    gone = [
+        row.name for row in table().values() if Version(row.gone) <= Version(version(row.package))
+    ]
     assert len(gone) > 1000
     assert [name for name in gone if is_there(name) and name not in BACK] == []
 

@@ -132,7 +132,9 @@ KEPT = {
 
 @pytest.mark.parametrize(("text", "kept"), KEPT.values(), ids=KEPT)
 def test_names_that_stay(text: str, kept: str) -> None:
-    [result] = migrate([Source("train.py", program(text).encode())], replace(RENAME, ignore=("FO706",)))
+    [result] = migrate(
+        [Source("train.py", program(text).encode())], replace(RENAME, ignore=("FO706",))
+    )
 
     assert kept in result.after.decode()
 
@@ -260,7 +262,9 @@ def test_what_is_restored_is_a_train_state_too() -> None:
         RENAME,
     )
 
-    assert "state = checkpoints.restore_checkpoint(directory, state)\n    return state.params" in after
+    assert (
+        "state = checkpoints.restore_checkpoint(directory, state)\n    return state.params" in after
+    )
 
 
 TRAINER = """
@@ -319,7 +323,10 @@ def test_attributes_that_stay(old: str, new: str) -> None:
 def test_attributes_of_plain_classes() -> None:
     after = migrated(TRAINER, RENAME)
 
-    assert "self.state = self.state.apply_gradients(grads=grads)\n        return self.state.params" in after
+    assert (
+        "self.state = self.state.apply_gradients(grads=grads)\n        return self.state.params"
+        in after
+    )
     assert "return trainer.state.params" in after
     assert "optimizer" not in after
 

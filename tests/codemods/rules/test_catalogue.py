@@ -15,10 +15,16 @@ def test_explanations_are_paragraphs_of_one_line_each() -> None:
         for paragraph in rule.explanation.split("\n\n"):
             assert paragraph == " ".join(paragraph.split())
     first, second = catalogue()["FO701"].explanation.split("\n\n")
-    assert first.startswith("A class that derives from `OptimizerDef` keeps its methods, and with them the same")
-    assert first.endswith("`TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` take it.")
+    assert first.startswith(
+        "A class that derives from `OptimizerDef` keeps its methods, and with them the same"
+    )
+    assert first.endswith(
+        "`TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` take it."
+    )
     assert second.startswith("One that derives from another optimizer")
-    assert second.endswith("One that has a `create` or `state_dict` of its own is left, with a reason.")
+    assert second.endswith(
+        "One that has a `create` or `state_dict` of its own is left, with a reason."
+    )
 
 
 def test_a_rule_has_an_example_or_none() -> None:

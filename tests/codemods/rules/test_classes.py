@@ -34,7 +34,8 @@ def flax_gradient_descent(learning_rate):
 
 @pytest.mark.parametrize("name", sorted(optimizers().keys() - {"MultiOptimizer", "WeightNorm"}))
 @pytest.mark.parametrize(
-    "steps", ["optimizer.apply_gradient(grads)", "optimizer.apply_gradient(grads, learning_rate=1e-2)"]
+    "steps",
+    ["optimizer.apply_gradient(grads)", "optimizer.apply_gradient(grads, learning_rate=1e-2)"],
 )
 @pytest.mark.parametrize("form", ["alias", "chain"])
 def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> None:
@@ -48,7 +49,12 @@ def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> No
     [result] = migrate([Source("train.py", dedent(before).encode())], Options(form=form))
     assert {site.status for site in result.sites} == {"rewritten"}
     messages = io.StringIO()
-    assert pyflakes.api.check(result.after.decode(), "train.py", pyflakes.reporter.Reporter(messages, messages)) == 0
+    assert (
+        pyflakes.api.check(
+            result.after.decode(), "train.py", pyflakes.reporter.Reporter(messages, messages)
+        )
+        == 0
+    )
 
 
 PROGRAMS = {
@@ -226,15 +232,26 @@ def test_the_rate_of_a_class_that_is_stepped_with_one_is_injected() -> None:
     """
     [result] = migrate([Source("train.py", dedent(program).encode())])
     assert "def flax_gradient_descent(learning_rate=0.0):" in result.after.decode()
-    assert "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)" in result.after.decode()
+    assert (
+        "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)"
+        in result.after.decode()
+    )
 
 
 RATES = {
-    "set at each step": ("getattr(optim, name)()", "optimizer.apply_gradient(grads, learning_rate=0.1)", True),
+    "set at each step": (
+        "getattr(optim, name)()",
+        "optimizer.apply_gradient(grads, learning_rate=0.1)",
+        True,
+    ),
     "set where no step is in view": ("getattr(optim, name)()", "optimizer", True),
     "given to the class": ("getattr(optim, name)(0.1)", "optimizer.apply_gradient(grads)", False),
     "perhaps among the arguments": ("getattr(optim, name)(**config)", "optimizer", False),
-    "set nowhere, so that the first step failed": ("getattr(optim, name)()", "optimizer.apply_gradient(grads)", False),
+    "set nowhere, so that the first step failed": (
+        "getattr(optim, name)()",
+        "optimizer.apply_gradient(grads)",
+        False,
+    ),
     "set nowhere, of a class in a variable": (
         "(optim.GradientDescent if name else optim.LAMB)()",
         "optimizer.apply_gradient(grads)",
@@ -259,7 +276,9 @@ def test_the_rate_of_a_class_that_is_chosen(definition: str, end: str, injected:
         """)
     assert ("def flax_gradient_descent(learning_rate=0.0):" in code) is injected
     assert ("def flax_gradient_descent(learning_rate):" in code) is not injected
-    assert ("return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)" in code) is injected
+    assert (
+        "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)" in code
+    ) is injected
 
 
 def test_classes_and_calls_in_different_files() -> None:

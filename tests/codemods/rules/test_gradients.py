@@ -88,10 +88,13 @@ def test_what_is_left(loss: str, step: str, code: str) -> None:
 @pytest.mark.parametrize(("loss", "step"), ANYWHERE.values(), ids=ANYWHERE)
 def test_a_function_does_the_same_anywhere(loss: str, step: str) -> None:
     new = migrated(PROGRAM.format(loss=loss, step=step))
-    said = step.replace("optimizer.compute_gradient(loss_fn)", "loss_and_gradient(optimizer.params, loss_fn)")
+    said = step.replace(
+        "optimizer.compute_gradient(loss_fn)", "loss_and_gradient(optimizer.params, loss_fn)"
+    )
     said = said.replace("optimizer.optimize(loss_fn)", "optimize(optimizer, loss_fn)")
     said = said.replace(
-        "optimizer.replace(target=x).optimize(loss_fn)", "optimize(optimizer.replace(params=x), loss_fn)"
+        "optimizer.replace(target=x).optimize(loss_fn)",
+        "optimize(optimizer.replace(params=x), loss_fn)",
     )
     assert said.splitlines()[-1].strip() in new
     assert "def loss_and_gradient(params, loss_fn):" in new

@@ -148,7 +148,9 @@ def test_those_of_an_optimizer_from_elsewhere(expression: str) -> None:
             return {expression}
         """)
     assert "hyper_params" in result.after.decode()
-    assert (5, "FO907", "unresolved") in {(site.line, site.code, site.status) for site in result.sites}
+    assert (5, "FO907", "unresolved") in {
+        (site.line, site.code, site.status) for site in result.sites
+    }
 
 
 def test_the_definition_of_an_optimizer_from_elsewhere() -> None:
@@ -177,7 +179,10 @@ def test_the_definition_of_an_optimizer_from_elsewhere_as_a_value() -> None:
 
 def test_those_that_partial_work_leaves_are_of_the_definition() -> None:
     text = PROGRAM.format(ADAM.replace("0.1", "0.1, config.beta"), f"print({HYPER_PARAMS}.beta1)")
-    assert f"    print({HYPER_PARAMS}.beta1)\n" in result_of(text, replace(OPTAX_ALONE, partial=True)).after.decode()
+    assert (
+        f"    print({HYPER_PARAMS}.beta1)\n"
+        in result_of(text, replace(OPTAX_ALONE, partial=True)).after.decode()
+    )
 
 
 ONE_RATE = "opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)"

@@ -66,7 +66,9 @@ def run(params, batches):
 """
 
 
-def bare(step: str, told: str = "[int(state.step)]", made: str = "optim.Adam(0.1)") -> dict[str, str]:
+def bare(
+    step: str, told: str = "[int(state.step)]", made: str = "optim.Adam(0.1)"
+) -> dict[str, str]:
     return {"train.py": HEAD + STEPPED.format(made=made, step=step, told=told)}
 
 
@@ -81,8 +83,12 @@ PROGRAMS = {
         more=WRAPPER,
     ),
     "another hyperparameter": one("optim.Adam(0.1)", given=", weight_decay=0.1 * number"),
-    "several hyperparameters": one("optim.Momentum()", given=", learning_rate=0.1, beta=0.5 + 0.1 * number"),
-    "unpacked hyperparameters": one("optim.LAMB(0.1)", given=", **({'eps': 0.1} if number else {})"),
+    "several hyperparameters": one(
+        "optim.Momentum()", given=", learning_rate=0.1, beta=0.5 + 0.1 * number"
+    ),
+    "unpacked hyperparameters": one(
+        "optim.LAMB(0.1)", given=", **({'eps': 0.1} if number else {})"
+    ),
     "hyperparameters that are read": one(
         "optim.LARS(0.1)", told="[optimizer.optimizer_def.hyper_params.replace(beta=0.5).beta]"
     ),
@@ -336,7 +342,9 @@ STAYING = {
         told="[optimizer.optimizer_def.restore_state(optimizer.target, optimizer.state, optimizer.state_dict())[0]]",
     ),
     "it is pickled": one(
-        "Lookahead(optim.Adam(0.1))", told="[len(pickle.dumps(optimizer))]", more=f"import pickle\n{WRAPPER}"
+        "Lookahead(optim.Adam(0.1))",
+        told="[len(pickle.dumps(optimizer))]",
+        more=f"import pickle\n{WRAPPER}",
     ),
     "it has a create of its own": one(
         "Mine(0.1)",
@@ -379,4 +387,7 @@ def notes(files: dict[str, str]) -> Iterator[str]:
 
 def test_the_reason_is_told() -> None:
     told = [*notes(PROGRAMS["another hyperparameter"])]
-    assert "Its definition keeps the interface that it had: This step overrides `weight_decay` (train.py:12)." in told
+    assert (
+        "Its definition keeps the interface that it had: This step overrides `weight_decay` (train.py:12)."
+        in told
+    )

@@ -356,7 +356,9 @@ STORED = """
 
 def test_what_another_function_gives_may_still_have_its_copies() -> None:
     result = result_of(STORED.format("import os", "keep(optimizer)"))
-    assert (11, "FO913", "unresolved") in {(site.line, site.code, site.status) for site in result.sites}
+    assert (11, "FO913", "unresolved") in {
+        (site.line, site.code, site.status) for site in result.sites
+    }
 
 
 @pytest.mark.parametrize(
@@ -367,7 +369,9 @@ def test_what_another_function_gives_may_still_have_its_copies() -> None:
     ],
 )
 def test_what_is_stored_unreplicated_has_none(imported: str, call: str) -> None:
-    assert f"checkpoints.save_checkpoint(directory, {call}, step)\n" in migrated(STORED.format(imported, call))
+    assert f"checkpoints.save_checkpoint(directory, {call}, step)\n" in migrated(
+        STORED.format(imported, call)
+    )
 
 
 def test_a_state_dict_that_is_restored_by_its_parameters_name() -> None:

@@ -21,7 +21,10 @@ KEPT = {
     "fields that are unpacked": ("optimizer.replace(**fields)", "FO904"),
     "fields by position": ("optimizer.replace(fields)", "FO904"),
     "the definition": ("optimizer.replace(optimizer_def=optim.Momentum(0.1))", "FO907"),
-    "parameters, under the name they have in a train state": ("optimizer.replace(params=other)", "FO907"),
+    "parameters, under the name they have in a train state": (
+        "optimizer.replace(params=other)",
+        "FO907",
+    ),
     "a state from elsewhere": ("optimizer.replace(state=fields['state'])", "FO906"),
     "what replaces, as a value": ("fields(optimizer.replace)", "FO916"),
 }
@@ -46,7 +49,9 @@ def squeezed(code: str) -> str:
 @pytest.mark.parametrize(("value", "code"), KEPT.values(), ids=KEPT)
 def test_what_cannot_be_replaced_is_left(value: str, code: str) -> None:
     result = result_of(REPLACED.format(value), OPTAX_ALONE)
-    assert {(site.line, site.code) for site in result.sites if site.code not in ("FO901", "FO911")} == {(6, code)}
+    assert {
+        (site.line, site.code) for site in result.sites if site.code not in ("FO901", "FO911")
+    } == {(6, code)}
     assert {site.status for site in result.sites} == {"unresolved"}
 
 
@@ -64,7 +69,10 @@ def test_parameters_that_were_renamed_by_hand_are_no_site() -> None:
             return optimizer.target
         """
     result = result_of(text)
-    assert "optimizer = optimizer.replace(params=params)\n    return optimizer.params\n" in result.after.decode()
+    assert (
+        "optimizer = optimizer.replace(params=params)\n    return optimizer.params\n"
+        in result.after.decode()
+    )
     assert 4 not in {site.line for site in result.sites}
 
 
@@ -102,15 +110,21 @@ WITHIN = {
 }
 
 
-@pytest.mark.parametrize("value", ["run(optim.Adam(0.1).create, params)", "run(params, optim.Adam(0.1).create)"])
+@pytest.mark.parametrize(
+    "value", ["run(optim.Adam(0.1).create, params)", "run(params, optim.Adam(0.1).create)"]
+)
 def test_create_as_the_value_of_something_unknown_is_left(value: str) -> None:
     result = result_of(CREATED.format(value))
-    assert (8, "FO916", "unresolved") in {(site.line, site.code, site.status) for site in result.sites}
+    assert (8, "FO916", "unresolved") in {
+        (site.line, site.code, site.status) for site in result.sites
+    }
     assert value in result.after.decode()
 
 
 @pytest.mark.parametrize(("value", "expected", "name", "definition"), WITHIN.values(), ids=WITHIN)
-def test_create_as_a_value_is_a_function_of_parameters(value: str, expected: str, name: str, definition: str) -> None:
+def test_create_as_a_value_is_a_function_of_parameters(
+    value: str, expected: str, name: str, definition: str
+) -> None:
     made = expected.format(STATE.format(name, definition))
     assert squeezed(f"optimizer = {made}\n") in squeezed(migrated(CREATED.format(value)))
 
@@ -209,7 +223,9 @@ STAYING = {
 
 
 @pytest.mark.parametrize(("branches", "lines"), STAYING.values(), ids=STAYING)
-def test_a_question_with_equal_answers_stays_where_there_is_more_to_it(branches: str, lines: str) -> None:
+def test_a_question_with_equal_answers_stays_where_there_is_more_to_it(
+    branches: str, lines: str
+) -> None:
     assert lines in migrated(ASKED.format(branches))
 
 
@@ -278,8 +294,12 @@ def test_a_rate_is_set_ahead_of_the_step_under_a_name_that_is_free(line: str, st
     ],
     ids=["an attribute of the new one", "a method of the new one", "behind another statement"],
 )
-def test_a_rate_is_set_ahead_of_a_step_that_is_all_its_statement_does(step: str, expected: str) -> None:
-    text = TAKEN.format("pass").replace("optimizer = optimizer.apply_gradient(grads, learning_rate=rate)", step)
+def test_a_rate_is_set_ahead_of_a_step_that_is_all_its_statement_does(
+    step: str, expected: str
+) -> None:
+    text = TAKEN.format("pass").replace(
+        "optimizer = optimizer.apply_gradient(grads, learning_rate=rate)", step
+    )
     assert squeezed(expected) in squeezed(migrated(text))
 
 
@@ -319,12 +339,18 @@ def test_an_attribute_of_the_step_is_asked_of_an_array() -> None:
             return optimizer.apply_gradient(grads)
         """
     )
-    assert "jnp.asarray(optimizer.step, jnp.int32).astype(jnp.float32), optimizer.step + 1\n" in after
+    assert (
+        "jnp.asarray(optimizer.step, jnp.int32).astype(jnp.float32), optimizer.step + 1\n" in after
+    )
     assert "params=params, tx=optax.adam(0.1)" in after
 
 
 def test_the_rate_alone_may_change_something_as_it_is_computed() -> None:
-    after = migrated(TAKEN.format("pass").replace("grads, learning_rate=rate", "grads=grads, learning_rate=next(rate)"))
+    after = migrated(
+        TAKEN.format("pass").replace(
+            "grads, learning_rate=rate", "grads=grads, learning_rate=next(rate)"
+        )
+    )
     assert "learning_rate=next(rate)" in after
     assert ".apply_gradients(grads=grads)" in after
 
@@ -346,13 +372,15 @@ def test_a_step_by_hand_may_update_its_hyperparameters() -> None:
             return step(params, definition.init_state(params), grads, 0.1)
         """
     result = result_of(
-        text.replace("            hyper_params = definition.update_hyper_params(learning_rate=rate)\n", "").replace(
-            ", hyper_params\n", "\n"
-        )
+        text.replace(
+            "            hyper_params = definition.update_hyper_params(learning_rate=rate)\n", ""
+        ).replace(", hyper_params\n", "\n")
     )
     assert "tree_set(state, learning_rate=rate)" in result.after.decode()
     assert "optax.inject_hyperparams(" in result.after.decode()
-    assert {site.code for site in result_of(text, OPTAX_ALONE).sites if site.status == "unresolved"} >= {"FO907"}
+    assert {
+        site.code for site in result_of(text, OPTAX_ALONE).sites if site.status == "unresolved"
+    } >= {"FO907"}
 
 
 CALLED = """
@@ -369,7 +397,11 @@ MISCALLED = {
         "FO905",
         "missing a required argument: 'target'",
     ),
-    "a creation with too many": ("optimizer = optim.Adam(0.1).create(params, None, 3)", "FO905", "too many positional"),
+    "a creation with too many": (
+        "optimizer = optim.Adam(0.1).create(params, None, 3)",
+        "FO905",
+        "too many positional",
+    ),
     "a creation with a keyword of TrainState": (
         "optimizer = optim.Adam(0.1).create(params, apply_fn=None)",
         "FO905",
@@ -430,25 +462,43 @@ MISCALLED = {
         "FO916",
         "instead of being called",
     ),
-    "copies as a value": ("optimizer = more(optimizer.replicate)", "FO916", "instead of being called"),
+    "copies as a value": (
+        "optimizer = more(optimizer.replicate)",
+        "FO916",
+        "instead of being called",
+    ),
     "a step that is set": ("optimizer.state.step = 3", "FO905", "`.step` is assigned to"),
-    "a step of a group that is set": ("optimizer.state[0].step = 3", "FO905", "`.step` is assigned to"),
+    "a step of a group that is set": (
+        "optimizer.state[0].step = 3",
+        "FO905",
+        "`.step` is assigned to",
+    ),
     "parameters that are set": ("optimizer.target = rest", "FO905", "`.target` is assigned to"),
-    "the class that all definitions share": ("optim.OptimizerDef(more)", "FO908", "is an abstract class"),
+    "the class that all definitions share": (
+        "optim.OptimizerDef(more)",
+        "FO908",
+        "is an abstract class",
+    ),
 }
 
 
 @pytest.mark.parametrize(("line", "code", "message"), MISCALLED.values(), ids=MISCALLED)
-def test_calls_that_legacy_optimizers_would_not_take_are_left(line: str, code: str, message: str) -> None:
+def test_calls_that_legacy_optimizers_would_not_take_are_left(
+    line: str, code: str, message: str
+) -> None:
     result = result_of(CALLED.format(line), OPTAX_ALONE)
     assert line in result.after.decode()
-    [site] = [site for site in result.sites if site.line == 5 and site.code not in ("FO901", "FO911")]
+    [site] = [
+        site for site in result.sites if site.line == 5 and site.code not in ("FO901", "FO911")
+    ]
     assert (site.code, site.status) == (code, "unresolved")
     assert message in site.message
     assert site.remedy
 
 
-@pytest.mark.parametrize(("optimizer", "fields"), [("Momentum", '"trace",'), ("Adam", '"mu", "nu"')])
+@pytest.mark.parametrize(
+    ("optimizer", "fields"), [("Momentum", '"trace",'), ("Adam", '"mu", "nu"')]
+)
 def test_a_function_of_the_state_gets_it_as_it_was(optimizer: str, fields: str) -> None:
     after = migrated(
         f"""
@@ -466,6 +516,9 @@ def test_a_function_of_the_state_gets_it_as_it_was(optimizer: str, fields: str) 
     )
     assert f"names = ({fields})\n" in after
     assert ("set_count" in after) == (optimizer == "Adam")
-    assert "state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))" in after
+    assert (
+        "state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))"
+        in after
+    )
     name = f"{optimizer.lower()}_state"
     assert f"with_{name}(optimizer, state=halve({name}(optimizer)))" in after

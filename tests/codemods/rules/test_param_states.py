@@ -44,9 +44,13 @@ LEFT = {
     "a moment that is set": f"{STATES}['w'] = other",
     "a moment that is deleted, under a name": lines(f"states = {STATES}", "del states['w']"),
     "an inner moment that is set": f"{STATES}['layer']['w'] = other",
-    "an inner moment that is set in a copy": lines(f"states = dict({STATES})", "states['layer']['w'] = other"),
+    "an inner moment that is set in a copy": lines(
+        f"states = dict({STATES})", "states['layer']['w'] = other"
+    ),
     "a moment that is popped": f"{STATES}.pop('w')",
-    "an inner moment that is popped in a loop": lines(f"for states in {STATES}.values():", "    states.pop('w')"),
+    "an inner moment that is popped in a loop": lines(
+        f"for states in {STATES}.values():", "    states.pop('w')"
+    ),
     "an inner moment that is popped in a loop over items": lines(
         f"for _, states in {STATES}.items():", "    states.pop('w')"
     ),
@@ -66,11 +70,18 @@ def test_what_is_left(statements: str) -> None:
     assert "FO906" in {site.code for site in result.sites if site.line > 9}
 
 
-OTHERS = ("Adafactor(0.1)", "RMSProp(0.1)", "WeightNorm(optim.Adam(0.1))", "MultiOptimizer((other, optim.Adam(0.1)))")
+OTHERS = (
+    "Adafactor(0.1)",
+    "RMSProp(0.1)",
+    "WeightNorm(optim.Adam(0.1))",
+    "MultiOptimizer((other, optim.Adam(0.1)))",
+)
 
 
 @pytest.mark.parametrize("definition", OTHERS)
-def test_the_first_leaf_of_a_state_that_optax_keeps_in_another_form_is_left(definition: str) -> None:
+def test_the_first_leaf_of_a_state_that_optax_keeps_in_another_form_is_left(
+    definition: str,
+) -> None:
     text = PROGRAM.replace("Adam(0.1)", definition).format(f"print({LEAVES}[0])")
     result = result_of(text, OPTAX_ALONE)
     assert "FO906" in {site.code for site in result.sites}
@@ -170,7 +181,9 @@ REWRITTEN = {
 @pytest.mark.parametrize(("statements", "expected"), REWRITTEN.values(), ids=REWRITTEN)
 def test_what_is_rewritten(statements: str, expected: list[str]) -> None:
     after = " ".join(migrated(PROGRAM.format(statements)).split())
-    assert " ".join(" ".join(expected).split()) in after.replace("( ", "(").replace(" )", ")").replace(", )", ")")
+    assert " ".join(" ".join(expected).split()) in after.replace("( ", "(").replace(
+        " )", ")"
+    ).replace(", )", ")")
 
 
 TWO = """
@@ -191,7 +204,9 @@ TWO = """
     """
 COUNTED = "return optimizer.replace(step=0, opt_state=set_count(optimizer.opt_state, 0))\n"
 UNCOUNTED = "return optimizer.replace(step=0)\n"
-SCHEDULED = "optimizer = optimizer.apply_gradient(params, learning_rate=0.1 * 0.9**optimizer.state.step)"
+SCHEDULED = (
+    "optimizer = optimizer.apply_gradient(params, learning_rate=0.1 * 0.9**optimizer.state.step)"
+)
 STEPS = {
     "both count": ("Adam", "optim.LAMB(0.1)", "", COUNTED),
     "neither counts": ("Adagrad", "optim.Momentum(0.1)", "", UNCOUNTED),
@@ -202,15 +217,19 @@ STEPS = {
 
 @pytest.mark.parametrize(("first", "second", "more", "expected"), STEPS.values(), ids=STEPS)
 def test_the_step_of_several(first: str, second: str, more: str, expected: str) -> None:
-    assert migrated(TWO.replace("class Own(optim.OptimizerDef):", "class Own:").format(first, second, more)).endswith(
-        expected
-    )
+    assert migrated(
+        TWO.replace("class Own(optim.OptimizerDef):", "class Own:").format(first, second, more)
+    ).endswith(expected)
 
 
-@pytest.mark.parametrize("second", ["optim.Momentum(0.1)", "Own()"], ids=["one of which does not count", "one's own"])
+@pytest.mark.parametrize(
+    "second", ["optim.Momentum(0.1)", "Own()"], ids=["one of which does not count", "one's own"]
+)
 def test_the_step_of_several_that_differ(second: str) -> None:
     result = result_of(TWO.format("Adam", second, ""), OPTAX_ALONE)
-    assert (14, "FO906", "unresolved") in {(site.line, site.code, site.status) for site in result.sites}
+    assert (14, "FO906", "unresolved") in {
+        (site.line, site.code, site.status) for site in result.sites
+    }
     assert "optimizer.state.replace(step=0)" in result.after.decode()
 
 

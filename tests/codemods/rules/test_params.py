@@ -71,7 +71,9 @@ def test_any(creation: str) -> None:
     assert "    optimizer = AnyParamsTrainState.create(" in migrated(PROGRAM.format(creation))
 
 
-@pytest.mark.parametrize(("params", "state"), [("z", "AnyParamsTrainState"), ('{"w": z}', "train_state.TrainState")])
+@pytest.mark.parametrize(
+    ("params", "state"), [("z", "AnyParamsTrainState"), ('{"w": z}', "train_state.TrainState")]
+)
 def test_in_a_function_that_makes_the_optimizer(params: str, state: str) -> None:
     after = migrated(
         PROGRAM.format(f"jax.jit(optim.Adam(1e-3).create)({params})").replace(

@@ -15,7 +15,11 @@ from tests.generated.properties import assert_alike, outcome
 
 PROGRAMS = {
     f"{name} ({whose})": program
-    for whose, programs in (("a state", RESTARTS), ("an optimizer", OPTIMIZER_RESTARTS), ("in step", IN_STEP))
+    for whose, programs in (
+        ("a state", RESTARTS),
+        ("an optimizer", OPTIMIZER_RESTARTS),
+        ("in step", IN_STEP),
+    )
     for name, program in programs.items()
 }
 

@@ -25,7 +25,14 @@ def lines(source: str) -> list[str]:
 
 
 def code(source: str, **more: Any) -> dict[str, Any]:
-    return {"cell_type": "code", "execution_count": 3, "metadata": {}, "outputs": [], "source": lines(source), **more}
+    return {
+        "cell_type": "code",
+        "execution_count": 3,
+        "metadata": {},
+        "outputs": [],
+        "source": lines(source),
+        **more,
+    }
 
 
 def notebook(cells: Sequence[dict[str, Any]], indent: int | None = 1, **metadata: Any) -> str:
@@ -45,15 +52,23 @@ def sources(result: FileResult) -> list[str]:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(notebook([code("import jax\nimport optax\ntx = optax.adam(1e-3)")]), id="no legacy optimizer"),
-        pytest.param(notebook([{"cell_type": "markdown", "metadata": {}, "source": [LEGACY]}]), id="text about it"),
+        pytest.param(
+            notebook([code("import jax\nimport optax\ntx = optax.adam(1e-3)")]),
+            id="no legacy optimizer",
+        ),
+        pytest.param(
+            notebook([{"cell_type": "markdown", "metadata": {}, "source": [LEGACY]}]),
+            id="text about it",
+        ),
         pytest.param(notebook([code("jax = 1", outputs=[{"text": [LEGACY]}])]), id="in an output"),
         pytest.param(notebook([code(LEGACY)], kernelspec={"language": "R"}), id="another language"),
         pytest.param(notebook([code("%%bash\npip install flax")]), id="a shell cell"),
         pytest.param(notebook([code("this is no Python, flax")]), id="no Python, and no optimizer"),
         pytest.param(notebook([]), id="no cells"),
         pytest.param(notebook([code("")]), id="an empty cell"),
-        pytest.param(notebook([code(""), code("x = 1  # flax.optim")]), id="an empty cell ahead of a comment"),
+        pytest.param(
+            notebook([code(""), code("x = 1  # flax.optim")]), id="an empty cell ahead of a comment"
+        ),
     ],
 )
 def test_untouched(text: str) -> None:
@@ -66,11 +81,29 @@ def test_untouched(text: str) -> None:
     [
         pytest.param('{"cells": [ flax.optim', "cannot be read as a notebook", id="no JSON"),
         pytest.param('{"worksheets": ["flax.optim"]}', "format 4", id="an old format"),
-        pytest.param(notebook([code(f"{LEGACY}\nprint optimizer")]), "cell 1 cannot be parsed", id="Python 2"),
-        pytest.param(notebook([code("x = 1"), code(f"%%writefile a.py\n{LEGACY}")]), "cell 2: `%%writefile", id="file"),
-        pytest.param(notebook([code(LEGACY), {**code(""), "source": [3]}]), "cell 2 holds", id="numbers for lines"),
-        pytest.param(notebook([code(f"{LEGACY}\n__magic_0__")]), "cell 1 uses a name", id="a name that is taken"),
-        pytest.param(notebook([code(f"{LEGACY}\n%timeit -n 1 step(optimizer)")]), "`%timeit -n 1 step", id="timed"),
+        pytest.param(
+            notebook([code(f"{LEGACY}\nprint optimizer")]), "cell 1 cannot be parsed", id="Python 2"
+        ),
+        pytest.param(
+            notebook([code("x = 1"), code(f"%%writefile a.py\n{LEGACY}")]),
+            "cell 2: `%%writefile",
+            id="file",
+        ),
+        pytest.param(
+            notebook([code(LEGACY), {**code(""), "source": [3]}]),
+            "cell 2 holds",
+            id="numbers for lines",
+        ),
+        pytest.param(
+            notebook([code(f"{LEGACY}\n__magic_0__")]),
+            "cell 1 uses a name",
+            id="a name that is taken",
+        ),
+        pytest.param(
+            notebook([code(f"{LEGACY}\n%timeit -n 1 step(optimizer)")]),
+            "`%timeit -n 1 step",
+            id="timed",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
@@ -83,10 +116,21 @@ def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
 @pytest.mark.parametrize("form", ["lines", "one string", "escaped", "no line end", "tabs"])
 def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
     """Outputs, ids, metadata, indentation, the order of keys and unchanged lines stay as they are, to the letter."""
-    output = {"output_type": "stream", "text": ["from flax import optim\n", "λ = 1e-3"], "name": "stdout"}
+    output = {
+        "output_type": "stream",
+        "text": ["from flax import optim\n", "λ = 1e-3"],
+        "name": "stdout",
+    }
     cells = [
         code("# η and λ\nimport jax", id="b1", outputs=[output], metadata={"scrolled": True}),
-        {"source": lines(LEGACY), "outputs": [], "id": "a0", "metadata": {}, "cell_type": "code", "execution_count": 9},
+        {
+            "source": lines(LEGACY),
+            "outputs": [],
+            "id": "a0",
+            "metadata": {},
+            "cell_type": "code",
+            "execution_count": 9,
+        },
         {"cell_type": "markdown", "metadata": {}, "source": ["optim.Adam"]},
     ]
     new = [cells[0], {**cells[1], "source": lines(MODERN)}, cells[2]]
@@ -98,7 +142,9 @@ def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
         found = notebook(of, indent, kernelspec={"name": "python3", "language": "python"})
         if form == "escaped":
             found = json.dumps(json.loads(found), indent=indent) + "\n"
-        return {"no line end": found.rstrip("\n"), "tabs": found.replace("\n ", "\n\t")}.get(form, found)
+        return {"no line end": found.rstrip("\n"), "tabs": found.replace("\n ", "\n\t")}.get(
+            form, found
+        )
 
     assert run(text(cells)).after.decode() == text(new)
 
@@ -113,7 +159,9 @@ def test_the_flow_goes_through_the_cells_in_order() -> None:
                 code(
                     "%%time\noptimizer = optim.Adam(1e-3).create(params)\nfor g in gs:\n  optimizer = step(optimizer, g)"
                 ),
-                code("optimizer?\nfiles = !ls\nif files:\n    !rm old\n    %cd new\noptimizer.target"),
+                code(
+                    "optimizer?\nfiles = !ls\nif files:\n    !rm old\n    %cd new\noptimizer.target"
+                ),
             ]
         )
     )
@@ -130,7 +178,9 @@ def test_the_flow_goes_through_the_cells_in_order() -> None:
 
 
 def test_metadata_of_another_kind_say_nothing_of_the_language() -> None:
-    text = json.dumps({"cells": [code(LEGACY)], "metadata": None, "nbformat": 4, "nbformat_minor": 5})
+    text = json.dumps(
+        {"cells": [code(LEGACY)], "metadata": None, "nbformat": 4, "nbformat_minor": 5}
+    )
     assert sources(run(text)) == [MODERN]
 
 
@@ -145,8 +195,16 @@ ADAGRAD = "d = {}optim.Adagrad(0.1)\no = d.create({{'w': w}})"
 
 
 def test_imports_go_to_the_cell_that_imported_what_they_replace() -> None:
-    result = run(notebook([code(SETUP), code("import flax\nx = flax.core"), code("d = flax.optim.Adam(0.1)")]))
-    assert sources(result) == [SETUP, "import flax\nimport optax\nx = flax.core", "d = optax.adam(0.1)"]
+    result = run(
+        notebook(
+            [code(SETUP), code("import flax\nx = flax.core"), code("d = flax.optim.Adam(0.1)")]
+        )
+    )
+    assert sources(result) == [
+        SETUP,
+        "import flax\nimport optax\nx = flax.core",
+        "d = optax.adam(0.1)",
+    ]
 
 
 def test_each_cell_that_imported_what_they_replace_gets_them() -> None:
@@ -157,9 +215,19 @@ def test_each_cell_that_imported_what_they_replace_gets_them() -> None:
 
 def test_imports_go_to_the_first_use_where_another_notebook_has_them() -> None:
     result = run(
-        notebook([code("!pip install flax"), code("%run imports.ipynb"), code("%%time\nd = flax.optim.Adam(0.1)")])
+        notebook(
+            [
+                code("!pip install flax"),
+                code("%run imports.ipynb"),
+                code("%%time\nd = flax.optim.Adam(0.1)"),
+            ]
+        )
     )
-    assert sources(result) == ["!pip install flax", "%run imports.ipynb", "%%time\nimport optax\nd = optax.adam(0.1)"]
+    assert sources(result) == [
+        "!pip install flax",
+        "%run imports.ipynb",
+        "%%time\nimport optax\nd = optax.adam(0.1)",
+    ]
 
 
 @pytest.mark.parametrize("line", ["%run {}", "%run -i {}", "%run ./{}", "exec(open('{}').read())"])
@@ -169,13 +237,20 @@ def test_names_from_a_file_that_is_run(line: str) -> None:
     make = "from flax import optim\n\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)"
     other = make if name == "make.py" else notebook([code(make)])
     cells = [code("import jax\n" + line.format(name)), code("thing = make(p)\nthing.target")]
-    first, second = migrate([Source(name, other.encode()), Source("explore.ipynb", notebook(cells).encode())])
+    first, second = migrate(
+        [Source(name, other.encode()), Source("explore.ipynb", notebook(cells).encode())]
+    )
     assert first.changed
     assert sources(second) == ["import jax\n" + line.format(name), "thing = make(p)\nthing.params"]
 
 
 HELPED = {
-    "imports in several cells": [SETUP, "from flax import optim", "import jax.numpy as jnp", ADAGRAD.format("")],
+    "imports in several cells": [
+        SETUP,
+        "from flax import optim",
+        "import jax.numpy as jnp",
+        ADAGRAD.format(""),
+    ],
     "what the helper needs in a later cell": [
         "import flax",
         "x = 1",
@@ -217,7 +292,11 @@ def test_the_cells_run_from_top_to_bottom(cells: list[str]) -> None:
 
 
 def test_helpers_and_imports_come_before_what_needs_them() -> None:
-    result = run(notebook([code("import flax\nimport jax"), code("x = 1"), code("d = flax.optim.Adagrad(0.1)")]))
+    result = run(
+        notebook(
+            [code("import flax\nimport jax"), code("x = 1"), code("d = flax.optim.Adagrad(0.1)")]
+        )
+    )
     first, second, third = sources(result)
     assert "import flax" not in first
     assert "def scale_by_sum_of_squares" in first
@@ -236,7 +315,9 @@ def test_imports_go_to_those_of_jax_and_not_to_the_first_there_are() -> None:
         code("import flax\nimport train"),
         code("o = train.make().create(p)"),
     ]
-    _, result = migrate([Source("train.py", module), Source("explore.ipynb", notebook(cells).encode())])
+    _, result = migrate(
+        [Source("train.py", module), Source("explore.ipynb", notebook(cells).encode())]
+    )
     first, second, third = sources(result)
     assert first == "import os\nassert os.environ"
     assert second == "import flax\nimport train\nfrom flax.training import train_state"
@@ -245,23 +326,36 @@ def test_imports_go_to_those_of_jax_and_not_to_the_first_there_are() -> None:
 
 def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
     make = b"from flax import optim\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)\n"
-    cells = notebook([code("import train"), code("%time thing = train.make(p)\n%time thing.apply_gradient(g)\nx = 3")])
+    cells = notebook(
+        [
+            code("import train"),
+            code("%time thing = train.make(p)\n%time thing.apply_gradient(g)\nx = 3"),
+        ]
+    )
     first, second = migrate([Source("train.py", make), Source("explore.ipynb", cells.encode())])
     assert not first.changed
     assert not second.changed
-    assert [(site.code, site.before) for site in second.sites] == [("FO917", "thing.apply_gradient")]
+    assert [(site.code, site.before) for site in second.sites] == [
+        ("FO917", "thing.apply_gradient")
+    ]
 
 
 def test_a_program_of_files_and_notebooks() -> None:
-    module = b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
-    cells = notebook([code("import jax\nfrom train import make"), code("weights = make(params).target")])
+    module = (
+        b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
+    )
+    cells = notebook(
+        [code("import jax\nfrom train import make"), code("weights = make(params).target")]
+    )
     first, second = migrate([Source("train.py", module), Source("explore.ipynb", cells.encode())])
     assert first.changed
     assert sources(second)[1] == "weights = make(params).params"
 
 
 def test_places_name_the_cell_and_the_line_of_the_file() -> None:
-    text = notebook([code("import jax"), code(f"\n{LEGACY}\noptimizer.apply_gradient(g, beta1=0.5)")])
+    text = notebook(
+        [code("import jax"), code(f"\n{LEGACY}\noptimizer.apply_gradient(g, beta1=0.5)")]
+    )
     result = run(text)
     found = next(site for site in result.sites if site.before == "optimizer.apply_gradient")
     assert "optimizer.apply_gradient" in text.splitlines()[found.line - 1]

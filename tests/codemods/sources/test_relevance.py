@@ -13,9 +13,17 @@ TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3
 @pytest.mark.parametrize(
     "files",
     [
-        pytest.param({"data.py": "import numpy\n", "plot.py": "import data\n"}, id="no optimizer at all"),
-        pytest.param({"a.py": "import jax\nlabels = batch['target']\n"}, id="a key of a batch, and no optimizer"),
-        pytest.param({"a.py": "import jax, train_state\nstep = self.state.step\n"}, id="a step, and no optimizer"),
+        pytest.param(
+            {"data.py": "import numpy\n", "plot.py": "import data\n"}, id="no optimizer at all"
+        ),
+        pytest.param(
+            {"a.py": "import jax\nlabels = batch['target']\n"},
+            id="a key of a batch, and no optimizer",
+        ),
+        pytest.param(
+            {"a.py": "import jax, train_state\nstep = self.state.step\n"},
+            id="a step, and no optimizer",
+        ),
         pytest.param({"a.py": "import torch\nvalues = optimizer.target\n"}, id="no JAX"),
     ],
 )
@@ -27,7 +35,11 @@ def test_nothing_is_relevant(files: dict[str, str]) -> None:
     ("path", "text"),
     [
         pytest.param("notes.py", "print 'Python 2'\n", id="unrelated, and no Python"),
-        pytest.param("other/main.py", "import pandas\nimport trainer\n", id="imports a module of a similar name"),
+        pytest.param(
+            "other/main.py",
+            "import pandas\nimport trainer\n",
+            id="imports a module of a similar name",
+        ),
         pytest.param("other/main.py", "# import train\n", id="names it in a comment"),
         pytest.param("other/main.py", "important = train\n", id="no import"),
     ],
@@ -91,7 +103,9 @@ def test_an_unrelated_file_that_cannot_be_read_is_no_error(text: str) -> None:
 
 
 def test_an_importer_that_cannot_be_parsed_is_an_error() -> None:
-    _, broken = migrate([Source("train.py", TRAIN.encode()), Source("main.py", b"import train\nprint train.make\n")])
+    _, broken = migrate(
+        [Source("train.py", TRAIN.encode()), Source("main.py", b"import train\nprint train.make\n")]
+    )
     assert "line 2: cannot be parsed as Python 3" in (broken.error or "")
 
 

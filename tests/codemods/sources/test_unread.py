@@ -21,30 +21,46 @@ TRAIN = program(
     """
 )
 STEPS = "def train(optimizer):\n    return optimizer.apply_gradient(grads)\n"
-CONFLICT = "<<<<<<< HEAD\n" + STEPS + "=======\n" + STEPS.replace("train", "fit") + ">>>>>>> other\n"
+CONFLICT = (
+    "<<<<<<< HEAD\n" + STEPS + "=======\n" + STEPS.replace("train", "fit") + ">>>>>>> other\n"
+)
 PYTHON_2 = STEPS + "    print 'done'\n"
 SEEN = "line 2: optimizer.apply_gradient"
 
 
 def migrated(files: dict[str, str | bytes]) -> dict[str, FileResult]:
     sources = [
-        Source(path, content if isinstance(content, bytes) else content.encode()) for path, content in files.items()
+        Source(path, content if isinstance(content, bytes) else content.encode())
+        for path, content in files.items()
     ]
     return {result.path: result for result in migrate(sources)}
 
 
 def cells(*texts: str) -> str:
-    found = [{"cell_type": "code", "metadata": {}, "outputs": [{"text": STEPS}], "source": text} for text in texts]
-    return json.dumps({"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    found = [
+        {"cell_type": "code", "metadata": {}, "outputs": [{"text": STEPS}], "source": text}
+        for text in texts
+    ]
+    return json.dumps(
+        {"cells": found, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1
+    )
 
 
 UNREAD: dict[str, tuple[str, str | bytes, str]] = {
     "Python 2": ("steps.py", PYTHON_2, f"; not seen: {SEEN}"),
-    "a merge conflict": ("steps.py", CONFLICT, "not seen: line 3: optimizer.apply_gradient, line 6: optimizer."),
+    "a merge conflict": (
+        "steps.py",
+        CONFLICT,
+        "not seen: line 3: optimizer.apply_gradient, line 6: optimizer.",
+    ),
     "a template": ("steps.py", STEPS + "class {{ name }}:\n    pass\n", f"not seen: {SEEN}"),
     "no UTF-8": ("steps.py", STEPS.encode() + b"# \xff\n", f"byte 67; not seen: {SEEN}"),
     "a null byte": ("steps.py", STEPS + "\0", f"not a Python source file; not seen: {SEEN}"),
-    "nested too deeply": ("steps.py", f"{STEPS}x = {'(' * 5000}{')' * 5000}\n", f"not seen: {SEEN}"),
+    "nested too deeply": (
+        "steps.py",
+        f"{STEPS}x = {'(' * 5000}{')' * 5000}\n",
+        f"not seen: {SEEN}",
+    ),
     "nothing in it": (
         "steps.py",
         "def train(x):\n    return x +\n",
@@ -77,7 +93,9 @@ def test_others_are_migrated_beside(path: str, content: str | bytes, problem: st
 
 
 def test_one_that_imports_the_others() -> None:
-    results = migrated({"make.py": TRAIN.replace("import steps\n", ""), "train.py": f"import make\n{PYTHON_2}"})
+    results = migrated(
+        {"make.py": TRAIN.replace("import steps\n", ""), "train.py": f"import make\n{PYTHON_2}"}
+    )
     assert results["make.py"].changed
     assert results["train.py"].error
 
@@ -92,12 +110,16 @@ BUILDER = "class Builder:\n    def put(self, one):\n        return self\n\n\ndon
 
 
 def test_a_long_chain_of_calls_holds_nobody_back_whom_it_does_not_meet() -> None:
-    results = migrated({"train.py": TRAIN, "steps.py": STEPS, "chain.py": f"import train\n{BUILDER}{CHAIN}"})
+    results = migrated(
+        {"train.py": TRAIN, "steps.py": STEPS, "chain.py": f"import train\n{BUILDER}{CHAIN}"}
+    )
     assert results["chain.py"].error == "nested too deeply"
     assert results["train.py"].changed
 
 
-@pytest.mark.parametrize("use", ["optimizer.apply_gradient(grads)", "optimizer.target", "note(optimizer)"])
+@pytest.mark.parametrize(
+    "use", ["optimizer.apply_gradient(grads)", "optimizer.target", "note(optimizer)"]
+)
 def test_what_gets_to_a_file_with_a_long_chain_of_calls_stays(use: str) -> None:
     steps = f"{BUILDER}{CHAIN}\n\ndef train(optimizer):\n    return {use}\n"
     results = migrated({"train.py": TRAIN, "steps.py": steps})
@@ -108,9 +130,7 @@ def test_what_gets_to_a_file_with_a_long_chain_of_calls_stays(use: str) -> None:
 
 
 def test_what_is_made_in_a_file_with_a_long_chain_of_calls_stays() -> None:
-    made = (
-        f"from flax import optim\n{BUILDER}{CHAIN}\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
-    )
+    made = f"from flax import optim\n{BUILDER}{CHAIN}\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
     step = "import made\n\n\ndef main(params, grads):\n    return made.make(params).apply_gradient(grads)\n"
     results = migrated({"made.py": made, "main.py": step})
     assert not any(result.changed for result in results.values())

@@ -131,7 +131,8 @@ def test_what_is_pointed(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["kit.legacy_flax_optim", ".legacy_flax_optim", "..legacy_flax_optim", "legacy_flax_optim"]
+    "module",
+    ["kit.legacy_flax_optim", ".legacy_flax_optim", "..legacy_flax_optim", "legacy_flax_optim"],
 )
 @pytest.mark.parametrize("before", [before for before, _ in POINTED.values()], ids=POINTED)
 def test_back_and_again(before: str, module: str) -> None:
@@ -156,14 +157,26 @@ SCRIPT = "from flax import optim\n\n\ndef make(name):\n    return getattr(optim,
 IMPORTED = "from {} import make\n"
 LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
     "one script": ({"train.py": SCRIPT}, "legacy_flax_optim", "import legacy_flax_optim as optim"),
-    "a script in a folder": ({"a/train.py": SCRIPT}, "a/legacy_flax_optim", "import legacy_flax_optim as optim"),
+    "a script in a folder": (
+        {"a/train.py": SCRIPT},
+        "a/legacy_flax_optim",
+        "import legacy_flax_optim as optim",
+    ),
     "a package": (
-        {"src/kit/__init__.py": "", "src/kit/train.py": SCRIPT, "run.py": IMPORTED.format("kit.train")},
+        {
+            "src/kit/__init__.py": "",
+            "src/kit/train.py": SCRIPT,
+            "run.py": IMPORTED.format("kit.train"),
+        },
         "src/kit/legacy_flax_optim",
         "from kit import legacy_flax_optim as optim",
     ),
     "a package that imports by dots": (
-        {"kit/__init__.py": "from .deep.train import make\n", "kit/deep/__init__.py": "", "kit/deep/train.py": SCRIPT},
+        {
+            "kit/__init__.py": "from .deep.train import make\n",
+            "kit/deep/__init__.py": "",
+            "kit/deep/train.py": SCRIPT,
+        },
         "kit/deep/legacy_flax_optim",
         "from . import legacy_flax_optim as optim",
     ),
@@ -179,7 +192,11 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
         "from .. import legacy_flax_optim as optim",
     ),
     "a package and a script that uses it": (
-        {"kit/__init__.py": "", "kit/make.py": SCRIPT, "train.py": f"{IMPORTED.format('kit.make')}{SCRIPT}"},
+        {
+            "kit/__init__.py": "",
+            "kit/make.py": SCRIPT,
+            "train.py": f"{IMPORTED.format('kit.make')}{SCRIPT}",
+        },
         "legacy_flax_optim",
         "import legacy_flax_optim as optim",
     ),
@@ -198,12 +215,19 @@ def test_places(files: dict[str, str], place: str | None, statement: str) -> Non
     after, results, found = vendored(files, OPTAX_ALONE)
     assert found == place
     using = [
-        text for path, text in after.items() if statement and statement in text and "legacy_flax_optim/" not in path
+        text
+        for path, text in after.items()
+        if statement and statement in text and "legacy_flax_optim/" not in path
     ]
     said = {site.status for result in results for site in result.sites}
     assert said == ({"vendored"} if place else {"unresolved"})
     assert len(using) >= 1 if place else after == files
-    codes = {site.code for result in results for site in result.sites if site.before.startswith("from flax")}
+    codes = {
+        site.code
+        for result in results
+        for site in result.sites
+        if site.before.startswith("from flax")
+    }
     assert codes == ({"FO911"} if place else {"FO928"})
 
 
@@ -218,7 +242,9 @@ def make(name):
 """
 
 
-@pytest.mark.parametrize("other", ["getattr(flax, 'optim')", "f'flax.optim.{name}'", "vars(flax)['optim'].Adam(0.1)"])
+@pytest.mark.parametrize(
+    "other", ["getattr(flax, 'optim')", "f'flax.optim.{name}'", "vars(flax)['optim'].Adam(0.1)"]
+)
 def test_what_cannot_be_pointed_is_told(other: str) -> None:
     _, [result], place = vendored({"train.py": LEFT.format(other=other)}, OPTAX_ALONE)
     assert place is not None
@@ -244,7 +270,9 @@ def test_what_is_migrated_has_nothing_of_it() -> None:
     assert "legacy" not in after["goes.py"]
     assert after["kept.py"] == MIXED["kept.py"]
     assert after["broken.py"] == MIXED["broken.py"]
-    assert after["stays.py"] == SCRIPT.replace("from flax import optim", "import legacy_flax_optim as optim")
+    assert after["stays.py"] == SCRIPT.replace(
+        "from flax import optim", "import legacy_flax_optim as optim"
+    )
     assert {site.status for site in results[0].sites} == {"vendored"}
 
 
@@ -254,25 +282,37 @@ def test_what_nothing_needs_is_not_made() -> None:
     assert "legacy" not in "".join(after.values())
 
 
-@pytest.mark.parametrize("files", [files for files, place, _ in LAYOUTS.values() if place] + [MIXED])
+@pytest.mark.parametrize(
+    "files", [files for files, place, _ in LAYOUTS.values() if place] + [MIXED]
+)
 def test_a_later_run_changes_nothing_and_says_the_same(files: dict[str, str]) -> None:
     after, results, place = vendored(files, OPTAX_ALONE)
     assert place is not None
     again, told, new = vendored(after, OPTAX_ALONE, (place,), wanted=False)
     assert again == after
     assert new is None
-    left = [(result.path, site.line, site.code, site.status) for result in results for site in result.sites]
-    assert [(result.path, site.line, site.code, site.status) for result in told for site in result.sites] == [
-        found for found in left if found[3] != "rewritten"
+    left = [
+        (result.path, site.line, site.code, site.status)
+        for result in results
+        for site in result.sites
     ]
+    assert [
+        (result.path, site.line, site.code, site.status) for result in told for site in result.sites
+    ] == [found for found in left if found[3] != "rewritten"]
 
 
 def test_what_can_be_migrated_later_is() -> None:
     after, _, place = vendored(
-        {"train.py": f"{SCRIPT}\n\nfirst = optim.Adam(0.1)\n", "other.py": "import train\n"}, OPTAX_ALONE
+        {"train.py": f"{SCRIPT}\n\nfirst = optim.Adam(0.1)\n", "other.py": "import train\n"},
+        OPTAX_ALONE,
     )
     assert place is not None
-    changed = {**after, "train.py": after["train.py"].replace("getattr(optim, name, None)(0.1)", "optim.Momentum(0.1)")}
+    changed = {
+        **after,
+        "train.py": after["train.py"].replace(
+            "getattr(optim, name, None)(0.1)", "optim.Momentum(0.1)"
+        ),
+    }
     again, results, _ = vendored(changed, OPTAX_ALONE, (place,), wanted=False)
     assert "legacy" not in again["train.py"]
     assert "optax.sgd(0.1, momentum=0.9)" in again["train.py"]

@@ -19,7 +19,10 @@ def _package() -> Mapping[str, str]:
 
 
 def vendored(
-    files: Mapping[str, str], options: Options | None = None, existing: tuple[str, ...] = (), wanted: bool = True
+    files: Mapping[str, str],
+    options: Options | None = None,
+    existing: tuple[str, ...] = (),
+    wanted: bool = True,
 ) -> tuple[Files, list[FileResult], str | None]:
     """What becomes of a program with `--vendor`: its files and those of the copy, an account, and where a new copy is."""
     copies = read_copies([Source(path, text.encode()) for path, text in files.items()], existing)
@@ -29,5 +32,9 @@ def vendored(
     results = copies.pointed_at(results, new, place)
     after = {**files, **{result.path: result.after.decode() for result in results}}
     if place is not None and place not in existing:
-        return after | {f"{place}/{name}": text for name, text in _package().items()}, results, place
+        return (
+            after | {f"{place}/{name}": text for name, text in _package().items()},
+            results,
+            place,
+        )
     return after, results, None

@@ -43,9 +43,7 @@ OPTIMIZERS = {
         " (optim.ModelParamTraversal(lambda path, _: 'bias' in path), optim.Momentum(0.01)))"
     ),
 }
-PROGRAM = (
-    "import jax.numpy as jnp\nfrom flax import optim\n\ndef create(params):\n    return {definition}.create(params)\n"
-)
+PROGRAM = "import jax.numpy as jnp\nfrom flax import optim\n\ndef create(params):\n    return {definition}.create(params)\n"
 
 
 KEPT = "\n\ndef asked(params):\n    return create(params).optimizer_def.update_hyper_params()\n"
@@ -88,7 +86,10 @@ def old_run(definition: str, path: Path) -> Any:
     """The parameters after 100 old steps, of which the first 50 are in a checkpoint."""
     from optim2optax.parity.legacy import legacy_flax
 
-    with legacy_flax() as flax, precise():  # in this order, lest the old Flax keep float64 as its float32
+    with (
+        legacy_flax() as flax,
+        precise(),
+    ):  # in this order, lest the old Flax keep float64 as its float32
         optimizer = eval(definition, {"optim": flax.optim, "jnp": jnp}).create(parameters())
         for step in range(2 * STEPS):
             if step == STEPS:
@@ -160,20 +161,26 @@ def test_a_leaf_that_has_no_place(tmp_path: Path) -> None:
     params = parameters()
     del params["out"]
 
-    with pytest.raises(CheckpointError, match="`state/param_states/out/kernel/grad_ema` has no place in the new state"):
+    with pytest.raises(
+        CheckpointError,
+        match="`state/param_states/out/kernel/grad_ema` has no place in the new state",
+    ):
         carried(old, new_state(OPTIMIZERS["Adam"], params))
 
 
 def test_a_place_that_has_no_leaf(tmp_path: Path) -> None:
     params = {**parameters(), "more": np.ones(2)}
 
-    with pytest.raises(CheckpointError, match="`params/more` of the new state is not in the checkpoint"):
+    with pytest.raises(
+        CheckpointError, match="`params/more` of the new state is not in the checkpoint"
+    ):
         carried(half_trained(tmp_path), new_state(OPTIMIZERS["Adam"], params))
 
 
 def test_another_optimizer(tmp_path: Path) -> None:
     with pytest.raises(
-        CheckpointError, match=r"not in the checkpoint, which would have it at `state/param_states/.*/momentum`"
+        CheckpointError,
+        match=r"not in the checkpoint, which would have it at `state/param_states/.*/momentum`",
     ):
         carried(half_trained(tmp_path), new_state("optim.Momentum(0.1)", parameters()))
 
@@ -187,14 +194,22 @@ def test_a_state_of_one_number_is_no_placeholder() -> None:
     """Adafactor alone keeps one number for an average that it does not keep."""
     old = {
         "target": {"w": np.ones(1)},
-        "state": {"step": 3, "param_states": {"w": {"v": Array((1,), np.dtype("f4"), memoryview(b"\0\0\0\1"))}}},
+        "state": {
+            "step": 3,
+            "param_states": {"w": {"v": Array((1,), np.dtype("f4"), memoryview(b"\0\0\0\1"))}},
+        },
     }
-    with pytest.raises(CheckpointError, match="`state/param_states/w/v` has no place in the new state"):
+    with pytest.raises(
+        CheckpointError, match="`state/param_states/w/v` has no place in the new state"
+    ):
         carried(old, new_state("optim.GradientDescent(0.1)", {"w": np.ones(1)}))
 
 
 def test_another_shape(tmp_path: Path) -> None:
     params = {**parameters(), "out": {"kernel": np.ones((4, 5))}}
 
-    with pytest.raises(CheckpointError, match=r"`.*out/kernel` has the shape \(4, 3\) in the checkpoint, and \(4, 5\)"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"`.*out/kernel` has the shape \(4, 3\) in the checkpoint, and \(4, 5\)",
+    ):
         carried(half_trained(tmp_path), new_state(OPTIMIZERS["Adam"], params))

@@ -43,9 +43,19 @@ def counting_from_zero(*arguments: Any) -> dict[str, Any]:
 
 
 DEFECTS: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
-    "moments that are exchanged": (correspondence, "old_names", exchanged, "state/param_states/bias/grad_"),
+    "moments that are exchanged": (
+        correspondence,
+        "old_names",
+        exchanged,
+        "state/param_states/bias/grad_",
+    ),
     "an element that is lost": (carrying, "fitted", changed, "target/bias"),
-    "a buffer that is written twice": (loading, "carried_parts", put_in_place, "state/param_states/bias/grad_sq_ema"),
+    "a buffer that is written twice": (
+        loading,
+        "carried_parts",
+        put_in_place,
+        "state/param_states/bias/grad_sq_ema",
+    ),
     "a count that begins anew": (loading, "carried_parts", counting_from_zero, "state/step"),
 }
 

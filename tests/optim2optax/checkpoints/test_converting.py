@@ -91,15 +91,27 @@ def converted(*arguments: str, state: str = "program_of_mine:create_state") -> R
 
 
 REFUSED = {
-    "the file is not there": (("none", "new"), "program_of_mine:create_state", "none does not exist"),
-    "the new one is": (("checkpoint_3", "checkpoint_3"), "program_of_mine:create_state", "checkpoint_3 exists"),
+    "the file is not there": (
+        ("none", "new"),
+        "program_of_mine:create_state",
+        "none does not exist",
+    ),
+    "the new one is": (
+        ("checkpoint_3", "checkpoint_3"),
+        "program_of_mine:create_state",
+        "checkpoint_3 exists",
+    ),
     "a leaf has no place": (
         ("checkpoint_3", "new"),
         "program_of_mine:create_less",
         "`epoch` of the checkpoint has no place",
     ),
     "no function": (("checkpoint_3", "new"), "program_of_mine", "names no function"),
-    "no module": (("checkpoint_3", "new"), "nothing_here:create_state", "cannot be imported from here"),
+    "no module": (
+        ("checkpoint_3", "new"),
+        "nothing_here:create_state",
+        "cannot be imported from here",
+    ),
     "no such function": (("checkpoint_3", "new"), "program_of_mine:other", "has no function other"),
     "a function that fails": (
         ("checkpoint_3", "new"),
@@ -124,7 +136,9 @@ def test_a_place_that_cannot_be(new: str, format_: str, folder: Path) -> None:
     before = {path.name for path in folder.iterdir()}
     result = converted("checkpoint_3", new, "--format", format_)
 
-    assert (result.exit_code, f"{new} cannot be written: " in result.stderr) == (2, True), result.output
+    assert (result.exit_code, f"{new} cannot be written: " in result.stderr) == (2, True), (
+        result.output
+    )
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
 
 
@@ -149,12 +163,20 @@ def test_today_s_flax_reads_it(folder: Path) -> None:
     state = serialization.from_bytes(like, (folder / "new_3").read_bytes())
     same = checkpoints.restore_checkpoint(str(folder), like, prefix="new_")
 
-    assert (state["epoch"], int(state["optimizer"].step), int(same["optimizer"].opt_state[0].count)) == (7, 3, 3)
-    np.testing.assert_array_equal(state["optimizer"].params["bias"], same["optimizer"].params["bias"])
+    assert (
+        state["epoch"],
+        int(state["optimizer"].step),
+        int(same["optimizer"].opt_state[0].count),
+    ) == (7, 3, 3)
+    np.testing.assert_array_equal(
+        state["optimizer"].params["bias"], same["optimizer"].params["bias"]
+    )
 
 
 def test_a_state_that_takes_real_numbers_to_make(folder: Path) -> None:
-    assert converted("checkpoint_3", "new", state="program_of_mine:create_from_numbers").exit_code == 0
+    assert (
+        converted("checkpoint_3", "new", state="program_of_mine:create_from_numbers").exit_code == 0
+    )
     assert serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]["step"] == 3
 
 
@@ -171,20 +193,29 @@ def test_the_newest_of_a_folder(folder: Path) -> None:
     (folder / "notes_999").write_text("mine")
     result = converted(str(folder), "new")
 
-    assert (result.exit_code, result.output) == (0, f"new is written, from {folder / 'checkpoint_100'}.\n")
+    assert (result.exit_code, result.output) == (
+        0,
+        f"new is written, from {folder / 'checkpoint_100'}.\n",
+    )
     assert serialization.msgpack_restore((folder / "new").read_bytes())["epoch"] == 100
 
 
 @pytest.mark.parametrize("name", ["computed", "split", "masked", "functional"])
 def test_a_function_that_computes(name: str, folder: Path) -> None:
     if name != "split":
-        stored(folder / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer}, "Momentum")
+        stored(
+            folder / "checkpoint_3",
+            lambda optimizer: {"epoch": 7, "optimizer": optimizer},
+            "Momentum",
+        )
     result = converted("checkpoint_3", "new", state=f"program_of_mine:create_{name}")
 
     assert result.exit_code == 0, result.output
     optimizer = serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]
     assert optimizer["2" if name == "functional" else "step"] == 3
-    assert {*optimizer} == ({"0", "1", "2"} if name == "functional" else {"step", "params", "opt_state"})
+    assert {*optimizer} == (
+        {"0", "1", "2"} if name == "functional" else {"step", "params", "opt_state"}
+    )
 
 
 def test_an_existing_checkpoint_by_force(folder: Path) -> None:
@@ -224,10 +255,13 @@ def a_pipe(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "there", [mine, a_folder, a_folder_with_a_checkpoint, the_old_one, nothing_behind_a_link, a_pipe]
+    "there",
+    [mine, a_folder, a_folder_with_a_checkpoint, the_old_one, nothing_behind_a_link, a_pipe],
 )
 @pytest.mark.parametrize("format_", ["msgpack", "orbax"])
-def test_what_force_does_not_replace(there: Callable[[Path], None], format_: str, folder: Path) -> None:
+def test_what_force_does_not_replace(
+    there: Callable[[Path], None], format_: str, folder: Path
+) -> None:
     there(folder)
     before = {path: path.lstat().st_mtime_ns for path in folder.rglob("*")}
     result = converted("checkpoint_3", "new", "--force", "--format", format_)
@@ -241,7 +275,12 @@ NEWEST = {
     "a negative one": (("checkpoint_-20", "checkpoint_-3"), "checkpoint_-3"),
     "ten behind nine": (("checkpoint_9", "checkpoint_10"), "checkpoint_10"),
     "what is left over": (
-        ("checkpoint_9", "checkpoint_tmp", "checkpoint_9_gda", "checkpoint_20.orbax-checkpoint-tmp-16"),
+        (
+            "checkpoint_9",
+            "checkpoint_tmp",
+            "checkpoint_9_gda",
+            "checkpoint_20.orbax-checkpoint-tmp-16",
+        ),
         "checkpoint_9",
     ),
     "a word": (("checkpoint_9", "checkpoint_best"), "checkpoint_best"),
@@ -249,7 +288,9 @@ NEWEST = {
 
 
 @pytest.mark.parametrize(("names", "newest"), NEWEST.values(), ids=NEWEST)
-def test_the_newest_is_the_one_that_flax_takes(names: tuple[str, ...], newest: str, tmp_path: Path) -> None:
+def test_the_newest_is_the_one_that_flax_takes(
+    names: tuple[str, ...], newest: str, tmp_path: Path
+) -> None:
     for name in names:
         (tmp_path / name).write_bytes(b"\x80")
 
@@ -259,7 +300,9 @@ def test_the_newest_is_the_one_that_flax_takes(names: tuple[str, ...], newest: s
 def test_several_names_in_a_folder(tmp_path: Path) -> None:
     for name in ("actor_9", "critic_10"):
         (tmp_path / name).write_bytes(b"\x80")
-    with pytest.raises(CheckpointError, match="checkpoints of several names in it: give one of them"):
+    with pytest.raises(
+        CheckpointError, match="checkpoints of several names in it: give one of them"
+    ):
         newest_at(tmp_path)
 
 
@@ -282,7 +325,9 @@ TREE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("largest", [writing.LARGEST_PIECE, 16])
-def test_what_is_written_is_what_flax_reads(largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_is_what_flax_reads(
+    largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(writing, "LARGEST_PIECE", largest)
     writing.write(tmp_path / "new", TREE)
     tree = serialization.msgpack_restore((tmp_path / "new").read_bytes())
@@ -310,7 +355,10 @@ def create_state():
         ("Adam(0.1)", ""),
         ("Adam(0.1, beta1=0.8)", "`optimizer/target/bias` steps otherwise than before: by "),
         ("Momentum(0.1)", "a step before and after cannot be compared (ValueError: "),
-        ("Adam()", "a step before and after cannot be compared (AssertionError: no learning rate provided.)"),
+        (
+            "Adam()",
+            "a step before and after cannot be compared (AssertionError: no learning rate provided.)",
+        ),
     ],
 )
 def test_a_step_before_and_after(definition: str, why: str, folder: Path) -> None:
@@ -322,8 +370,12 @@ def test_a_step_before_and_after(definition: str, why: str, folder: Path) -> Non
 
 
 @pytest.mark.parametrize("wrong", [set(), {("0",)}], ids=["right", "wrong"])
-def test_a_step_of_a_trace_tells_its_sign(wrong: set[Path], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored(folder / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer}, "Momentum")
+def test_a_step_of_a_trace_tells_its_sign(
+    wrong: set[Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(
+        folder / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer}, "Momentum"
+    )
     (folder / "before.py").write_text(BEFORE.format(definition="Momentum(0.1)"))
     monkeypatch.setattr(carrying, "descending", lambda *_: wrong)
     arguments = ("checkpoint_3", "new", "--before", "before.py:create_state")

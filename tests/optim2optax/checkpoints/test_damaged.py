@@ -67,7 +67,9 @@ def _too_long(*_: object) -> NoReturn:
 
 def flipped(content: bytes, numbers: random.Random) -> bytes:
     """Cut off, with some bits of it changed, or both."""
-    damaged = bytearray(content[: numbers.randrange(len(content) + 1)] if numbers.random() < 0.3 else content)
+    damaged = bytearray(
+        content[: numbers.randrange(len(content) + 1)] if numbers.random() < 0.3 else content
+    )
     for _ in range(numbers.randrange(4)):
         if damaged:
             damaged[numbers.randrange(len(damaged))] ^= 1 << numbers.randrange(8)
@@ -105,7 +107,9 @@ def rearranged(tree: Any, numbers: random.Random) -> Any:
         elif kind == 1:
             node[f"{key}_"] = node[key]
         elif kind == 2:
-            node[numbers.choice(["", "0", "step", "count", "params", "a/b", "\u03b2"])] = node.pop(key)
+            node[numbers.choice(["", "0", "step", "count", "params", "a/b", "\u03b2"])] = node.pop(
+                key
+            )
         elif kind == 3:
             node[key] = numbers.choice(OTHERS)
         elif kind == 4 and isinstance(node[key], np.ndarray):
@@ -133,7 +137,9 @@ def groups_of_an_earlier_flax(path: Path) -> Any:
 
 
 def copies(path: Path) -> Any:
-    stored(path, lambda optimizer: jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), optimizer))
+    stored(
+        path, lambda optimizer: jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), optimizer)
+    )
     return fresh()
 
 
@@ -154,7 +160,9 @@ def test_a_message_and_nothing_written_or_all_of_it(
         elif damage == "declared":
             content = declared(whole, numbers)
         else:
-            content = serialization.msgpack_serialize(rearranged(serialization.msgpack_restore(whole), numbers))
+            content = serialization.msgpack_serialize(
+                rearranged(serialization.msgpack_restore(whole), numbers)
+            )
         Path("old").write_bytes(content)
         Path("new").unlink(missing_ok=True)
         try:

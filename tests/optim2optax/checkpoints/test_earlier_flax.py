@@ -36,7 +36,9 @@ def parameters() -> Any:
     random = np.random.default_rng(0)
     shapes = {"dense": {"kernel": (3, 2), "bias": (2,)}, "out": {"kernel": (2, 2), "bias": (2,)}}
     return jax.tree_util.tree_map(
-        lambda shape: random.normal(size=shape), shapes, is_leaf=lambda node: isinstance(node, tuple)
+        lambda shape: random.normal(size=shape),
+        shapes,
+        is_leaf=lambda node: isinstance(node, tuple),
     )
 
 
@@ -47,21 +49,29 @@ def gradients(step: int) -> Any:
 
 def test_groups_that_cannot_be_told_apart() -> None:
     with precise():
-        alike = groups(("bias", "Momentum(0.1)"), ("out/kernel", "Adam(0.01)"), ("dense/kernel", "Adam(0.1)"))
+        alike = groups(
+            ("bias", "Momentum(0.1)"), ("out/kernel", "Adam(0.01)"), ("dense/kernel", "Adam(0.1)")
+        )
         with pytest.raises(
-            CheckpointError, match=r"`state/1` is a group of 2 parameters, .* and none of the new state's"
+            CheckpointError,
+            match=r"`state/1` is a group of 2 parameters, .* and none of the new state's",
         ):
             load_legacy_checkpoint(FILES / "groups_0.3.2", new_state(alike, parameters()))
 
 
 PAIRS = {
-    "Adafactor and RMSProp": (("kernel", "Adafactor(0.01, min_dim_size_to_factor=2)"), ("bias", "RMSProp(0.1)")),
+    "Adafactor and RMSProp": (
+        ("kernel", "Adafactor(0.01, min_dim_size_to_factor=2)"),
+        ("bias", "RMSProp(0.1)"),
+    ),
     "averages": (("kernel", "Adafactor(0.01, beta1=0.9)"), ("bias", "RMSProp(0.1, centered=True)")),
 }
 
 
 @pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
-def test_a_list_of_states_says_the_same_as_one(pairs: tuple[tuple[str, str], ...], tmp_path: Path) -> None:
+def test_a_list_of_states_says_the_same_as_one(
+    pairs: tuple[tuple[str, str], ...], tmp_path: Path
+) -> None:
     """What 0.5.3 writes, in the layout of 0.3.2: a list of states, each with a list of what it keeps for its parameters."""
     from optim2optax.parity.legacy import legacy_flax
 
@@ -77,7 +87,9 @@ def test_a_list_of_states_says_the_same_as_one(pairs: tuple[tuple[str, str], ...
             "step": tree["state"]["step"],
             "param_states": {
                 str(index): states[layer][word]
-                for index, layer in enumerate(layer for layer in ("dense", "out") if word in states[layer])
+                for index, layer in enumerate(
+                    layer for layer in ("dense", "out") if word in states[layer]
+                )
             },
         }
         for number, (word, _) in enumerate(pairs)
@@ -85,7 +97,10 @@ def test_a_list_of_states_says_the_same_as_one(pairs: tuple[tuple[str, str], ...
     (tmp_path / "list").write_bytes(serialization.msgpack_serialize(tree))
     with precise():
         fresh = new_state(groups(*pairs), parameters())
-        one, several = load_legacy_checkpoint(whole, fresh), load_legacy_checkpoint(tmp_path / "list", fresh)
+        one, several = (
+            load_legacy_checkpoint(whole, fresh),
+            load_legacy_checkpoint(tmp_path / "list", fresh),
+        )
 
     assert int(one.step) == 3
     jax.tree_util.tree_map(np.testing.assert_array_equal, one, several)
@@ -99,7 +114,9 @@ def test_groups_with_different_steps(tmp_path: Path) -> None:
         load_legacy_checkpoint(tmp_path / "old", new_state(GROUPS, parameters()))
 
 
-@pytest.mark.parametrize("name", ["groups_0.3.2", "model_groups_0.2.2", "model_groups_0.3.0", "rest_0.3.2"])
+@pytest.mark.parametrize(
+    "name", ["groups_0.3.2", "model_groups_0.2.2", "model_groups_0.3.0", "rest_0.3.2"]
+)
 def test_what_is_in_a_list_of_states(name: str) -> None:
     [found] = contents(read(FILES / name)).found
 

@@ -38,7 +38,9 @@ def test_a_whole_folder(runs: Path) -> None:
 
     assert (result.exit_code, result.output.count(" is written, from ")) == (0, 2), result.output
     assert {path.name for path in Path("out/optax").iterdir()} == {"checkpoint_9", "checkpoint_10"}
-    state: Any = checkpoints.restore_checkpoint(str(Path("out/optax").absolute()), {"epoch": 0, "optimizer": fresh()})
+    state: Any = checkpoints.restore_checkpoint(
+        str(Path("out/optax").absolute()), {"epoch": 0, "optimizer": fresh()}
+    )
     assert state["epoch"] == 10
 
 
@@ -61,7 +63,10 @@ def test_a_whole_folder_to_where_it_cannot_go(new: str, runs: Path) -> None:
 
 
 def test_all_of_a_file(runs: Path) -> None:
-    assert "checkpoint_3 is no folder with checkpoints" in converted("--all", "checkpoint_3", "out").stderr
+    assert (
+        "checkpoint_3 is no folder with checkpoints"
+        in converted("--all", "checkpoint_3", "out").stderr
+    )
 
 
 @pytest.mark.usefixtures("runs")
@@ -81,7 +86,10 @@ def compared(*arguments: str) -> Result:
 
 def test_what_differs(folder: Path) -> None:
     def other(optimizer: Any) -> Any:
-        target = {"kernel": optimizer.target["kernel"] + np.float32(0.5), "bias": np.ones(3, np.float32)}
+        target = {
+            "kernel": optimizer.target["kernel"] + np.float32(0.5),
+            "bias": np.ones(3, np.float32),
+        }
         return {"epoch": 8, "optimizer": optimizer.replace(target=target), "more\x1b": 1}
 
     stored(folder / "other", other)
@@ -94,7 +102,9 @@ def test_what_differs(folder: Path) -> None:
         "optimizer/target/kernel differs by 0.5 at most",
         "more\\x1b is only in the second",
     ]
-    [*_, kernel, _] = json.loads(compared("--output-format", "json", "checkpoint_3", "other").stdout)["differences"]
+    [*_, kernel, _] = json.loads(
+        compared("--output-format", "json", "checkpoint_3", "other").stdout
+    )["differences"]
     assert (kernel["path"], round(kernel["largest"], 4)) == ("optimizer/target/kernel", 0.5)
 
 

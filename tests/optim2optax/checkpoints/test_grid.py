@@ -90,8 +90,14 @@ NEW: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda loaded: loaded["optimizer"],
     ),
     "in a tuple": (lambda state: (state, {"best": state}), lambda loaded: loaded[1]["best"]),
-    "in a dataclass": (counted, lambda loaded: loaded["optimizer"] if isinstance(loaded, dict) else loaded),
-    "replicated": (lambda state: {"optimizer": state, "epoch": 0}, lambda loaded: loaded["optimizer"]),
+    "in a dataclass": (
+        counted,
+        lambda loaded: loaded["optimizer"] if isinstance(loaded, dict) else loaded,
+    ),
+    "replicated": (
+        lambda state: {"optimizer": state, "epoch": 0},
+        lambda loaded: loaded["optimizer"],
+    ),
     "in pieces": (lambda state: state, lambda loaded: loaded),
 }
 """A fresh state in each layout, and what of a loaded one goes on."""
@@ -122,21 +128,33 @@ def test_goes_on_from_every_layout(style: str, precision: str, name: str, files:
         found = []
         for index, layout in enumerate(grid.LAYOUTS):
             like, of = NEW[layout]
-            loaded = of(load_legacy_checkpoint(files / f"{precision}-{number}-{index}", like(fresh)))
+            loaded = of(
+                load_legacy_checkpoint(files / f"{precision}-{number}-{index}", like(fresh))
+            )
             found.append(parts(loaded if isinstance(loaded, TrainState) else (tx, *loaded))[1:])
         for other in found[1:]:
             jax.tree_util.tree_map(np.testing.assert_array_equal, found[0], other)
 
         params, opt_state = found[0]
-        stored = serialization.msgpack_restore((files / f"{precision}-{number}-0").read_bytes())["target"]
-        for got, wanted, begun in zip(*map(jax.tree_util.tree_leaves, (params, stored, start)), strict=True):
+        stored = serialization.msgpack_restore((files / f"{precision}-{number}-0").read_bytes())[
+            "target"
+        ]
+        for got, wanted, begun in zip(
+            *map(jax.tree_util.tree_leaves, (params, stored, start)), strict=True
+        ):
             assert got.dtype == wanted.dtype == begun.dtype
             assert got.tobytes() == wanted.tobytes()
         params, opt_state = (grid.cast(tree, later) for tree in found[0])
         for step in range(grid.STEPS, 2 * grid.STEPS):
             updates, opt_state = tx.update(grid.gradients(later, step), opt_state, params)
             params = optax.apply_updates(params, updates)
-        expected = serialization.msgpack_restore((files / f"{precision}-{number}-params").read_bytes())
-        for got, wanted, begun in zip(*map(jax.tree_util.tree_leaves, (params, expected, start)), strict=True):
+        expected = serialization.msgpack_restore(
+            (files / f"{precision}-{number}-params").read_bytes()
+        )
+        for got, wanted, begun in zip(
+            *map(jax.tree_util.tree_leaves, (params, expected, start)), strict=True
+        ):
             assert got.dtype == wanted.dtype == later
-            assert np.max(np.abs(got - wanted)) <= GATES[later] * np.max(np.abs(wanted - begun.astype(later)))
+            assert np.max(np.abs(got - wanted)) <= GATES[later] * np.max(
+                np.abs(wanted - begun.astype(later))
+            )

@@ -52,7 +52,10 @@ NO_CHECKPOINTS = {
         b"\xc7\x0b\x01\x93\x91\x05\xa4int8\xc4\x01a",
         "another number of bytes",
     ),
-    "an array that is larger than the file": (b"\xc9\x7f\xff\xff\xff\x01\x93", "is empty or cut off"),
+    "an array that is larger than the file": (
+        b"\xc9\x7f\xff\xff\xff\x01\x93",
+        "is empty or cut off",
+    ),
     "pieces in another order": (
         PIECES + b"\xa11" + LETTER + b"a\xa10" + LETTER + b"b",
         "in another order than their numbers",
@@ -82,12 +85,21 @@ def test_what_is_no_checkpoint(content: bytes, why: str, tmp_path: Path) -> None
 
 
 LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.floats(allow_nan=False), st.text(), st.binary()
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**64 - 1),
+    st.floats(allow_nan=False),
+    st.text(),
+    st.binary(),
 )
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=40))
+@given(
+    st.recursive(
+        LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=40
+    )
+)
 def test_what_msgpack_packs_is_read(tree: Any) -> None:
     assume(not isinstance(tree, dict) or {*tree} != {"name", "fields", "values"})
     with tempfile.TemporaryDirectory() as folder:
@@ -98,9 +110,17 @@ def test_what_msgpack_packs_is_read(tree: Any) -> None:
 
 
 NO_NAMED_TUPLES: dict[str, dict[str, Any]] = {
-    "other fields than values": {"name": "Stats", "fields": {"0": "mean", "1": "var"}, "values": {"0": 1.0}},
+    "other fields than values": {
+        "name": "Stats",
+        "fields": {"0": "mean", "1": "var"},
+        "values": {"0": 1.0},
+    },
     "fields that are no names": {"name": "Stats", "fields": {"0": 1}, "values": {"0": 1.0}},
-    "a field twice": {"name": "Stats", "fields": {"0": "mean", "1": "mean"}, "values": {"0": 1.0, "1": 2.0}},
+    "a field twice": {
+        "name": "Stats",
+        "fields": {"0": "mean", "1": "mean"},
+        "values": {"0": 1.0, "1": 2.0},
+    },
 }
 
 
@@ -147,7 +167,10 @@ def test_several_optimizers_in_a_bigger_state(tmp_path: Path) -> None:
         groups = optim.MultiOptimizer((kernels, optim.Adam(0.1)), (others, optim.Momentum(0.1)))
         return {
             "epoch": 3,
-            "models": {"generator": groups.create(PARAMS), "judge": optim.Momentum(0.1).create(PARAMS)},
+            "models": {
+                "generator": groups.create(PARAMS),
+                "judge": optim.Momentum(0.1).create(PARAMS),
+            },
             "ema": {"kernel": np.ones((3, 2), np.float16)},
         }
 
@@ -196,7 +219,13 @@ def test_arrays_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_bfloat16_and_numbers(tmp_path: Path) -> None:
     import jax.numpy as jnp
 
-    tree = {"half": jnp.ones(3, jnp.bfloat16), "rate": 0.5, "scalar": np.float32(2.0), "point": 1j, "word": "adam"}
+    tree = {
+        "half": jnp.ones(3, jnp.bfloat16),
+        "rate": 0.5,
+        "scalar": np.float32(2.0),
+        "point": 1j,
+        "word": "adam",
+    }
     known = looked_into(lambda _: tree, tmp_path)
 
     assert known.found == ()
@@ -226,11 +255,18 @@ def test_a_history_in_the_order_of_its_steps(tmp_path: Path) -> None:
     for name in ("checkpoint_100", "checkpoint_20", "checkpoint_3", "events.log", "notes"):
         (tmp_path / name).write_bytes(b"")
 
-    assert [path.name for path in checkpoints_at(tmp_path)] == ["checkpoint_3", "checkpoint_20", "checkpoint_100"]
+    assert [path.name for path in checkpoints_at(tmp_path)] == [
+        "checkpoint_3",
+        "checkpoint_20",
+        "checkpoint_100",
+    ]
 
 
 def test_the_command(tmp_path: Path) -> None:
-    written(lambda optim: {"epoch": 3, "optimizer": optim.Adam(0.1).create(PARAMS)}, tmp_path / "checkpoint_20")
+    written(
+        lambda optim: {"epoch": 3, "optimizer": optim.Adam(0.1).create(PARAMS)},
+        tmp_path / "checkpoint_20",
+    )
     result = CliRunner().invoke(application, ["checkpoint", "inspect", str(tmp_path)])
 
     assert result.exit_code == 0
@@ -259,7 +295,10 @@ SHOWN = {
     ),
     "a train state alone": (
         train_state,
-        ["  the whole file: a train state, step 12, 1 parameter of 2 numbers", "    w  (2,) float64"],
+        [
+            "  the whole file: a train state, step 12, 1 parameter of 2 numbers",
+            "    w  (2,) float64",
+        ],
     ),
     "a rule of the program's own": (
         own_rule,
@@ -270,7 +309,10 @@ SHOWN = {
         ],
     ),
     "copies": (
-        lambda _: {"target": {"w": np.ones((4, 2))}, "state": {"step": np.full(4, 7), "param_states": {"w": {}}}},
+        lambda _: {
+            "target": {"w": np.ones((4, 2))},
+            "state": {"step": np.full(4, 7), "param_states": {"w": {}}},
+        },
         [
             "  the whole file: legacy GradientDescent, step 7, 4 copies, 1 parameter of 8 numbers",
             "    w  (4, 2) float64",
@@ -289,14 +331,18 @@ def test_a_folder_without_a_checkpoint(tmp_path: Path) -> None:
     result = CliRunner().invoke(application, ["checkpoint", "inspect", str(tmp_path)])
 
     assert result.exit_code == 1
-    assert "has no numbered checkpoint, such as checkpoint_100, in it: give the file itself." in result.output
+    assert (
+        "has no numbered checkpoint, such as checkpoint_100, in it: give the file itself."
+        in result.output
+    )
 
 
 def test_the_command_as_json_with_a_file_that_is_none(tmp_path: Path) -> None:
     written(lambda optim: optim.Adam(0.1).create(PARAMS), tmp_path / "checkpoint_20")
     (tmp_path / "checkpoint_30").write_bytes(b"")
     result = CliRunner().invoke(
-        application, ["checkpoint", "inspect", "--output-format", "json", str(tmp_path), str(tmp_path / "none")]
+        application,
+        ["checkpoint", "inspect", "--output-format", "json", str(tmp_path), str(tmp_path / "none")],
     )
     good, empty, missing = json.loads(result.output)["files"]
 

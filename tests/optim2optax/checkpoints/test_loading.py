@@ -42,18 +42,23 @@ def stored(path: Path, tree: Any, name: str = "Adam") -> Path:
 def bigger(tmp_path: Path) -> Path:
     """An optimizer with other things beside it."""
     return stored(
-        tmp_path / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer, "ema": {"w": np.ones(2)}}
+        tmp_path / "checkpoint_3",
+        lambda optimizer: {"epoch": 7, "optimizer": optimizer, "ema": {"w": np.ones(2)}},
     )
 
 
 def test_something_that_the_program_has_not(bigger: Path) -> None:
-    with pytest.raises(CheckpointError, match="`ema/w` of the checkpoint has no place in the new state"):
+    with pytest.raises(
+        CheckpointError, match="`ema/w` of the checkpoint has no place in the new state"
+    ):
         load_legacy_checkpoint(bigger, {"epoch": 0, "optimizer": fresh()})
 
 
 def test_something_that_the_checkpoint_has_not(bigger: Path) -> None:
     with pytest.raises(CheckpointError, match="`best` of the new state is not in the checkpoint"):
-        load_legacy_checkpoint(bigger, {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}, "best": 0.0})
+        load_legacy_checkpoint(
+            bigger, {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}, "best": 0.0}
+        )
 
 
 def test_no_optimizer_where_there_is_a_train_state(bigger: Path) -> None:
@@ -73,11 +78,15 @@ def test_a_state_of_no_parameter(tmp_path: Path) -> None:
         CheckpointError,
         match="`opt_state/0/count` of the new state is of the type AddNoiseState, which no legacy optimizer had",
     ):
-        load_legacy_checkpoint(stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer), noisy)
+        load_legacy_checkpoint(
+            stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer), noisy
+        )
 
 
 def test_an_optimizer_alone(tmp_path: Path) -> None:
-    state = load_legacy_checkpoint(stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer), fresh())
+    state = load_legacy_checkpoint(
+        stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer), fresh()
+    )
 
     assert int(state.step) == int(state.opt_state[0].count) == 3
     assert not np.allclose(state.params["bias"], 1.0)
@@ -85,7 +94,9 @@ def test_an_optimizer_alone(tmp_path: Path) -> None:
 
 
 def test_a_bigger_state(bigger: Path) -> None:
-    state = load_legacy_checkpoint(bigger, {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}})
+    state = load_legacy_checkpoint(
+        bigger, {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}}
+    )
 
     assert (state["epoch"], int(state["optimizer"].step)) == (7, 3)
     assert state["ema"]["w"].tolist() == [1.0, 1.0]
@@ -94,9 +105,15 @@ def test_a_bigger_state(bigger: Path) -> None:
 def test_a_dataclass_that_has_become_a_train_state_itself(tmp_path: Path) -> None:
     path = stored(
         tmp_path / "checkpoint_3",
-        lambda optimizer: {"step": 3, "optimizer": optimizer, "batch_stats": {"mean": np.full(2, 5.0)}},
+        lambda optimizer: {
+            "step": 3,
+            "optimizer": optimizer,
+            "batch_stats": {"mean": np.full(2, 5.0)},
+        },
     )
-    start: Any = OwnState.create(apply_fn=None, params=PARAMS, tx=optax.adam(0.1), batch_stats={"mean": np.zeros(2)})  # type: ignore[no-untyped-call]
+    start: Any = OwnState.create(
+        apply_fn=None, params=PARAMS, tx=optax.adam(0.1), batch_stats={"mean": np.zeros(2)}
+    )  # type: ignore[no-untyped-call]
     state = load_legacy_checkpoint(path, start)
 
     assert int(state.step) == 3
@@ -110,9 +127,14 @@ class OwnState(TrainState):  # type: ignore[no-untyped-call]
 
 
 def test_a_dataclass_that_counted_otherwise_than_its_optimizer(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: {"step": 7, "optimizer": optimizer, "batch_stats": {}})
+    path = stored(
+        tmp_path / "checkpoint_3",
+        lambda optimizer: {"step": 7, "optimizer": optimizer, "batch_stats": {}},
+    )
     start: Any = OwnState.create(apply_fn=None, params=PARAMS, tx=optax.adam(0.1), batch_stats={})  # type: ignore[no-untyped-call]
-    with pytest.raises(CheckpointError, match="`step` of the checkpoint is 7, and its optimizer's step 3"):
+    with pytest.raises(
+        CheckpointError, match="`step` of the checkpoint is 7, and its optimizer's step 3"
+    ):
         load_legacy_checkpoint(path, start)
 
 
@@ -132,38 +154,63 @@ STEPS = {
 
 @pytest.mark.parametrize(("step", "why"), STEPS.values(), ids=STEPS)
 def test_a_step_that_is_none(step: Any, why: str, tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: {"a": optimizer, "b": with_step(optimizer, step)})
-    with pytest.raises(CheckpointError, match=f"`b/state/step` of the checkpoint is no number of steps, {why}"):
+    path = stored(
+        tmp_path / "checkpoint_3",
+        lambda optimizer: {"a": optimizer, "b": with_step(optimizer, step)},
+    )
+    with pytest.raises(
+        CheckpointError, match=f"`b/state/step` of the checkpoint is no number of steps, {why}"
+    ):
         load_legacy_checkpoint(path, {"a": fresh(), "b": fresh()})
 
 
 def test_a_step_that_is_a_vector_where_nothing_has_copies(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: with_step(optimizer, np.array([3, 4])))
-    with pytest.raises(CheckpointError, match="`step` has 2 copies in the checkpoint, which differ"):
+    path = stored(
+        tmp_path / "checkpoint_3", lambda optimizer: with_step(optimizer, np.array([3, 4]))
+    )
+    with pytest.raises(
+        CheckpointError, match="`step` has 2 copies in the checkpoint, which differ"
+    ):
         load_legacy_checkpoint(path, fresh())
 
 
 BESIDE = {
-    "a shape": (np.ones((2, 3)), np.ones((3, 2)), r"`more` has the shape \(2, 3\) in the checkpoint, and \(3, 2\)"),
+    "a shape": (
+        np.ones((2, 3)),
+        np.ones((3, 2)),
+        r"`more` has the shape \(2, 3\) in the checkpoint, and \(3, 2\)",
+    ),
     "text": ("three", 3, "`more` is of type str in the checkpoint, and a number in the new state"),
-    "a number": (3, "three", "`more` is a number in the checkpoint, and of type str in the new state"),
+    "a number": (
+        3,
+        "three",
+        "`more` is a number in the checkpoint, and of type str in the new state",
+    ),
 }
 
 
 @pytest.mark.parametrize(("old", "new", "why"), BESIDE.values(), ids=BESIDE)
-def test_what_is_beside_an_optimizer_is_of_its_kind(old: Any, new: Any, why: str, tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: {"optimizer": optimizer, "more": old})
+def test_what_is_beside_an_optimizer_is_of_its_kind(
+    old: Any, new: Any, why: str, tmp_path: Path
+) -> None:
+    path = stored(
+        tmp_path / "checkpoint_3", lambda optimizer: {"optimizer": optimizer, "more": old}
+    )
     with pytest.raises(CheckpointError, match=why):
         load_legacy_checkpoint(path, {"optimizer": fresh(), "more": new})
 
 
 def test_moments_of_another_kind(tmp_path: Path) -> None:
     def of_integers(optimizer: Any) -> Any:
-        moments = jax.tree_util.tree_map(lambda leaf: np.ones(leaf.shape, np.int8), optimizer.state.param_states)
+        moments = jax.tree_util.tree_map(
+            lambda leaf: np.ones(leaf.shape, np.int8), optimizer.state.param_states
+        )
         return optimizer.replace(state=optimizer.state.replace(param_states=moments))
 
     path = stored(tmp_path / "checkpoint_3", of_integers)
-    with pytest.raises(CheckpointError, match=r"`opt_state/0/mu/bias` is of type int .*, and of type float"):
+    with pytest.raises(
+        CheckpointError, match=r"`opt_state/0/mu/bias` is of type int .*, and of type float"
+    ):
         load_legacy_checkpoint(path, fresh())
 
 
@@ -179,7 +226,10 @@ def test_which_of_two_optimizers_has_another_shape(tmp_path: Path) -> None:
 def members(tree: Any, count: int, scale: float) -> Any:
     """Copies of a tree, each of which is the one before times a scale."""
     return jax.tree_util.tree_map(
-        lambda leaf: np.stack([leaf * np.asarray(scale**number, leaf.dtype) for number in range(count)]), tree
+        lambda leaf: np.stack(
+            [leaf * np.asarray(scale**number, leaf.dtype) for number in range(count)]
+        ),
+        tree,
     )
 
 
@@ -188,7 +238,10 @@ def test_members_that_differ_are_no_copies(tmp_path: Path) -> None:
         return members(optimizer, 3, 1.0).replace(target=members(optimizer.target, 3, 2.0))
 
     path = stored(tmp_path / "checkpoint_3", ensemble)
-    with pytest.raises(CheckpointError, match="has 3 copies in the checkpoint, which differ, and one in the new state"):
+    with pytest.raises(
+        CheckpointError,
+        match="has 3 copies in the checkpoint, which differ, and one in the new state",
+    ):
         load_legacy_checkpoint(path, fresh())
 
 
@@ -211,8 +264,12 @@ def test_what_is_beside_a_replicated_optimizer_is_one_copy_too(tmp_path: Path) -
 
 
 def test_a_key_for_each_device_is_not_one(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", replicated_beside(np.arange(8, dtype=np.uint32).reshape(4, 2)))
-    with pytest.raises(CheckpointError, match="`keys` has 4 copies in the checkpoint, which differ"):
+    path = stored(
+        tmp_path / "checkpoint_3", replicated_beside(np.arange(8, dtype=np.uint32).reshape(4, 2))
+    )
+    with pytest.raises(
+        CheckpointError, match="`keys` has 4 copies in the checkpoint, which differ"
+    ):
         load_legacy_checkpoint(path, {"optimizer": fresh(), **LIKE_BESIDE})
 
 
@@ -234,7 +291,9 @@ def test_the_first_of_several_copies(tmp_path: Path) -> None:
 
 
 def test_adafactor_that_was_stored_with_its_copies(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: members(optimizer, 4, 1.0), "Adafactor")
+    path = stored(
+        tmp_path / "checkpoint_3", lambda optimizer: members(optimizer, 4, 1.0), "Adafactor"
+    )
     state = load_legacy_checkpoint(path, fresh(optax.adafactor(0.1)))
 
     assert int(state.step) == 3
@@ -277,11 +336,15 @@ def test_parameters_and_a_state_of_optax(tmp_path: Path) -> None:
 
     assert int(counted[2]) == 3
     for found in (pair, counted[:2], (named["params"], named["opt_state"])):
-        jax.tree_util.tree_map(np.testing.assert_array_equal, found, (whole.params, whole.opt_state))
+        jax.tree_util.tree_map(
+            np.testing.assert_array_equal, found, (whole.params, whole.opt_state)
+        )
 
 
 def test_parts_in_a_bigger_state(bigger: Path) -> None:
-    state = load_legacy_checkpoint(bigger, {"epoch": 0, "optimizer": parts(), "ema": {"w": np.zeros(2)}})
+    state = load_legacy_checkpoint(
+        bigger, {"epoch": 0, "optimizer": parts(), "ema": {"w": np.zeros(2)}}
+    )
 
     assert (state["epoch"], int(state["optimizer"][1][0].count)) == (7, 3)
 
@@ -289,7 +352,8 @@ def test_parts_in_a_bigger_state(bigger: Path) -> None:
 def test_parts_of_which_the_sign_cannot_be_told(tmp_path: Path) -> None:
     path = stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer, "LARS")
     with pytest.raises(
-        CheckpointError, match="`opt_state/3/trace/bias` of the new state may follow the way up or down"
+        CheckpointError,
+        match="`opt_state/3/trace/bias` of the new state may follow the way up or down",
     ):
         load_legacy_checkpoint(path, parts(optax.lars(0.1)))
 
@@ -297,8 +361,11 @@ def test_parts_of_which_the_sign_cannot_be_told(tmp_path: Path) -> None:
         tx = optax.lars(rate)
         _, opt_state = load_legacy_checkpoint(path, (tx, *parts(tx)))
         np.testing.assert_array_equal(
-            opt_state[3].trace["bias"], load_legacy_checkpoint(path, fresh(tx)).opt_state[3].trace["bias"]
+            opt_state[3].trace["bias"],
+            load_legacy_checkpoint(path, fresh(tx)).opt_state[3].trace["bias"],
         )
         assert np.all(opt_state[3].trace["bias"] * GRADS["bias"] < 0)
 
-    assert load_legacy_checkpoint(path, parts(optax.sgd(0.1, momentum=0.9)))[1][0].trace["bias"].shape == (2,)
+    assert load_legacy_checkpoint(path, parts(optax.sgd(0.1, momentum=0.9)))[1][0].trace[
+        "bias"
+    ].shape == (2,)

@@ -33,7 +33,9 @@ def test_no_second_copy(optimizer: str, format_: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pieces", [2**30, 48])
-def test_arrays_are_where_they_need_not_be_copied(pieces: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_are_where_they_need_not_be_copied(
+    pieces: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(serialization, "MAX_CHUNK_SIZE", pieces)
     types = ("complex128", "float64", "float32", "float16", "int8")
     tree = {f"{'_' * gap}{name}": np.arange(20).astype(name) for gap in range(9) for name in types}

@@ -40,17 +40,36 @@ def create():
 def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) -> None:
     """Fifty old steps, a checkpoint, which is converted, and fifty new steps are the same as a hundred old steps."""
     (folder / "old").mkdir()
-    command = [str(python), "-W", "ignore", str(HERE / "run.py"), str(before), name, str(folder / "old")]
+    command = [
+        str(python),
+        "-W",
+        "ignore",
+        str(HERE / "run.py"),
+        str(before),
+        name,
+        str(folder / "old"),
+    ]
     flags = {"XLA_FLAGS": f"{HOST_DEVICES}=8"}  # the old XLA ends at one that it does not know
     trained = subprocess.run(
-        command, env={**os.environ, **flags}, capture_output=True, text=True, timeout=300, check=False
+        command,
+        env={**os.environ, **flags},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert trained.returncode == 0, trained.stderr
     factory = f"factory_{folder.name}"
     (folder / f"{factory}.py").write_text(FACTORY.format(name=name, program=str(after)))
     parts: Any = PROGRAMS.get(name) or OneOptimizer()
     with precise():
-        arguments = ["convert", f"old/checkpoint_{STEPS}", f"checkpoint_{STEPS}", "--state", f"{factory}:create"]
+        arguments = [
+            "convert",
+            f"old/checkpoint_{STEPS}",
+            f"checkpoint_{STEPS}",
+            "--state",
+            f"{factory}:create",
+        ]
         result = CliRunner().invoke(application, ["checkpoint", *arguments])
         assert result.exit_code == 0, result.output
         module = load(after)
@@ -63,7 +82,11 @@ def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) ->
             state = parts.step(module, state, number)
         expected = serialization.msgpack_restore((folder / "old" / "params").read_bytes())
 
-        trees = (serialization.to_state_dict(params_of(state)), expected, serialization.to_state_dict(start))
+        trees = (
+            serialization.to_state_dict(params_of(state)),
+            expected,
+            serialization.to_state_dict(start),
+        )
         for got, wanted, begun in zip(*map(jax.tree_util.tree_leaves, trees), strict=True):
             assert np.max(np.abs(got - wanted)) <= GATE * np.max(np.abs(wanted - begun))
 

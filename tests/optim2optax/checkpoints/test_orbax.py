@@ -44,7 +44,9 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
         orbax.read(tmp_path / "step")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Orbax's own, of reads that it gave up
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # Orbax's own, of reads that it gave up
 def test_damaged_ones_never_do_worse_than_an_error(legacy: Path, tmp_path: Path) -> None:
     files = sorted(path.relative_to(legacy) for path in legacy.rglob("*") if path.is_file())
     numbers = random.Random(0)
@@ -68,7 +70,9 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["new", "mine"]
 
 
-def test_a_failed_write_of_which_a_part_is_still_going_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_of_which_a_part_is_still_going_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     remove, tried = shutil.rmtree, []
 
     def removed(folder: Path, ignore_errors: bool = False) -> None:
@@ -100,7 +104,9 @@ def test_a_step_with_several_items(tmp_path: Path) -> None:
         (tmp_path / "5" / name / "_METADATA").write_text("{}")
 
     assert checkpoints_at(tmp_path) == [tmp_path / "5" / "ema", tmp_path / "5" / "optimizer"]
-    with pytest.raises(CheckpointError, match=r"5 has 2 checkpoints in it: give one of them, such as .*/5/ema\."):
+    with pytest.raises(
+        CheckpointError, match=r"5 has 2 checkpoints in it: give one of them, such as .*/5/ema\."
+    ):
         newest_at(tmp_path)
 
 
@@ -136,12 +142,19 @@ def test_orbax_reads_what_is_converted(name: str, legacy: Path) -> None:
     like: Any = {"epoch": 0, "optimizer": fresh()}
     kinds = jax.tree_util.tree_map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), like)
     state = ocp.PyTreeCheckpointer().restore(legacy.parent / "new", item=like, restore_args=kinds)
-    wanted = serialization.msgpack_restore((legacy.parent / "checkpoint_3").read_bytes())["optimizer"]
+    wanted = serialization.msgpack_restore((legacy.parent / "checkpoint_3").read_bytes())[
+        "optimizer"
+    ]
 
-    assert (int(state["epoch"]), int(state["optimizer"].step), int(state["optimizer"].opt_state[0].count)) == (7, 3, 3)
+    assert (
+        int(state["epoch"]),
+        int(state["optimizer"].step),
+        int(state["optimizer"].opt_state[0].count),
+    ) == (7, 3, 3)
     np.testing.assert_array_equal(state["optimizer"].params["kernel"], wanted["target"]["kernel"])
     np.testing.assert_array_equal(
-        state["optimizer"].opt_state[0].mu["bias"], wanted["state"]["param_states"]["bias"]["grad_ema"]
+        state["optimizer"].opt_state[0].mu["bias"],
+        wanted["state"]["param_states"]["bias"]["grad_ema"],
     )
 
 
@@ -173,9 +186,15 @@ KINDS: Mapping[str, Any] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of Orbax: about shardings that nobody asked for
-@pytest.mark.parametrize("restore", [ocp.PyTreeCheckpointer().restore, ocp.StandardCheckpointer().restore])
-def test_every_kind_of_leaf_is_restored_as_it_was(restore: Callable[[Path], Any], tmp_path: Path) -> None:
+@pytest.mark.filterwarnings(
+    "ignore::UserWarning"
+)  # of Orbax: about shardings that nobody asked for
+@pytest.mark.parametrize(
+    "restore", [ocp.PyTreeCheckpointer().restore, ocp.StandardCheckpointer().restore]
+)
+def test_every_kind_of_leaf_is_restored_as_it_was(
+    restore: Callable[[Path], Any], tmp_path: Path
+) -> None:
     orbax.write(tmp_path / "new", KINDS)
     found = restore(tmp_path / "new")
 
@@ -200,7 +219,9 @@ def test_an_existing_one_by_force(legacy: Path) -> None:
     assert contents(orbax.read(legacy.parent / "new")).found[0].step == 3
 
 
-def test_what_was_there_is_kept_where_it_cannot_be_put_back(legacy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_there_is_kept_where_it_cannot_be_put_back(
+    legacy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ocp.PyTreeCheckpointer().save(legacy.parent / "new", {"mine": np.ones(3)})
     rename = Path.rename
 

@@ -18,7 +18,10 @@ def with_table(page: str) -> str:
         for name, found in optimizers().items()
         if name != "MultiOptimizer"
     )
-    return PLACE.sub(f"\n| legacy | what it keeps for a parameter, and what optax calls it |\n|---|---|\n{rows}", page)
+    return PLACE.sub(
+        f"\n| legacy | what it keeps for a parameter, and what optax calls it |\n|---|---|\n{rows}",
+        page,
+    )
 
 
 def test_the_table_is_up_to_date() -> None:

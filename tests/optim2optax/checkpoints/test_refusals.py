@@ -44,10 +44,19 @@ def array(shape: Any, data: bytes = b"", dtype: str = "float32") -> bytes:
 
 FILES: dict[str, tuple[bytes, str]] = {
     "huge dimensions": (array([2**62] * 300_000), "an array of 300000 dimensions"),
-    "one dimension more than NumPy has": (array([1] * 65, b"\0\0\0\0"), "an array of 65 dimensions"),
-    "dimensions that multiply to nothing": (array([2**62, 0, 2**62]), "an array whose shape is none"),
+    "one dimension more than NumPy has": (
+        array([1] * 65, b"\0\0\0\0"),
+        "an array of 65 dimensions",
+    ),
+    "dimensions that multiply to nothing": (
+        array([2**62, 0, 2**62]),
+        "an array whose shape is none",
+    ),
     "a million dimensions": (array([1] * 1_000_000), "an array of 1000000 dimensions"),
-    "fifty million nils": (b"\xdd" + (50_000_000).to_bytes(4, "big") + b"\xc0" * 50_000_000, "more than a model has"),
+    "fifty million nils": (
+        b"\xdd" + (50_000_000).to_bytes(4, "big") + b"\xc0" * 50_000_000,
+        "more than a model has",
+    ),
     "more nils than the file has": (b"\xdd\xff\xff\xff\xff\xc0", "is empty or cut off"),
     "a map of more than the file has": (b"\xdf\xff\xff\xff\xff\xa1a\xc0", "is empty or cut off"),
     "a text that is longer than the file": (b"\xdb\xff\xff\xff\xffa", "is empty or cut off"),
@@ -80,7 +89,9 @@ WHY = {**{name: why for name, (_, why) in FILES.items()}, "larger than memory": 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
 @pytest.mark.parametrize(("name", "why"), WHY.items(), ids=WHY)
-def test_a_file_that_is_none_is_told_with_little_memory(name: str, why: str, told: dict[str, str]) -> None:
+def test_a_file_that_is_none_is_told_with_little_memory(
+    name: str, why: str, told: dict[str, str]
+) -> None:
     assert why in told[name]
 
 
@@ -112,11 +123,17 @@ def test_a_module_that_is_called_as_one_of_python_s_own(folder: Path) -> None:
     (folder / "types.py").write_text("def create(): ...")
     result = converted("checkpoint_3", "new", state="types:create")
 
-    assert (result.exit_code, "types is the name of another module" in result.output) == (1, True), result.output
+    assert (result.exit_code, "types is the name of another module" in result.output) == (
+        1,
+        True,
+    ), result.output
 
 
 def test_names_do_nothing_to_the_terminal(folder: Path) -> None:
-    stored(folder / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer, "\x1b[2J": 7})
+    stored(
+        folder / "checkpoint_3",
+        lambda optimizer: {"epoch": 7, "optimizer": optimizer, "\x1b[2J": 7},
+    )
     result = converted("checkpoint_3", "new")
 
     assert result.exit_code == 1
@@ -145,7 +162,10 @@ def test_a_full_disk_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "fsync", full)
     result = converted("checkpoint_3", "new")
 
-    assert (result.exit_code, "new cannot be written: No space left on device" in result.output) == (2, True)
+    assert (
+        result.exit_code,
+        "new cannot be written: No space left on device" in result.output,
+    ) == (2, True)
     assert {path.name for path in folder.iterdir()} == {"checkpoint_3", "program_of_mine.py"}
 
 
@@ -168,10 +188,24 @@ def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
     state = ("--state", "program_of_mine:create_state")
     refused = {
         "readable/new": ["convert", "checkpoint_3", "readable/new", *state],
-        "readable/of_orbax": ["convert", "checkpoint_3", "readable/of_orbax", *state, "--format", "orbax"],
+        "readable/of_orbax": [
+            "convert",
+            "checkpoint_3",
+            "readable/of_orbax",
+            *state,
+            "--format",
+            "orbax",
+        ],
         "readable/there": ["convert", "checkpoint_3", "readable/there", *state, "--force"],
         "closed/new": ["convert", "checkpoint_3", "closed/new", *state],
-        "closed/of_orbax": ["convert", "checkpoint_3", "closed/of_orbax", *state, "--format", "orbax"],
+        "closed/of_orbax": [
+            "convert",
+            "checkpoint_3",
+            "closed/of_orbax",
+            *state,
+            "--format",
+            "orbax",
+        ],
         "closed/there": ["inspect", "closed/there"],
     }
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -191,7 +225,11 @@ def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
         code, output = json.loads(line)
         verb, expected = ("read", 1) if refused[path][1].startswith("closed") else ("written", 2)
         assert (code, output) == (expected, f"error: {path} cannot be {verb}: Permission denied.\n")
-    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    after = {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
     assert after == before
 
 

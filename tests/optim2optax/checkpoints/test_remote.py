@@ -53,7 +53,9 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "code", "why"), REFUSED.values(), ids=REFUSED)
-def test_nothing_is_written(arguments: tuple[str, ...], code: int, why: str, memory: Any, folder: Path) -> None:
+def test_nothing_is_written(
+    arguments: tuple[str, ...], code: int, why: str, memory: Any, folder: Path
+) -> None:
     memory.pipe("/run/mine", b"mine")
     memory.store["/bad/x/../../../checkpoint_1"] = memory.store["/run/old"]
     before = {name: memory.cat_file(name) for name in memory.find("/")}
@@ -61,21 +63,29 @@ def test_nothing_is_written(arguments: tuple[str, ...], code: int, why: str, mem
 
     assert (result.exit_code, why in result.stderr) == (code, True), result.output
     assert {name: memory.cat_file(name) for name in memory.find("/")} == before
-    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == {"checkpoint_3", "program_of_mine.py"}
+    assert {path.name for path in folder.iterdir()} - {"__pycache__"} == {
+        "checkpoint_3",
+        "program_of_mine.py",
+    }
 
 
 def test_without_fsspec(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     result = converted("gs://run/old", "new")
 
-    assert (result.exit_code, "gs://run/old cannot be read: fsspec is missing: install it." in result.stderr) == (
+    assert (
+        result.exit_code,
+        "gs://run/old cannot be read: fsspec is missing: install it." in result.stderr,
+    ) == (
         1,
         True,
     )
     assert not (folder / "new").exists()
 
 
-def test_a_file_that_is_sent_in_part_is_not_there(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_sent_in_part_is_not_there(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def cut_off(_: Any, source: str, target: str, **__: Any) -> None:
         memory.pipe(target, Path(source).read_bytes()[:50])
         raise TimeoutError("no answer")
@@ -84,7 +94,9 @@ def test_a_file_that_is_sent_in_part_is_not_there(memory: Any, monkeypatch: pyte
     before = memory.find("/")
     result = converted("checkpoint_3", "memory://run/new")
 
-    assert (result.exit_code, "memory://run/new cannot be written" in result.stderr) == (2, True), result.output
+    assert (result.exit_code, "memory://run/new cannot be written" in result.stderr) == (2, True), (
+        result.output
+    )
     assert memory.find("/") == before
 
 
@@ -99,7 +111,12 @@ def test_from_and_to_an_address(memory: Any) -> None:
     assert converted("memory://run/old", "memory://run/new").exit_code == 1
     assert converted("memory://run/old", "memory://run/new", "--force").exit_code == 0
     assert serialization.msgpack_restore(memory.cat_file("/run/new"))["epoch"] == 7
-    assert {name.rpartition("/")[2] for name in memory.find("/run")} == {"old", "new", "checkpoint_9", "checkpoint_10"}
+    assert {name.rpartition("/")[2] for name in memory.find("/run")} == {
+        "old",
+        "new",
+        "checkpoint_9",
+        "checkpoint_10",
+    }
 
 
 def test_a_dry_run_sends_nothing(memory: Any) -> None:
@@ -129,7 +146,14 @@ def test_a_program_loads_it_itself() -> None:
 
 @pytest.mark.usefixtures("memory")
 def test_what_is_at_an_address() -> None:
-    words = ["checkpoint", "inspect", "--output-format", "json", "memory://run/history", "memory://run/none"]
+    words = [
+        "checkpoint",
+        "inspect",
+        "--output-format",
+        "json",
+        "memory://run/history",
+        "memory://run/none",
+    ]
     files = json.loads(CliRunner().invoke(application, words).stdout)["files"]
     words = ["checkpoint", "inspect", "--diff", "memory://run/history", "memory://run/old"]
 
@@ -142,7 +166,11 @@ def test_what_is_at_an_address() -> None:
 
 
 def test_an_address_of_this_machine_s_is_a_path(folder: Path) -> None:
-    result = converted(f"file://{folder}/checkpoint_3", f"file://{folder}/new%20one", "--format", "orbax")
+    result = converted(
+        f"file://{folder}/checkpoint_3", f"file://{folder}/new%20one", "--format", "orbax"
+    )
 
     assert result.exit_code == 0, result.output
-    np.testing.assert_array_equal(ocp.PyTreeCheckpointer().restore(folder / "new one")["optimizer"]["step"], 3)
+    np.testing.assert_array_equal(
+        ocp.PyTreeCheckpointer().restore(folder / "new one")["optimizer"]["step"], 3
+    )

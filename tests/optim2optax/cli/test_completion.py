@@ -32,7 +32,9 @@ def test_commands_options_and_codes(shell: str) -> None:
     assert "--partial" in completions(shell, "rewrite", "--par")
     assert "FO202" in completions(shell, "explain", "fo20")
     assert "FO301" not in completions(shell, "explain", "fo20")
-    assert (catalogue()["FO202"].summary in completions(shell, "explain", "FO202")) == (shell != "bash")
+    assert (catalogue()["FO202"].summary in completions(shell, "explain", "FO202")) == (
+        shell != "bash"
+    )
 
 
 def test_all_that_can_be_explained() -> None:
@@ -57,6 +59,10 @@ def test_in_bash() -> None:
     """
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     done = subprocess.run(
-        ["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True
+        ["bash", "-c", script],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "Momentum\n"

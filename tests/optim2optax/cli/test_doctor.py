@@ -44,14 +44,19 @@ def test_nothing_stands_in_the_way_of_what_runs(tmp_path: Path) -> None:
 
 
 def test_what_an_except_stands_ready_for_is_no_obstacle(tmp_path: Path) -> None:
-    text = "try:\n    from jax.config import config\nexcept ImportError:\n    from jax import config\n"
+    text = (
+        "try:\n    from jax.config import config\nexcept ImportError:\n    from jax import config\n"
+    )
     assert doctor(project(tmp_path, {"train.py": text})).exit_code == 0
 
 
 def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None:
     result = doctor(project(tmp_path, {"train.py": OLD}), "--output-format", "json")
     assert result.exit_code == 1
-    told = {one["what"]: (one["since"], one["command"]) for one in json.loads(result.output)["obstacles"]}
+    told = {
+        one["what"]: (one["since"], one["command"])
+        for one in json.loads(result.output)["obstacles"]
+    }
     assert told == {
         "jax.tree_map": ("JAX 0.6.0", "optim2optax rewrite --modernize"),
         "jax.config.config": ("JAX 0.4.25", "optim2optax rewrite --modernize"),
@@ -63,8 +68,13 @@ def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None
 def test_names_that_never_were_there_are_told(tmp_path: Path) -> None:
     text = "import jax\nfrom jax._src import api\n\njax.cond(api.jit)\n"
     folder = project(tmp_path, {"train.py": text})
-    [told] = json.loads(doctor(folder, "--jax", "0.9", "--output-format", "json").output)["obstacles"]
-    assert (told["what"], told["remedy"]) == ("jax.cond", "JAX does not have it. It may be `jax.lax.cond`.")
+    [told] = json.loads(doctor(folder, "--jax", "0.9", "--output-format", "json").output)[
+        "obstacles"
+    ]
+    assert (told["what"], told["remedy"]) == (
+        "jax.cond",
+        "JAX does not have it. It may be `jax.lax.cond`.",
+    )
     assert doctor(folder, "--jax", "99").exit_code == 0
 
 
@@ -77,7 +87,13 @@ def test_each_place_is_told(tmp_path: Path) -> None:
 
 def test_an_older_version_has_more(tmp_path: Path) -> None:
     result = doctor(
-        project(tmp_path, {"train.py": OLD}), "--jax", "0.4.13", "--flax", "0.5.3", "--output-format", "json"
+        project(tmp_path, {"train.py": OLD}),
+        "--jax",
+        "0.4.13",
+        "--flax",
+        "0.5.3",
+        "--output-format",
+        "json",
     )
     assert [one["what"] for one in json.loads(result.output)["obstacles"]] == ["flax.nn"]
 
@@ -105,7 +121,11 @@ def test_a_version_is_one(tmp_path: Path, version: str) -> None:
 
 
 def test_modules_are_imported_only_if_asked(tmp_path: Path) -> None:
-    files = {"lab/__init__.py": "", "lab/steps.py": "from lab import missing\n", "lab/whole.py": "import json\n"}
+    files = {
+        "lab/__init__.py": "",
+        "lab/steps.py": "from lab import missing\n",
+        "lab/whole.py": "import json\n",
+    }
     folder = project(tmp_path, files)
     assert doctor(folder).exit_code == 0
     result = doctor(folder, "--import")

@@ -32,7 +32,8 @@ def test_explains_each_optimizer(run: Run, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("FO22", "did you mean FO"), ("Adm", "did you mean Adam"), ("xyzzy", "called xyzzy\n")]
+    ("name", "hint"),
+    [("FO22", "did you mean FO"), ("Adm", "did you mean Adam"), ("xyzzy", "called xyzzy\n")],
 )
 def test_unknown_names(run: Run, name: str, hint: str) -> None:
     result = run("explain", name)

@@ -44,11 +44,18 @@ def run(module):
 QUICK = ("--platform", "cpu", "--steps", "20")
 
 
-def started(*words: str, cwd: Path, module: str = "optim2optax", **variables: str) -> subprocess.CompletedProcess[str]:
+def started(
+    *words: str, cwd: Path, module: str = "optim2optax", **variables: str
+) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", **variables}
     return subprocess.run(
-        [sys.executable, "-m", module, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", module, *words],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -72,12 +79,19 @@ def repository(project: Path, run: Run) -> Path:
 
 def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(LEGACY))
-    (tmp_path / "test_of_the_user.py").write_text("def test_of_the_user():\n    raise AssertionError\n")
-    reports = [f"--{name}={tmp_path / f'parity.{name}'}" for name in ("json", "junit", "markdown", "html")]
+    (tmp_path / "test_of_the_user.py").write_text(
+        "def test_of_the_user():\n    raise AssertionError\n"
+    )
+    reports = [
+        f"--{name}={tmp_path / f'parity.{name}'}" for name in ("json", "junit", "markdown", "html")
+    ]
     done = started("parity", *QUICK, *reports, ".", cwd=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 cases: 1 identical, 1 equivalent, 0 different, 0 could not run, 0 nothing proven" in done.stdout
+    assert (
+        "2 cases: 1 identical, 1 equivalent, 0 different, 0 could not run, 0 nothing proven"
+        in done.stdout
+    )
     assert (tmp_path / "train.py").read_text() == dedent(LEGACY)
     content = json.loads((tmp_path / "parity.json").read_text())
     assert [case["name"] for case in content["cases"]] == ["train.py:5 Adam", "train.py:8 Momentum"]
@@ -93,7 +107,9 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
 @pytest.mark.thorough
 def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) -> None:
     """With the old side as it was, whatever has become of the branch."""
-    (repository / "scenario.py").write_text('module = "train.py"\n\n\ndef run(module):\n    yield module.RATE\n')
+    (repository / "scenario.py").write_text(
+        'module = "train.py"\n\n\ndef run(module):\n    yield module.RATE\n'
+    )
     (repository / "train.py").write_text("import optax\n\nRATE = 0.1\n")
     run(
         "parity",
@@ -107,13 +123,25 @@ def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) ->
         "./no-such-program",
         "--all",
     )
-    subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qam", "new"], check=True)
+    subprocess.run(
+        ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qam", "new"],
+        check=True,
+    )
 
     report = (repository / "parity.md").read_text()
-    command, scenario = re.findall(r"```python\n(# (?:\./no-such-program|scenario).*?)```", report, re.DOTALL)
-    for script, said in ((scenario, "module 'train_"), (command, "./no-such-program: No such file")):
+    command, scenario = re.findall(
+        r"```python\n(# (?:\./no-such-program|scenario).*?)```", report, re.DOTALL
+    )
+    for script, said in (
+        (scenario, "module 'train_"),
+        (command, "./no-such-program: No such file"),
+    ):
         done = subprocess.run(
-            [sys.executable, "-c", script], cwd=repository, capture_output=True, text=True, check=False
+            [sys.executable, "-c", script],
+            cwd=repository,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 2
         assert said in done.stdout, done.stdout
@@ -184,16 +212,22 @@ def test_a_scenario_of_code_that_is_not_migrated_yet(project: Path, run: Run) ->
         told = f"module = {module!r}\n\n\n" if module else ""
         (project / name / "scenario.py").write_text(told + SCENARIO)
     result = run("parity", *QUICK, "-k", "scenario", ".")
-    verdicts = {words[1]: words[0] for line in result.output.splitlines() if len(words := line.split()) > 2}
+    verdicts = {
+        words[1]: words[0] for line in result.output.splitlines() if len(words := line.split()) > 2
+    }
     assert (verdicts["beside"], verdicts["whole"]) == ("identical", "identical")
     assert result.exit_code == 0
     assert (project / "whole" / "train.py").read_text() == PROGRAM
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python cannot leave the current folder out of its path")
+@pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="Python cannot leave the current folder out of its path"
+)
 def test_several_processes_import_nothing_of_the_current_folder(project: Path) -> None:
-    (project / "train.py").write_text("from flax import optim\noptimizer = optim.GradientDescent(0.1)\n")
+    (project / "train.py").write_text(
+        "from flax import optim\noptimizer = optim.GradientDescent(0.1)\n"
+    )
     for name in ("json", "pytest"):
         (project / f"{name}.py").write_text("raise RuntimeError\n")
     words = [sys.executable, "-P", "-m", "optim2optax", "parity", *QUICK, "--jobs", "2", "."]
@@ -219,9 +253,15 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "a wheel that is not the published one": (["--legacy-wheel", "other", "."], "not the published wheel"),
+    "a wheel that is not the published one": (
+        ["--legacy-wheel", "other", "."],
+        "not the published wheel",
+    ),
     "an interpreter that is none": (["--legacy-python", "other", "."], "other cannot be run"),
-    "an environment where something else is": (["--create-legacy-env", "."], ". is not empty, and no environment"),
+    "an environment where something else is": (
+        ["--create-legacy-env", "."],
+        ". is not empty, and no environment",
+    ),
 }
 
 
@@ -237,7 +277,9 @@ def test_another_old_side_that_is_none(
 
 
 @pytest.mark.parametrize("words", [("parity", "."), ("rewrite", "--verify", ".")])
-def test_without_the_extra(words: tuple[str, ...], project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra(
+    words: tuple[str, ...], project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "train.py").write_text(PROGRAM)
     monkeypatch.setitem(sys.modules, "jinja2", None)
     result = run(*words)
@@ -264,7 +306,11 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
         (project / name / "scenario.py").write_text(SCENARIO)
     (project / "unfinished" / "scenario.py").write_text(SCENARIO + "(")
     (project / "unnamed" / "scenario.py").write_text(f'module = "train" + ".py"\n{SCENARIO}')
-    for name, text in {"before": PROGRAM, "after": new, "after_slower": new.replace("0.1", "0.01")}.items():
+    for name, text in {
+        "before": PROGRAM,
+        "after": new,
+        "after_slower": new.replace("0.1", "0.01"),
+    }.items():
         (project / "variants" / f"{name}.py").write_text(text)
     for name, text in {"before": PROGRAM, "after": new}.items():
         cell: dict[str, Any] = {
@@ -279,7 +325,9 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
 
     done = run("parity", "-k", "not Momentum", "--json", "parity.json", ".")
     assert (done.exit_code, done.stderr) == (2, "")
-    cases = {case["name"]: case for case in json.loads((project / "parity.json").read_text())["cases"]}
+    cases = {
+        case["name"]: case for case in json.loads((project / "parity.json").read_text())["cases"]
+    }
     assert {name: case["verdict"] for name, case in cases.items()} == {
         "notebooks": "identical",
         "unfinished": "could_not_run",
@@ -287,11 +335,15 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
         "variants": "identical",
         "variants (slower)": "different",
     }
-    assert cases["unfinished"]["reason"] == "SyntaxError: '(' was never closed (scenario.py, line 7)"
+    assert (
+        cases["unfinished"]["reason"] == "SyntaxError: '(' was never closed (scenario.py, line 7)"
+    )
     assert "`module = 'train' + '.py'` is not the path of a file" in cases["unnamed"]["reason"]
 
 
-def test_a_baseline_is_kept_and_compared_with_later(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_is_kept_and_compared_with_later(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without the old code, and without the wheel that has `flax.optim`."""
     [result] = migrate([Source("train.py", PROGRAM.encode())])
     new = result.after.decode()
@@ -318,7 +370,10 @@ def test_a_baseline_is_kept_and_compared_with_later(project: Path, run: Run, mon
     assert "old.npz has no scenario called other" in done.stdout
 
     done = run("parity", "--against", "old.npz", "before")
-    assert (done.exit_code, done.stderr.count("there is no scenario here to compare with old.npz")) == (2, 1)
+    assert (
+        done.exit_code,
+        done.stderr.count("there is no scenario here to compare with old.npz"),
+    ) == (2, 1)
 
     (project / "old.npz").write_bytes(b"no baseline")
     done = run("parity", "--against", "old.npz", ".")
@@ -359,13 +414,19 @@ def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
 WRONG = {
     "nothing to do": ([], "give files or directories"),
     "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
-    "what a command leaves behind without one": (["--compare", "metrics.json", "."], "are of a command behind --"),
+    "what a command leaves behind without one": (
+        ["--compare", "metrics.json", "."],
+        "are of a command behind --",
+    ),
     "lines by what is no expression": (
         ["--compare-lines", "loss (", "--before", ".", "--", "python", "train.py"],
         "--compare-lines 'loss ('",
     ),
     "a path that is not there": (["nowhere.py"], "does not exist"),
-    "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),
+    "a baseline by several processes": (
+        ["--save", "old.npz", "--jobs", "2", "."],
+        "give neither --jobs nor --against",
+    ),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),
 }
 
@@ -386,19 +447,29 @@ def test_nothing_to_compare(project: Path, run: Run) -> None:
 
 
 NOTHING = {
-    "a filter that fits nothing": (["-k", "Adamax", "."], "no case fits -k Adamax, so nothing is proven"),
+    "a filter that fits nothing": (
+        ["-k", "Adamax", "."],
+        "no case fits -k Adamax, so nothing is proven",
+    ),
     "an old tree without legacy code": (
         ["--before", "old", "."],
         "old has no legacy optimizer here, so nothing is proven",
     ),
-    "a filter in several processes": (["-k", "Adamax", "--jobs", "2", "."], "no case fits -k Adamax"),
+    "a filter in several processes": (
+        ["-k", "Adamax", "--jobs", "2", "."],
+        "no case fits -k Adamax",
+    ),
 }
 
 
 @pytest.mark.parametrize(("words", "why"), NOTHING.values(), ids=NOTHING)
-def test_a_gate_that_compares_nothing_does_not_pass(words: list[str], why: str, project: Path, run: Run) -> None:
+def test_a_gate_that_compares_nothing_does_not_pass(
+    words: list[str], why: str, project: Path, run: Run
+) -> None:
     (project / "old").mkdir()
-    (project / ("train.py" if "-k" in words else "old/train.py")).write_text(dedent(LEGACY) if "-k" in words else "")
+    (project / ("train.py" if "-k" in words else "old/train.py")).write_text(
+        dedent(LEGACY) if "-k" in words else ""
+    )
     done = run("parity", *QUICK, *words)
     assert (done.exit_code, done.stdout.count("nothing proven")) == (2, 0)
     assert why in done.stderr
@@ -408,13 +479,18 @@ def test_what_proves_nothing_is_a_verdict_in_every_report(tmp_path: Path) -> Non
     still = dedent(LEGACY).replace("optim.Momentum(config.lr)", "optim.Momentum(0.0)")
     (tmp_path / "train.py").write_text(still)
     reports = {name: tmp_path / f"parity.{name}" for name in ("json", "junit", "markdown", "html")}
-    done = started("parity", *QUICK, *(f"--{name}={path}" for name, path in reports.items()), ".", cwd=tmp_path)
+    done = started(
+        "parity", *QUICK, *(f"--{name}={path}" for name, path in reports.items()), ".", cwd=tmp_path
+    )
 
     assert done.returncode == 2, done.stdout + done.stderr
     verdicts = [line for line in done.stdout.splitlines() if " train.py:" in line]
     assert verdicts[0].startswith("nothing proven  train.py:8 Momentum")
     for text in (done.stdout, *(path.read_text() for path in reports.values())):
-        assert "No parameter ever moved, as with a learning rate of zero, so nothing is proven." in text
+        assert (
+            "No parameter ever moved, as with a learning rate of zero, so nothing is proven."
+            in text
+        )
     cases = json.loads(reports["json"].read_text())["cases"]
     assert [case["verdict"] for case in cases] == ["nothing_proven", "equivalent"]
     failures = ET.parse(reports["junit"]).getroot().findall(".//failure")
@@ -432,7 +508,16 @@ def test_nothing_unproven_is_written(project: Path, run: Run) -> None:
 def test_as_a_part_of_the_users_tests(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(LEGACY))
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
-    done = started("--parity", "--parity-steps=20", "-q", "-k", "Adam or own", ".", cwd=tmp_path, module="pytest")
+    done = started(
+        "--parity",
+        "--parity-steps=20",
+        "-q",
+        "-k",
+        "Adam or own",
+        ".",
+        cwd=tmp_path,
+        module="pytest",
+    )
 
     assert done.returncode == 0, done.stdout
     assert "2 passed, 1 deselected" in done.stdout

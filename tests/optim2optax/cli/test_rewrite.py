@@ -23,13 +23,19 @@ def write(project: Path, **programs: str) -> None:
         (project / f"{name}.py").write_text(program)
 
 
-@pytest.mark.parametrize("arguments", [("--check",), ("--diff",), ("--check", "--diff"), ("--check", "--unsafe")])
+@pytest.mark.parametrize(
+    "arguments", [("--check",), ("--diff",), ("--check", "--diff"), ("--check", "--unsafe")]
+)
 @pytest.mark.parametrize("output_format", ["text", "json", "github", "sarif"])
-def test_a_preview_writes_nothing(project: Path, run: Run, arguments: tuple[str, ...], output_format: str) -> None:
+def test_a_preview_writes_nothing(
+    project: Path, run: Run, arguments: tuple[str, ...], output_format: str
+) -> None:
     write(project, train=LEGACY, other=UNRESOLVABLE)
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()}
     assert run("rewrite", *arguments, "--output-format", output_format, ".").exit_code == 1
-    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()} == before
+    assert {
+        path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()
+    } == before
 
 
 def test_rewrites_in_place(project: Path, run: Run) -> None:
@@ -38,7 +44,10 @@ def test_rewrites_in_place(project: Path, run: Run) -> None:
     result = run("rewrite", ".")
     assert result.exit_code == 0
     assert result.stderr == ""
-    assert result.stdout == "train.py: 5 sites rewritten\n5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved\n"
+    assert (
+        result.stdout
+        == "train.py: 5 sites rewritten\n5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved\n"
+    )
     text = (project / "train.py").read_text()
     assert "optax.sgd(learning_rate=0.1, momentum=0.9)" in text
     assert "return optimizer, optimizer.params" in text
@@ -104,7 +113,11 @@ def test_a_bad_file_does_not_stop_the_others(project: Path, run: Run, unreadable
     write(project, train=LEGACY, broken=UNPARSABLE)
     (project / "nul.py").write_bytes(b"from flax import optim\n\x00\n")
     (project / "coding.py").write_bytes(b"# coding: no-such-codec\nfrom flax import optim\n")
-    bad = {path: path.read_bytes() for name in ("broken", "nul", "coding") for path in [project / f"{name}.py"]}
+    bad = {
+        path: path.read_bytes()
+        for name in ("broken", "nul", "coding")
+        for path in [project / f"{name}.py"]
+    }
     result = run("rewrite", "train.py", "broken.py", "nul.py", "coding.py", unreadable.name)
     assert result.exit_code == 1
     assert "optax" in (project / "train.py").read_text()
@@ -224,7 +237,12 @@ def test_forms(project: Path, run: Run) -> None:
 
 
 def test_partial(project: Path, run: Run) -> None:
-    write(project, train=LEGACY.replace("return optimizer, optimizer.target", "return vars(optimizer).state, 1"))
+    write(
+        project,
+        train=LEGACY.replace(
+            "return optimizer, optimizer.target", "return vars(optimizer).state, 1"
+        ),
+    )
     write(project, other=UNRESOLVABLE)
     assert run("rewrite", "--partial", ".").exit_code == 1
     once = (project / "other.py").read_text()
@@ -235,11 +253,20 @@ def test_partial(project: Path, run: Run) -> None:
 
 def test_the_number_of_jobs_changes_nothing(project: Path, run: Run) -> None:
     """With enough files for the work to be shared out."""
-    write(project, **{f"train_{number}": LEGACY for number in range(18)}, other=UNRESOLVABLE, broken=UNPARSABLE)
+    write(
+        project,
+        **{f"train_{number}": LEGACY for number in range(18)},
+        other=UNRESOLVABLE,
+        broken=UNPARSABLE,
+    )
     alone = run("rewrite", "--diff", "--jobs", "1", ".")
     shared = run("rewrite", "--diff", "--jobs", "3", ".")
     assert alone.stdout.count("optax.sgd") == 18
-    assert (shared.stdout, shared.stderr, shared.exit_code) == (alone.stdout, alone.stderr, alone.exit_code)
+    assert (shared.stdout, shared.stderr, shared.exit_code) == (
+        alone.stdout,
+        alone.stderr,
+        alone.exit_code,
+    )
 
 
 @pytest.mark.parametrize("current", [".", "src", "src/pkg", ".."])
@@ -257,7 +284,9 @@ def test_the_current_folder_changes_nothing(
     assert (project / "src/pkg/step.py").read_text() == step.replace(".target", ".params")
 
 
-def test_reasons_name_other_files_as_people_see_them(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reasons_name_other_files_as_people_see_them(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "pyproject.toml").touch()
     (project / "src").mkdir()
     (project / "src/train.py").write_text(UNRESOLVABLE)
@@ -293,7 +322,9 @@ def test_an_unexpected_error_exits_with_2(project: Path) -> None:
         "import sys\nsys.modules['codemods.engine'] = None\n"
         "from optim2optax.cli import application\napplication(['rewrite', 'train.py'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert "Traceback" in done.stderr
     assert "internal error" in done.stderr
@@ -317,9 +348,20 @@ def test_what_is_beyond_the_budget_is_told_in_one_line(project: Path, run: Run) 
 def test_a_path_in_a_reason_is_that_from_the_current_folder(project: Path, run: Run) -> None:
     """Wherever in a sentence it stands, and whatever stands behind it."""
     (project / "lab/.git").mkdir(parents=True)
-    calls = (f"def f{number}(x):\n    return [x, f{number * 7 % 97}, f{number * 5 % 97}(x)]\n" for number in range(97))
+    calls = (
+        f"def f{number}(x):\n    return [x, f{number * 7 % 97}, f{number * 5 % 97}(x)]\n"
+        for number in range(97)
+    )
     write(project / "lab", tables=f"def advance(one):\n    return f0(one)[0]\n{''.join(calls)}")
-    given = "optimizer = optim.Adam(0.1).create(params)\n    return tables.advance(optimizer).target"
-    write(project / "lab", train=f"from flax import optim\nimport tables\n\n\ndef run(params):\n    {given}\n")
+    given = (
+        "optimizer = optim.Adam(0.1).create(params)\n    return tables.advance(optimizer).target"
+    )
+    write(
+        project / "lab",
+        train=f"from flax import optim\nimport tables\n\n\ndef run(params):\n    {given}\n",
+    )
     result = run("rewrite", "--check", "--budget", "400", "lab")
-    assert "FO921 It may get to lab/tables.py, which is beyond the budget of the analysis." in result.stdout
+    assert (
+        "FO921 It may get to lab/tables.py, which is beyond the budget of the analysis."
+        in result.stdout
+    )

@@ -11,7 +11,16 @@ import pytest
 
 from tests.optim2optax.programs import LEGACY, MODERN
 
-HEAVY = ("libcst", "jax", "flax", "optax", "numpy", "codemods.engine", "codemods.rules", "optim2optax.parity")
+HEAVY = (
+    "libcst",
+    "jax",
+    "flax",
+    "optax",
+    "numpy",
+    "codemods.engine",
+    "codemods.rules",
+    "optim2optax.parity",
+)
 
 
 def imported(project: Path, *arguments: str) -> set[str]:
@@ -23,12 +32,18 @@ def imported(project: Path, *arguments: str) -> set[str]:
         "print(*sys.modules, file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], cwd=project, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, *arguments],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(done.stderr.splitlines()[-1].split()) & set(HEAVY)
 
 
-@pytest.mark.parametrize("arguments", [(), ("--check",), ("--diff", "--partial"), ("--output-format", "json")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--check",), ("--diff", "--partial"), ("--output-format", "json")]
+)
 def test_nothing_to_migrate(project: Path, arguments: tuple[str, ...]) -> None:
     (project / "train.py").write_text(MODERN)
     (project / "pyproject.toml").write_text("[tool.optim2optax]\nform = 'chain'\n")
@@ -42,7 +57,12 @@ def test_help(project: Path, arguments: tuple[str, ...]) -> None:
 
 def test_the_functions_for_other_programs() -> None:
     program = f"import sys, optim2optax; optim2optax.rewrite('import optax'); print(*{{*sys.modules}} & {{*{HEAVY}}})"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        == "\n"
+    )
 
 
 def test_something_to_migrate_needs_no_jax(project: Path) -> None:

@@ -22,19 +22,30 @@ from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
         pytest.param(b"mixed = 1\r\nendings = 2\nold = 3\r", id="mixed line endings"),
         pytest.param(b"\xff\x00not Python at all", id="no text"),
         pytest.param(UNPARSABLE.encode(), id="legacy, but cannot be parsed"),
-        pytest.param(UNRESOLVABLE.replace("\n", "\r\n").encode(), id="legacy, but cannot be rewritten"),
+        pytest.param(
+            UNRESOLVABLE.replace("\n", "\r\n").encode(), id="legacy, but cannot be rewritten"
+        ),
     ],
 )
 def test_passes_through(content: bytes) -> None:
     """As a real process: no text layer may translate anything."""
     done = subprocess.run(
-        [sys.executable, "-m", "optim2optax", "rewrite", "-"], input=content, capture_output=True, check=False
+        [sys.executable, "-m", "optim2optax", "rewrite", "-"],
+        input=content,
+        capture_output=True,
+        check=False,
     )
     assert done.stdout == content
 
 
 def test_rewrites(run: Run) -> None:
-    result = run("rewrite", "--stdin-filename", "src/train.py", "-", stdin=LEGACY.replace("\n", "\r\n").encode())
+    result = run(
+        "rewrite",
+        "--stdin-filename",
+        "src/train.py",
+        "-",
+        stdin=LEGACY.replace("\n", "\r\n").encode(),
+    )
     assert result.exit_code == 0
     assert b"optax.sgd(" in result.stdout_bytes
     assert b"Momentum" not in result.stdout_bytes
@@ -53,7 +64,9 @@ def test_exit_codes_and_report(run: Run) -> None:
 
 
 def test_diff(run: Run) -> None:
-    result = run("rewrite", "--diff", "--stdin-filename", "src/train.py", "-", stdin=LEGACY.encode())
+    result = run(
+        "rewrite", "--diff", "--stdin-filename", "src/train.py", "-", stdin=LEGACY.encode()
+    )
     assert result.exit_code == 1
     assert result.stdout.startswith("--- a/src/train.py\n+++ b/src/train.py\n")
     assert "would be rewritten" in result.stderr
@@ -74,5 +87,12 @@ def test_the_report_goes_aside_in_every_format(run: Run) -> None:
 
 
 def test_an_excluded_name_passes_through(project: Path, run: Run) -> None:
-    arguments = ("rewrite", "--stdin-filename", str(project / "vendor/train.py"), "--exclude", "vendor/", "-")
+    arguments = (
+        "rewrite",
+        "--stdin-filename",
+        str(project / "vendor/train.py"),
+        "--exclude",
+        "vendor/",
+        "-",
+    )
     assert run(*arguments, stdin=LEGACY.encode()).stdout == LEGACY

@@ -11,7 +11,10 @@ REQUIREMENTS = {
     "a range": ("jax>=0.2.5,<0.3\n", "jax>=0.4.27\n"),
     "a local version": ("jaxlib==0.1.67+cuda111\n", "jaxlib>=0.4.27\n"),
     "an extra": ("jax[cpu]==0.2.9\n", "jax[cpu]>=0.4.27\n"),
-    "an extra that has another name": ("jax[cuda12_pip, tpu]<0.4.20\n", "jax[cuda12, tpu]>=0.4.27\n"),
+    "an extra that has another name": (
+        "jax[cuda12_pip, tpu]<0.4.20\n",
+        "jax[cuda12, tpu]>=0.4.27\n",
+    ),
     "arbitrary equality": ("jax===0.2.9\n", "jax>=0.4.27\n"),
     "a compatible release": ("jax~=0.2.9\n", "jax>=0.4.27\n"),
     "a wildcard": ("jax==0.3.*\n", "jax>=0.4.27\n"),
@@ -23,8 +26,14 @@ REQUIREMENTS = {
         "jax>=0.4.27 ; python_version < '3.8'  # why\njax>=0.3\n",
     ),
     "no versions": ("flax\nclu\n", "flax\noptax\nclu\n"),
-    "sorted names": ("absl-py\nflax\njax\nnumpy\nscipy\n", "absl-py\nflax\njax\nnumpy\noptax\nscipy\n"),
-    "the last line, without an end": ("numpy\njax\nflax>=0.3", "numpy\njax\nflax>=0.3\noptax>=0.2.4"),
+    "sorted names": (
+        "absl-py\nflax\njax\nnumpy\nscipy\n",
+        "absl-py\nflax\njax\nnumpy\noptax\nscipy\n",
+    ),
+    "the last line, without an end": (
+        "numpy\njax\nflax>=0.3",
+        "numpy\njax\nflax>=0.3\noptax>=0.2.4",
+    ),
     "lines that go on": (
         "flax==0.3.4 \\\n  --no-binary flax\njax\n",
         "flax>=0.8.0 \\\n  --no-binary flax\noptax>=0.2.4\njax\n",
@@ -109,7 +118,10 @@ SETUP = {
         "setup(install_requires=[\n    'flax'\n    , 'clu'\n])\n",
         "setup(install_requires=[\n    'flax', 'optax'\n    , 'clu'\n])\n",
     ),
-    "a tuple of one": ("setup(install_requires=('flax',))\n", "setup(install_requires=('flax', 'optax',))\n"),
+    "a tuple of one": (
+        "setup(install_requires=('flax',))\n",
+        "setup(install_requires=('flax', 'optax',))\n",
+    ),
     "letters of several bytes": (
         "setup(author='é', install_requires=['jax<0.3'])\n",
         "setup(author='é', install_requires=['jax>=0.4.27'])\n",
@@ -287,7 +299,9 @@ PYPROJECT = {
 @pytest.mark.parametrize(("before", "expected"), PYPROJECT.values(), ids=PYPROJECT)
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_pyproject(before: str, expected: str, end: str) -> None:
-    assert after("pyproject.toml", text(before).replace("\n", end)) == text(expected).replace("\n", end)
+    assert after("pyproject.toml", text(before).replace("\n", end)) == text(expected).replace(
+        "\n", end
+    )
 
 
 def test_pipfile() -> None:
@@ -357,14 +371,19 @@ ENVIRONMENTS = {
         "dependencies:\n- flax=0.3.4\n- jax==0.2.9\n- numpy 1.19.*\n",
         "dependencies:\n- flax>=0.8.0\n- jax>=0.4.27\n- numpy >=1.24.1\n- optax>=0.2.4\n",
     ),
-    "in one line": ("dependencies: [flax=0.3, clu]\n", "dependencies: [flax>=0.8.0, optax>=0.2.4, clu]\n"),
+    "in one line": (
+        "dependencies: [flax=0.3, clu]\n",
+        "dependencies: [flax>=0.8.0, optax>=0.2.4, clu]\n",
+    ),
 }
 
 
 @pytest.mark.parametrize(("before", "expected"), ENVIRONMENTS.values(), ids=ENVIRONMENTS)
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_environments(before: str, expected: str, end: str) -> None:
-    assert after("environment.yml", text(before).replace("\n", end)) == text(expected).replace("\n", end)
+    assert after("environment.yml", text(before).replace("\n", end)) == text(expected).replace(
+        "\n", end
+    )
 
 
 DOCKERFILES = {
@@ -416,7 +435,9 @@ NOTEBOOK = """\
 
 
 def test_notebooks() -> None:
-    expected = NOTEBOOK.replace("flax==0.3.4", '\\"flax>=0.8.0\\" \\"optax>=0.2.4\\"').replace("jax<0.3", "jax>=0.4.27")
+    expected = NOTEBOOK.replace("flax==0.3.4", '\\"flax>=0.8.0\\" \\"optax>=0.2.4\\"').replace(
+        "jax<0.3", "jax>=0.4.27"
+    )
     assert after("a.ipynb", NOTEBOOK) == expected.replace("jaxlib==0.1.67", '\\"jaxlib>=0.4.27\\"')
     assert [(site.line, site.column) for site in result_of("a.ipynb", NOTEBOOK).sites] == [
         (5, 22),
@@ -433,14 +454,21 @@ def test_marks_of_encodings(encoding: str) -> None:
 
 
 def test_the_coding_line_of_a_setup_py() -> None:
-    before = "# -*- coding: latin-1 -*-\nsetup(author='é', install_requires=['jax<0.3'])\n".encode("latin-1")
+    before = "# -*- coding: latin-1 -*-\nsetup(author='é', install_requires=['jax<0.3'])\n".encode(
+        "latin-1"
+    )
     assert result_of("setup.py", before).after == before.replace(b"<0.3", b">=0.4.27")
 
 
 def test_sites() -> None:
     [added, raised] = result_of("requirements.txt", "numpy\n flax==0.3.4\n").sites
     assert (added.code, added.line, added.column, added.after) == ("FO851", 2, 2, "optax>=0.2.4")
-    assert (raised.code, raised.before, raised.after, raised.end_column) == ("FO852", "flax==0.3.4", "flax>=0.8.0", 13)
+    assert (raised.code, raised.before, raised.after, raised.end_column) == (
+        "FO852",
+        "flax==0.3.4",
+        "flax>=0.8.0",
+        13,
+    )
     assert raised.message == "The new code needs Flax 0.8.0 or later."
     [local] = result_of("requirements.txt", "jaxlib==0.1.67+cuda111\n").sites
     assert local.note.startswith("`+cuda111` is dropped. For a GPU, ")

@@ -15,10 +15,14 @@ from optim2optax.dependencies.needs import LOWEST
 from optim2optax.dependencies.versions import admits
 from tests.optim2optax.dependencies.files import result_of
 
-NAMES = st.sampled_from(["flax", "Flax", "jax", "jaxlib", "optax", "numpy", "clu", "jax-md", "typing_extensions"])
+NAMES = st.sampled_from(
+    ["flax", "Flax", "jax", "jaxlib", "optax", "numpy", "clu", "jax-md", "typing_extensions"]
+)
 VERSIONS = st.builds(
     "{}{}".format,
-    st.lists(st.integers(0, 30), min_size=1, max_size=4).map(lambda numbers: ".".join(map(str, numbers))),
+    st.lists(st.integers(0, 30), min_size=1, max_size=4).map(
+        lambda numbers: ".".join(map(str, numbers))
+    ),
     st.sampled_from(["", "", "", "rc1", ".post2", ".dev0"]),
 )
 OPERATORS = st.sampled_from(["==", ">=", "<=", "<", ">", "!=", "~="])
@@ -27,9 +31,22 @@ SPECS = st.lists(CLAUSES, max_size=3).map(",".join)
 EXTRAS = st.sampled_from(["", "", "[cpu]", "[cuda12_pip]", "[cuda111]", " [tpu, cpu]"])
 MARKERS = st.sampled_from(["", "; python_version < '3.8'", ' ;sys_platform=="linux"'])
 BEHIND = st.sampled_from(["", " ", "  # see #3", " \\\n --no-binary :all:", " --hash=sha256:0a1"])
-LINES = st.builds("{}{}{}{}{}{}".format, NAMES, EXTRAS, st.sampled_from(["", " "]), SPECS, MARKERS, BEHIND)
+LINES = st.builds(
+    "{}{}{}{}{}{}".format, NAMES, EXTRAS, st.sampled_from(["", " "]), SPECS, MARKERS, BEHIND
+)
 OTHERS = st.sampled_from(
-    ["", "# flax==0.3.4", "-r other.txt", "-f ./x", "-e .", "./flax", "flax @ file:///x", "\t", "jax[cpu", "é==1"]
+    [
+        "",
+        "# flax==0.3.4",
+        "-r other.txt",
+        "-f ./x",
+        "-e .",
+        "./flax",
+        "flax @ file:///x",
+        "\t",
+        "jax[cpu",
+        "é==1",
+    ]
 )
 FILES = st.builds(
     lambda lines, end, last: ("\n".join(lines) + last).replace("\n", end),
@@ -49,7 +66,9 @@ def test_nothing_but_versions_extras_and_optax_changes(content: str) -> None:
 
 
 @given(NAMES, EXTRAS, SPECS, MARKERS)
-def test_a_requirement_admits_what_is_needed(name: str, extras: str, spec: str, marker: str) -> None:
+def test_a_requirement_admits_what_is_needed(
+    name: str, extras: str, spec: str, marker: str
+) -> None:
     content = f"{name}{extras}{spec}{marker}\njax\n"
     result = result_of("requirements.txt", content)
     before, after = requirement(content), requirement(result.after.decode())
@@ -75,7 +94,8 @@ def test_a_version_that_is_admitted_is_seen(spec: str, lowest: str, version: str
 
 
 @given(
-    st.text(max_size=60), st.sampled_from(["setup.cfg", "requirements.txt", "Dockerfile", "Pipfile", "environment.yml"])
+    st.text(max_size=60),
+    st.sampled_from(["setup.cfg", "requirements.txt", "Dockerfile", "Pipfile", "environment.yml"]),
 )
 def test_any_text(content: str, path: str) -> None:
     result_of(path, f"{content}\njax flax".encode("utf-8", "replace"))

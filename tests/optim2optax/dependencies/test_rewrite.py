@@ -30,7 +30,13 @@ def write(project: Path, **files: str) -> None:
 
 @pytest.mark.parametrize(
     ("code", "declared"),
-    [("import jax\n", OLD), (MODERN, "numpy<1.20\n"), (MODERN, NEW), (LEGACY, NEW), (MODERN, "flax\njax[cuda111]\n")],
+    [
+        ("import jax\n", OLD),
+        (MODERN, "numpy<1.20\n"),
+        (MODERN, NEW),
+        (LEGACY, NEW),
+        (MODERN, "flax\njax[cuda111]\n"),
+    ],
     ids=["no optax", "no Flax", "new versions", "new versions already", "nothing too old"],
 )
 def test_nothing_to_say(project: Path, run: Run, code: str, declared: str) -> None:
@@ -55,9 +61,16 @@ def test_it_is_told(project: Path, run: Run) -> None:
     assert [hint["code"] for hint in file["hints"]] == ["FO851", "FO852", "FO852"]
 
 
-@pytest.mark.parametrize("steps", [("src",), ("src/train.py",), (".",), ("src", "."), (".", "src")], ids=" ".join)
+@pytest.mark.parametrize(
+    "steps", [("src",), ("src/train.py",), (".",), ("src", "."), (".", "src")], ids=" ".join
+)
 def test_it_is_changed(project: Path, run: Run, steps: tuple[str, ...]) -> None:
-    write(project, src__train_py=LEGACY, requirements_txt=OLD, requirements__gpu_txt="jaxlib==0.1.67\n")
+    write(
+        project,
+        src__train_py=LEGACY,
+        requirements_txt=OLD,
+        requirements__gpu_txt="jaxlib==0.1.67\n",
+    )
     checked = run("rewrite", "--modernize", "--check", *steps)
     assert checked.exit_code == 1
     assert (project / "requirements.txt").read_text() == OLD
@@ -68,7 +81,9 @@ def test_it_is_changed(project: Path, run: Run, steps: tuple[str, ...]) -> None:
     assert "9 sites in 3 files: 9 rewritten, 0 suppressed, 0 unresolved\n" in result.stdout
     assert (project / "requirements.txt").read_text() == NEW
     assert (project / "requirements" / "gpu.txt").read_text() == "jaxlib>=0.4.27\n"
-    assert run("rewrite", "--modernize", "--check", *steps).stdout == "Nothing to migrate in 1 file.\n"
+    assert (
+        run("rewrite", "--modernize", "--check", *steps).stdout == "Nothing to migrate in 1 file.\n"
+    )
 
 
 def test_it_is_changed_after_an_earlier_run(project: Path, run: Run) -> None:
@@ -89,15 +104,33 @@ def test_what_is_left(project: Path, run: Run) -> None:
 
 def test_only_where_code_has_moved(project: Path, run: Run) -> None:
     """Of two projects in one folder, and of what is beside code without optimizers, nothing is touched."""
-    write(project, a__train_py=LEGACY, a__requirements_txt=OLD, b__train_py="import jax\n", b__requirements_txt=OLD)
-    write(project, a__docker__requirements_txt="flax<0.4\n", docs__conf_py="", docs__requirements_txt=OLD)
+    write(
+        project,
+        a__train_py=LEGACY,
+        a__requirements_txt=OLD,
+        b__train_py="import jax\n",
+        b__requirements_txt=OLD,
+    )
+    write(
+        project,
+        a__docker__requirements_txt="flax<0.4\n",
+        docs__conf_py="",
+        docs__requirements_txt=OLD,
+    )
     run("rewrite", "--modernize", ".")
     changed = [path for path in sorted(project.rglob("*.txt")) if "optax" in path.read_text()]
-    assert [str(path.relative_to(project)) for path in changed] == ["a/docker/requirements.txt", "a/requirements.txt"]
+    assert [str(path.relative_to(project)) for path in changed] == [
+        "a/docker/requirements.txt",
+        "a/requirements.txt",
+    ]
 
 
 def test_optax_is_not_added_where_nothing_uses_it(project: Path, run: Run) -> None:
-    write(project, train_py="import jax\n\nsums = jax.tree_map(sum, {})\n", requirements_txt="flax==0.3.4\njax<0.3\n")
+    write(
+        project,
+        train_py="import jax\n\nsums = jax.tree_map(sum, {})\n",
+        requirements_txt="flax==0.3.4\njax<0.3\n",
+    )
     run("rewrite", "--modernize", ".")
     assert (project / "requirements.txt").read_text() == "flax>=0.8.0\njax>=0.4.27\n"
 
@@ -119,10 +152,24 @@ def declared_for(project: Path, run: Run, code: str, **files: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("code", "declared"),
-    [(OLDER, "jax\n"), (OLDER, "jax>=0.3\n"), (OLDER, "jax<0.9\n"), (NEWER, "jax>=0.9\n"), (NEWER, "jax==0.8.0\n")],
-    ids=["no version", "a lower bound", "an upper bound", "a higher bound", "a pin that is late enough"],
+    [
+        (OLDER, "jax\n"),
+        (OLDER, "jax>=0.3\n"),
+        (OLDER, "jax<0.9\n"),
+        (NEWER, "jax>=0.9\n"),
+        (NEWER, "jax==0.8.0\n"),
+    ],
+    ids=[
+        "no version",
+        "a lower bound",
+        "an upper bound",
+        "a higher bound",
+        "a pin that is late enough",
+    ],
 )
-def test_what_replaces_removed_names_is_there(project: Path, run: Run, code: str, declared: str) -> None:
+def test_what_replaces_removed_names_is_there(
+    project: Path, run: Run, code: str, declared: str
+) -> None:
     assert declared_for(project, run, code, requirements_txt=declared) == [declared]
 
 
@@ -147,7 +194,9 @@ def test_it_is_told_which_name_needs_a_later_version(project: Path, run: Run) ->
     write(project, train_py=NEWER, requirements_txt="jax\n")
     found = json.loads(run("rewrite", "--modernize", "--output-format", "json", ".").stdout)
     [site] = [site for file in found["files"] for site in file["sites"] if site["code"] == "FO852"]
-    assert site["message"] == "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
+    assert (
+        site["message"] == "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
+    )
 
 
 def test_a_name_that_is_left_needs_nothing(project: Path, run: Run) -> None:
@@ -164,16 +213,26 @@ def test_python_goes_with_a_later_version(project: Path, run: Run) -> None:
 
 def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(project: Path, run: Run) -> None:
     locked = '[[package]]\nname = "jax"\nversion = "0.4.30"\n'
-    write(project, train_py=NEWER, Dockerfile="FROM python:3.10\nRUN pip install jax\n", **{"uv.lock": locked})
+    write(
+        project,
+        train_py=NEWER,
+        Dockerfile="FROM python:3.10\nRUN pip install jax\n",
+        **{"uv.lock": locked},
+    )
     said = run("rewrite", "--modernize", ".").stdout
-    assert "Dockerfile:1:6: FO955 This image has Python 3.10; the new code needs 3.11 or later." in said
+    assert (
+        "Dockerfile:1:6: FO955 This image has Python 3.10; the new code needs 3.11 or later."
+        in said
+    )
     assert "FO950 `jax` 0.4.30 is locked; the new code needs 0.8.0 or later." in said
     assert 'RUN pip install "jax>=0.8.0"' in (project / "Dockerfile").read_text()
 
 
 def test_what_jax_asks_for_is_known_of_each_version_that_is_needed() -> None:
     since = {row.since for row in table().values() if row.module.partition(".")[0] == "jax"}
-    assert {version for version in since if version and Version(version) > Version(LOWEST["jax"])} == set(JAX)
+    assert {
+        version for version in since if version and Version(version) > Version(LOWEST["jax"])
+    } == set(JAX)
 
 
 def test_what_is_ignored_or_excluded(project: Path, run: Run) -> None:
@@ -186,16 +245,25 @@ def test_what_is_ignored_or_excluded(project: Path, run: Run) -> None:
 
 
 def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
-    cell: dict[str, object] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+    }
     sources = ["!pip install flax==0.3.4", LEGACY]
     cells = [{**cell, "source": source} for source in sources]
     (project / "train.ipynb").write_text(
         json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     )
-    hinted = json.loads(run("rewrite", "--check", "--output-format", "json", ".").stdout)["files"][0]
+    hinted = json.loads(run("rewrite", "--check", "--output-format", "json", ".").stdout)["files"][
+        0
+    ]
     assert [hint["code"] for hint in hinted["hints"]] == ["FO851", "FO852"]
     assert run("rewrite", "--modernize", ".").stdout.startswith("train.ipynb: 7 sites rewritten\n")
-    installs, code = (found["source"] for found in json.loads((project / "train.ipynb").read_text())["cells"])
+    installs, code = (
+        found["source"] for found in json.loads((project / "train.ipynb").read_text())["cells"]
+    )
     assert installs == '!pip install "flax>=0.8.0" "optax>=0.2.4"'
     assert "optax.sgd(" in code
 
@@ -214,7 +282,9 @@ def test_a_setup_py_is_code_too(project: Path, run: Run, paths: tuple[str, ...])
 
 
 @pytest.mark.parametrize(("option", "expected"), [("--no-modernize", 0), ("--modernize", 1)])
-def test_a_file_that_cannot_be_read(run: Run, unprivileged: Path, option: str, expected: int) -> None:
+def test_a_file_that_cannot_be_read(
+    run: Run, unprivileged: Path, option: str, expected: int
+) -> None:
     write(unprivileged, train_py=LEGACY, requirements_txt=OLD)
     (unprivileged / "requirements.txt").chmod(0)
     result = run("rewrite", option, unprivileged / "train.py")
@@ -234,7 +304,9 @@ def test_other_formats(project: Path, run: Run, output_format: str) -> None:
     [(MODERN, "numpy\n", False), ("import jax\n", OLD, False), (MODERN, OLD, True)],
     ids=["no Flax", "no optax", "both"],
 )
-def test_a_run_imports_no_more_than_it_needs(project: Path, code: str, declared: str, expected: bool) -> None:
+def test_a_run_imports_no_more_than_it_needs(
+    project: Path, code: str, declared: str, expected: bool
+) -> None:
     write(project, train_py=code, requirements_txt=declared)
     program = (
         "import sys\n"
@@ -242,6 +314,8 @@ def test_a_run_imports_no_more_than_it_needs(project: Path, code: str, declared:
         "application(['rewrite', '.'], standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     found = set(done.stderr.splitlines()[-1].split()) & set(READERS)
     assert found == ({"packaging"} if expected else set())

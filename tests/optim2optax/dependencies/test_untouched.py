@@ -24,9 +24,15 @@ ENOUGH = {
         "setup.py",
         'setup(name="flax", keywords=["jax", "flax"], version="0.3.4")\n',
     ),
-    "a version in a variable": ("setup.py", 'FLAX = ">=0.9"\nsetup(install_requires=["flax" + FLAX])\n'),
+    "a version in a variable": (
+        "setup.py",
+        'FLAX = ">=0.9"\nsetup(install_requires=["flax" + FLAX])\n',
+    ),
     "another key": ("setup.cfg", "[metadata]\nname = flax\ndescription = flax==0.3.4\n"),
-    "the Python of a setup.cfg": ("setup.cfg", "[options]\npython_requires = >=3.6\ninstall_requires =\n    jax\n"),
+    "the Python of a setup.cfg": (
+        "setup.cfg",
+        "[options]\npython_requires = >=3.6\ninstall_requires =\n    jax\n",
+    ),
     "another table": (
         "pyproject.toml",
         '[tool.black]\nflax = "==0.3.4"\n[project]\nname = "flax"\nversion = "0.3.4"\n',
@@ -39,18 +45,39 @@ ENOUGH = {
         "pyproject.toml",
         '[tool.poetry.dependencies]\npython = "^3.9"\nflax = "*"\noptax = "^0.2"\njax = "^0"\n',
     ),
-    "conda's way": ("environment.yml", "dependencies:\n  - flax\n  - optax=0.2\n  - jax>=0.3|0.2.9\n  - python=3.11\n"),
-    "pip's part of an environment": ("environment.yml", "dependencies:\n- optax\n- pip:\n  - flax>0.7\n"),
-    "an environment without dependencies": ("environment.yml", "# flax\nname: flax\nchannels: [conda-forge]\n"),
+    "conda's way": (
+        "environment.yml",
+        "dependencies:\n  - flax\n  - optax=0.2\n  - jax>=0.3|0.2.9\n  - python=3.11\n",
+    ),
+    "pip's part of an environment": (
+        "environment.yml",
+        "dependencies:\n- optax\n- pip:\n  - flax>0.7\n",
+    ),
+    "an environment without dependencies": (
+        "environment.yml",
+        "# flax\nname: flax\nchannels: [conda-forge]\n",
+    ),
     "a Pipfile": (
         "Pipfile",
         '[packages]\nflax = "*"\noptax = {version = "*"}\n[requires]\npython_version = "3.10"\n',
     ),
-    "what is only said": ("Dockerfile", "FROM python:3.11\n# RUN pip install flax==0.3.4\nRUN echo flax==0.3.4\n"),
+    "what is only said": (
+        "Dockerfile",
+        "FROM python:3.11\n# RUN pip install flax==0.3.4\nRUN echo flax==0.3.4\n",
+    ),
     "what comes behind the command": ("Dockerfile", "RUN pip install numpy && echo flax==0.3.4\n"),
-    "arguments of options": ("Dockerfile", "RUN pip install -r flax==0.3.4 --target jax==0.2 numpy\n"),
-    "a cell of text": ("a.ipynb", '{"cells": [{"cell_type": "markdown", "source": ["!pip install flax==0.3.4"]}]}'),
-    "code of a cell": ("a.ipynb", '{"cells": [{"cell_type": "code", "source": ["f(\'pip install flax==0.3.4\')"]}]}'),
+    "arguments of options": (
+        "Dockerfile",
+        "RUN pip install -r flax==0.3.4 --target jax==0.2 numpy\n",
+    ),
+    "a cell of text": (
+        "a.ipynb",
+        '{"cells": [{"cell_type": "markdown", "source": ["!pip install flax==0.3.4"]}]}',
+    ),
+    "code of a cell": (
+        "a.ipynb",
+        '{"cells": [{"cell_type": "code", "source": ["f(\'pip install flax==0.3.4\')"]}]}',
+    ),
     "a lock file that has what is needed": (
         "poetry.lock",
         '[[package]]\nname = "flax"\nversion = "0.8.0"\n\n[[package]]\nname = "optax"\nversion = "0.2.4"\n',
@@ -66,7 +93,8 @@ def test_untouched(path: str, content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["train.py", "notes.txt", "setup.md", "config.yml", "Dockerfile2", "lock.json", "a/b.toml"]
+    "path",
+    ["train.py", "notes.txt", "setup.md", "config.yml", "Dockerfile2", "lock.json", "a/b.toml"],
 )
 def test_other_files(path: str) -> None:
     assert not declares(path)
@@ -113,7 +141,11 @@ def test_without_modernize_nothing_is_changed() -> None:
     assert not result.changed
     assert result.sites == ()
     hints = [(site.code, site.status, site.line, site.column, site.after) for site in result.hints]
-    assert hints == [("FO851", "hint", 1, 1, None), ("FO852", "hint", 1, 1, None), ("FO953", "hint", 2, 1, None)]
+    assert hints == [
+        ("FO851", "hint", 1, 1, None),
+        ("FO852", "hint", 1, 1, None),
+        ("FO953", "hint", 2, 1, None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +174,9 @@ def test_what_is_included_is_not_added() -> None:
         "environment.yml": "dependencies:\n  - flax\n  - pip:\n    - -r requirements.txt\n",
         "dev-requirements.txt": "-r none.txt\nflax\n",
     }
-    results = dependencies([Source(path, content.encode()) for path, content in files.items()], CHANGING)
+    results = dependencies(
+        [Source(path, content.encode()) for path, content in files.items()], CHANGING
+    )
     assert [result.path for result in results if result.changed] == ["dev-requirements.txt"]
 
 

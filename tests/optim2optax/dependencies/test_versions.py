@@ -11,7 +11,12 @@ from optim2optax.dependencies.versions import NotUnderstoodError, admits, at_lea
 @pytest.mark.parametrize(
     ("spec", "syntax", "expected"),
     [
-        *(("", "pep440", True), (">=0.3", "pep440", True), ("==0.8.0", "pep440", True), ("==0.10.2", "pep440", True)),
+        *(
+            ("", "pep440", True),
+            (">=0.3", "pep440", True),
+            ("==0.8.0", "pep440", True),
+            ("==0.10.2", "pep440", True),
+        ),
         *(
             ("<0.8", "pep440", False),
             ("<0.8.0.1", "pep440", True),
@@ -24,16 +29,35 @@ from optim2optax.dependencies.versions import NotUnderstoodError, admits, at_lea
             ("!=0.8.0", "pep440", True),
             ("==0.8.0rc1", "pep440", False),
         ),
-        *((">0.8.0,<0.8.1", "pep440", True), (">=0.3,!=0.8.*,!=0.9.*", "pep440", True), (">0.7,<0.8", "pep440", False)),
-        *(("^0.3.4", "poetry", False), ("^0.8", "poetry", True), ("^0", "poetry", True), ("^0.0.3", "poetry", False)),
-        *(("~0.7", "poetry", False), ("~0", "poetry", True), ("0.3.4", "poetry", False), ("0.3.*", "poetry", False)),
+        *(
+            (">0.8.0,<0.8.1", "pep440", True),
+            (">=0.3,!=0.8.*,!=0.9.*", "pep440", True),
+            (">0.7,<0.8", "pep440", False),
+        ),
+        *(
+            ("^0.3.4", "poetry", False),
+            ("^0.8", "poetry", True),
+            ("^0", "poetry", True),
+            ("^0.0.3", "poetry", False),
+        ),
+        *(
+            ("~0.7", "poetry", False),
+            ("~0", "poetry", True),
+            ("0.3.4", "poetry", False),
+            ("0.3.*", "poetry", False),
+        ),
         *(
             ("^0.3 || ^0.9", "poetry", True),
             (">=0.3 <0.5", "poetry", False),
             ("*", "poetry", True),
             ("^1.2", "poetry", True),
         ),
-        *(("=0.3", "conda", False), ("=0.8", "conda", True), ("==0.8", "conda", True), ("0.8.*", "conda", True)),
+        *(
+            ("=0.3", "conda", False),
+            ("=0.8", "conda", True),
+            ("==0.8", "conda", True),
+            ("0.8.*", "conda", True),
+        ),
         *(
             ("=0.8*", "conda", True),
             ("<0.4|>=0.9", "conda", True),
@@ -65,8 +89,17 @@ def test_not_understood(spec: str, syntax: Syntax) -> None:
 @pytest.mark.parametrize(
     ("spec", "syntax", "expected"),
     [
-        *((">=3.7,<4", "pep440", ">=3.9,<4"), (">= 3.6.1", "pep440", ">= 3.9"), (">3.7", "pep440", ">=3.9")),
-        *(("^3.7", "poetry", "^3.9"), (">=3.9", "pep440", None), ("^3.10", "poetry", None), ("<4", "pep440", None)),
+        *(
+            (">=3.7,<4", "pep440", ">=3.9,<4"),
+            (">= 3.6.1", "pep440", ">= 3.9"),
+            (">3.7", "pep440", ">=3.9"),
+        ),
+        *(
+            ("^3.7", "poetry", "^3.9"),
+            (">=3.9", "pep440", None),
+            ("^3.10", "poetry", None),
+            ("<4", "pep440", None),
+        ),
         *(
             ("*", "poetry", None),
             ("^3.7 || ^3.9", "poetry", None),

@@ -55,12 +55,24 @@ application(sys.argv[1:])
 """No file gets larger than fifty bytes."""
 
 
-def convert(folder: Path, format_: str, program: str, *more: str) -> subprocess.CompletedProcess[str]:
+def convert(
+    folder: Path, format_: str, program: str, *more: str
+) -> subprocess.CompletedProcess[str]:
     arguments = ["checkpoint", "convert", "checkpoint_3", "new", "--format", format_, "--force"]
-    words = [sys.executable, "-c", program, *more, *arguments, "--state", "program_of_mine:create_state"]
+    words = [
+        sys.executable,
+        "-c",
+        program,
+        *more,
+        *arguments,
+        "--state",
+        "program_of_mine:create_state",
+    ]
     path = os.pathsep.join((str(folder), *sys.path))
     environment = {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("format_", ["msgpack", "orbax"])

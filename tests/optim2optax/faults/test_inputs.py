@@ -23,7 +23,9 @@ DEEP = {
     "dotted import": "import " + ".".join(["a"] * 20_000),
     "dotted module": "from " + ".".join(["a"] * 20_000) + " import b",
     "elif": "if a:\n    pass\n" + "elif b:\n    pass\n" * 3_000,
-    "functions": "".join(" " * depth + "def f():\n" for depth in range(1_000)) + " " * 1_000 + "pass",
+    "functions": "".join(" " * depth + "def f():\n" for depth in range(1_000))
+    + " " * 1_000
+    + "pass",
 }
 
 
@@ -54,7 +56,9 @@ def test_a_long_line_takes_no_longer_than_a_short_one() -> None:
     assert result.after == short.after + long[len(LEGACY) :].encode()
 
 
-@pytest.mark.parametrize("encoding", ["rot13", "hex", "undefined", "unicode_escape", "punycode", "klingon"])
+@pytest.mark.parametrize(
+    "encoding", ["rot13", "hex", "undefined", "unicode_escape", "punycode", "klingon"]
+)
 def test_encodings_that_are_none(encoding: str) -> None:
     content = f"# coding: {encoding}\n{LEGACY}".encode()
     [result, other] = migrate([Source("odd.py", content), Source("train.py", LEGACY.encode())])
@@ -76,9 +80,13 @@ NOTEBOOKS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-@pytest.mark.parametrize("metadata", [{}, {"kernelspec": "x", "language_info": ["flax.optim"]}, [CODE]])
+@pytest.mark.parametrize(
+    "metadata", [{}, {"kernelspec": "x", "language_info": ["flax.optim"]}, [CODE]]
+)
 def test_odd_notebooks(name: str, metadata: Any) -> None:
-    content = json.dumps({"cells": NOTEBOOKS[name], "metadata": metadata, "text": "flax.optim jax"}).encode()
+    content = json.dumps(
+        {"cells": NOTEBOOKS[name], "metadata": metadata, "text": "flax.optim jax"}
+    ).encode()
     [result, other] = migrate([Source("odd.ipynb", content), Source("train.py", LEGACY.encode())])
     assert not result.changed
     assert result.error is not None or name == "no type"
@@ -86,7 +94,9 @@ def test_odd_notebooks(name: str, metadata: Any) -> None:
 
 
 def test_a_notebook_with_an_endless_number() -> None:
-    [result] = migrate([Source("odd.ipynb", b'{"x": "flax.optim jax", "cells": [], "n": ' + b"9" * 6_000 + b"}")])
+    [result] = migrate(
+        [Source("odd.ipynb", b'{"x": "flax.optim jax", "cells": [], "n": ' + b"9" * 6_000 + b"}")]
+    )
     assert result.error is not None
     assert not result.changed
 

@@ -28,7 +28,9 @@ import os, sys
 from optim2optax.parity.processes import run_whole
 run_whole([sys.executable, "-c", sys.argv[1], *sys.argv[2:], str(os.getpid())])
 """
-WATCH = "from optim2optax.parity.processes import end_with\nimport sys\nend_with(int(sys.argv[2]))\n"
+WATCH = (
+    "from optim2optax.parity.processes import end_with\nimport sys\nend_with(int(sys.argv[2]))\n"
+)
 
 
 def processes(note: Path) -> list[int]:
@@ -47,7 +49,9 @@ def assert_they_end(numbers: list[int]) -> None:
 
 
 def is_alive(process: int) -> bool:
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+    )
     return state.stdout.strip()[:1] not in ("", "Z")
 
 
@@ -67,10 +71,22 @@ def test_a_command_while_which_the_run_is_told_to_end(
     (project / "train.py").write_text(LEGACY)
     (project / "wait.py").write_text(WAIT + SLEEP)
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "old"]):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], check=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], check=True
+        )
     signal.signal(number, signal.SIG_DFL)  # which under nohup is another
     running = subprocess.Popen(
-        [*PARITY, "--json", "report.json", "--before", "HEAD", "--", "python", "wait.py", str(note)],
+        [
+            *PARITY,
+            "--json",
+            "report.json",
+            "--before",
+            "HEAD",
+            "--",
+            "python",
+            "wait.py",
+            str(note),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -85,7 +101,9 @@ def test_a_command_while_which_the_run_is_told_to_end(
     ]
     assert_they_end(started)
     assert [*temporary.iterdir()] == []
-    status = subprocess.run(["git", "status", "--porcelain", "--ignored"], capture_output=True, check=True)
+    status = subprocess.run(
+        ["git", "status", "--porcelain", "--ignored"], capture_output=True, check=True
+    )
     assert status.stdout == b""
 
 
@@ -112,7 +130,8 @@ def test_a_program_whose_runner_ends(tmp_path: Path, number: signal.Signals) -> 
     """By Ctrl-C, or killed as a worker of `--jobs` may be."""
     note = tmp_path / "note"
     running = subprocess.Popen(
-        [sys.executable, "-c", RUN_WATCHED, WATCH + WAIT + SLEEP, str(note)], stderr=subprocess.DEVNULL
+        [sys.executable, "-c", RUN_WATCHED, WATCH + WAIT + SLEEP, str(note)],
+        stderr=subprocess.DEVNULL,
     )
     started = processes(note)
     os.kill(running.pid, number)

@@ -20,12 +20,19 @@ THE_END = "what nobody writes"
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
-@pytest.mark.parametrize("words", [("rewrite", "--diff", "."), ("explain", "Adam"), ("--help",), ("rewrite", "--help")])
+@pytest.mark.parametrize(
+    "words", [("rewrite", "--diff", "."), ("explain", "Adam"), ("--help",), ("rewrite", "--help")]
+)
 def test_standard_output_takes_no_more(project: Path, words: tuple[str, ...]) -> None:
     (project / "train.py").write_text(LEGACY)
     with FULL.open("wb") as full:
-        done = subprocess.run([*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "Error: the output cannot be written: No space left on device\n")
+        done = subprocess.run(
+            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "Error: the output cannot be written: No space left on device\n",
+    )
     assert (project / "train.py").read_text() == LEGACY
 
 
@@ -44,11 +51,17 @@ def test_a_terminal_shows_where_a_run_is(project: Path) -> None:
     running, shown = on_a_terminal("--jobs", "1")
     text = read_until(shown, THE_END)
     os.close(shown)
-    assert running.communicate()[0].endswith("15 sites in 3 files: 15 rewritten, 0 suppressed, 0 unresolved\n")
+    assert running.communicate()[0].endswith(
+        "15 sites in 3 files: 15 rewritten, 0 suppressed, 0 unresolved\n"
+    )
     lines = [line.strip() for line in text.split("\r")]
     assert {"Reading 20/20", "Analysing 0", "Rewriting 0/3", "Rewriting 3/3"} <= {*lines}
     assert lines[-2:] == ["", ""]
-    assert [*dict.fromkeys(line.split()[0] for line in lines if line)] == ["Reading", "Analysing", "Rewriting"]
+    assert [*dict.fromkeys(line.split()[0] for line in lines if line)] == [
+        "Reading",
+        "Analysing",
+        "Rewriting",
+    ]
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -69,7 +82,9 @@ def on_a_terminal(*words: str) -> tuple[subprocess.Popen[str], int]:
     """A run that has a terminal for its standard error, and what is shown there."""
     shown, terminal = os.openpty()
     command = [*COMMAND, "rewrite", *words, "."]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True, start_new_session=True)
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=terminal, text=True, start_new_session=True
+    )
     os.close(terminal)
     return running, shown
 

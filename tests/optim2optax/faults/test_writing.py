@@ -58,7 +58,9 @@ def test_killed_at_each_system_call_of_a_write(project: Path, call: str, number:
 
 
 @pytest.mark.skipif(not can_trace(), reason="strace is not there, or may not trace")
-@pytest.mark.parametrize("fault", ["write:error=ENOSPC", "fsync:error=EIO", "rename:error=EROFS", "chmod:error=EPERM"])
+@pytest.mark.parametrize(
+    "fault", ["write:error=ENOSPC", "fsync:error=EIO", "rename:error=EROFS", "chmod:error=EPERM"]
+)
 def test_a_system_call_that_fails_leaves_files_as_they_were(project: Path, fault: str) -> None:
     """From the first one on; strace lets the kernel refuse it."""
     for name in "abc":
@@ -103,7 +105,10 @@ def test_a_full_disk(project: Path) -> None:
     done = subprocess.run(limited, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout.count("cannot be written: File too large") == 2
-    assert {path.name: path.read_text() for path in project.iterdir()} == {"a.py": program, "b.py": program}
+    assert {path.name: path.read_text() for path in project.iterdir()} == {
+        "a.py": program,
+        "b.py": program,
+    }
 
 
 def test_a_worker_process_that_dies(project: Path) -> None:
@@ -119,7 +124,11 @@ def test_a_worker_process_that_dies(project: Path) -> None:
     )
     command = [sys.executable, "-m", "optim2optax", "rewrite", "--jobs", "2", "."]
     done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True, check=False
+        command,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if not hasattr(sys.flags, "safe_path"):
         assert done.returncode == 0  # no process but this one
@@ -133,10 +142,16 @@ def test_a_worker_process_that_dies(project: Path) -> None:
 def reading(*command: str) -> subprocess.Popen[str]:
     """A command that reads from a pipe that does not end yet."""
     running = subprocess.Popen(
-        [*command, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert running.stdin is not None
-    running.stdin.write("#" * 1_000_000)  # more than a pipe holds: this returns when the command reads
+    running.stdin.write(
+        "#" * 1_000_000
+    )  # more than a pipe holds: this returns when the command reads
     running.stdin.flush()
     return running
 

@@ -25,4 +25,6 @@ def compared(folder: Path, program: str, *changes: tuple[str, str], **options: A
     for tree, text in (("before", program), ("now", migrated(program, *changes))):
         (folder / tree).mkdir()
         (folder / tree / "train.py").write_text(text)
-    return compare_command(("python", "train.py"), str(folder / "before"), folder / "now", **options)
+    return compare_command(
+        ("python", "train.py"), str(folder / "before"), folder / "now", **options
+    )

@@ -41,13 +41,19 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def test_the_same_updates_and_nothing_is_written_to_the_tree(repository: Path) -> None:
-    edit(repository / "train.py", "def main():\n", "def main():\n    open('trace.txt', 'w').close()\n")
+    edit(
+        repository / "train.py",
+        "def main():\n",
+        "def main():\n    open('trace.txt', 'w').close()\n",
+    )
     before = sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts)
     comparison = compare_command(COMMAND, "HEAD", repository)
 
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
     assert comparison.steps == 10
-    assert sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts) == before
+    assert (
+        sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts) == before
+    )
 
 
 def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None:
@@ -65,12 +71,21 @@ def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None
 
     assert comparison.verdict is Verdict.DIFFERENT
     assert comparison.first_difference is not None
-    assert (comparison.first_difference.step, comparison.first_difference.leaf) == (7, "Dense_1/bias")
+    assert (comparison.first_difference.step, comparison.first_difference.leaf) == (
+        7,
+        "Dense_1/bias",
+    )
 
 
 def test_a_side_that_fails(repository: Path) -> None:
-    edit(repository / "train.py", "def main():\n", "def main():\n    raise SystemExit('no data here')\n")
-    with pytest.raises(CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"):
+    edit(
+        repository / "train.py",
+        "def main():\n",
+        "def main():\n    raise SystemExit('no data here')\n",
+    )
+    with pytest.raises(
+        CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"
+    ):
         compare_command(COMMAND, "HEAD", repository)
 
 
@@ -121,7 +136,8 @@ sys.exit()
 
 
 @pytest.mark.parametrize(
-    ("command", "rate", "equal"), [(("python", "-m", "loop"), "0.1", True), (("./loop.py",), "0.11", False)]
+    ("command", "rate", "equal"),
+    [(("python", "-m", "loop"), "0.1", True), (("./loop.py",), "0.11", False)],
 )
 def test_updates_of_many_parameters_that_are_applied_by_hand(
     repository: Path, command: tuple[str, ...], rate: str, equal: bool
@@ -159,12 +175,16 @@ for key in jax.random.split(jax.random.PRNGKey(0), 10):
 
 
 @pytest.mark.thorough
-def test_members_of_a_definition_that_never_becomes_an_optimizer(repository: Path, tmp_path: Path) -> None:
+def test_members_of_a_definition_that_never_becomes_an_optimizer(
+    repository: Path, tmp_path: Path
+) -> None:
     [result] = migrate([Source("members.py", MEMBERS.encode())])
     old = tmp_path / "old" / "project" / "members.py"
     old.parent.mkdir(parents=True)
     old.write_text(MEMBERS)
-    (repository / "members.py").write_text(result.after.decode().replace("beta=0.8)", "beta=0.800001)"))
+    (repository / "members.py").write_text(
+        result.after.decode().replace("beta=0.8)", "beta=0.800001)")
+    )
 
     comparison = compare_command(("python", "members.py"), str(tmp_path / "old"), repository)
 

@@ -27,7 +27,9 @@ def decay(step: Any) -> Any:
     return 0.01 / (1.0 + step)
 
 
-def compare(definition: Definition, transformation: optax.GradientTransformation, **options: Any) -> Comparison:
+def compare(
+    definition: Definition, transformation: optax.GradientTransformation, **options: Any
+) -> Comparison:
     with legacy_optim() as optim:
         return compare_transformations(definition(optim), transformation, **options)
 
@@ -46,7 +48,9 @@ inject = partial(optax.inject_hyperparams, static_args=("b1", "b2", "eps", "eps_
     ],
     ids=["sgd", "momentum"],
 )
-def test_forms_without_a_differing_bit_are_identical(definition: Definition, transformation: Any) -> None:
+def test_forms_without_a_differing_bit_are_identical(
+    definition: Definition, transformation: Any
+) -> None:
     comparison = compare(definition, transformation)
     assert comparison.verdict is Verdict.IDENTICAL, comparison
     assert comparison.error == comparison.drift == 0.0
@@ -62,7 +66,9 @@ def test_forms_without_a_differing_bit_are_identical(definition: Definition, tra
     ],
     ids=["adam", "adam that hardly moves", "adamw", "lars"],
 )
-def test_forms_that_only_round_otherwise_are_equivalent(definition: Definition, transformation: Any) -> None:
+def test_forms_that_only_round_otherwise_are_equivalent(
+    definition: Definition, transformation: Any
+) -> None:
     comparison = compare(definition, transformation)
     assert comparison.verdict is Verdict.EQUIVALENT, comparison
     assert comparison.drift
@@ -70,7 +76,9 @@ def test_forms_that_only_round_otherwise_are_equivalent(definition: Definition, 
 
 
 def test_adafactor_is_judged_in_float64_although_it_asks_for_float32() -> None:
-    comparison = compare(lambda optim: optim.Adafactor(1e-2, beta1=0.9), optax.adafactor(1e-2, momentum=0.9))
+    comparison = compare(
+        lambda optim: optim.Adafactor(1e-2, beta1=0.9), optax.adafactor(1e-2, momentum=0.9)
+    )
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 
@@ -84,7 +92,14 @@ def test_adafactor_is_judged_in_float64_although_it_asks_for_float32() -> None:
         (lambda optim: optim.Adam(1e-3, weight_decay=1e-2), optax.adam(1e-3)),
         (lambda optim: optim.LAMB(1e-3), optax.lamb(1e-3)),
     ],
-    ids=["epsilon", "beta2", "learning rate", "epsilon in the root", "no decay", "zero leaves of LAMB"],
+    ids=[
+        "epsilon",
+        "beta2",
+        "learning rate",
+        "epsilon in the root",
+        "no decay",
+        "zero leaves of LAMB",
+    ],
 )
 def test_planted_faults_are_found(definition: Definition, transformation: Any) -> None:
     comparison = compare(definition, transformation)
@@ -94,19 +109,25 @@ def test_planted_faults_are_found(definition: Definition, transformation: Any) -
 
 def test_float32_has_a_veto_where_it_overflows_on_one_side_alone() -> None:
     """Gradients that are blown up and shrunk again are the same in float64, and infinite in float32."""
-    ahead = optax.chain(optax.scale(1e25), optax.scale(1e25), optax.scale(1e-25), optax.scale(1e-25), optax.sgd(0.1))
+    ahead = optax.chain(
+        optax.scale(1e25), optax.scale(1e25), optax.scale(1e-25), optax.scale(1e-25), optax.sgd(0.1)
+    )
     comparison = compare(lambda optim: optim.GradientDescent(0.1), ahead)
     assert comparison.verdict is Verdict.DIFFERENT
     first = comparison.first_difference
     assert first is not None
     assert np.isfinite(first.before) != np.isfinite(first.after)
-    assert comparison.remarks == ("In float64 the two agree; in float32 this value is finite on one side alone.",)
+    assert comparison.remarks == (
+        "In float64 the two agree; in float32 this value is finite on one side alone.",
+    )
 
 
 def test_an_optimizer_that_moves_nothing_proves_nothing() -> None:
     comparison = compare(lambda optim: optim.Adam(0.0), optax.sgd(0.0))
     assert comparison.verdict is Verdict.NOTHING_PROVEN
-    assert comparison.remarks == ("No parameter ever moved, as with a learning rate of zero, so nothing is proven.",)
+    assert comparison.remarks == (
+        "No parameter ever moved, as with a learning rate of zero, so nothing is proven.",
+    )
 
 
 def test_one_step_would_miss_a_wrong_beta2() -> None:
@@ -135,7 +156,9 @@ def test_one_step_would_miss_a_wrong_beta2() -> None:
         "ignored",
     ],
 )
-def test_learning_rates_given_at_each_step(transformation: Any, overrides: Any, verdict: Verdict) -> None:
+def test_learning_rates_given_at_each_step(
+    transformation: Any, overrides: Any, verdict: Verdict
+) -> None:
     comparison = compare(lambda optim: optim.Adam(), transformation, overrides=overrides)
     assert comparison.verdict is verdict, comparison
 
@@ -156,13 +179,19 @@ def labels(params: Any) -> Any:
     [
         (
             optax.multi_transform(
-                {"kernel": optax.adam(1e-2), "bias": optax.sgd(1e-1), "frozen": optax.set_to_zero()}, labels
+                {
+                    "kernel": optax.adam(1e-2),
+                    "bias": optax.sgd(1e-1),
+                    "frozen": optax.set_to_zero(),
+                },
+                labels,
             ),
             Verdict.EQUIVALENT,
         ),
         (
             optax.multi_transform(
-                {"kernel": optax.adam(1e-2), "bias": optax.sgd(1e-1), "frozen": optax.identity()}, labels
+                {"kernel": optax.adam(1e-2), "bias": optax.sgd(1e-1), "frozen": optax.identity()},
+                labels,
             ),
             Verdict.DIFFERENT,
         ),
@@ -173,13 +202,17 @@ def test_traversals_against_labels(transformation: Any, verdict: Verdict) -> Non
     def definition(optim: Any) -> Any:
         kernels = optim.ModelParamTraversal(lambda path, _: path.endswith("/kernel"))
         biases = optim.ModelParamTraversal(lambda path, _: path.endswith("/bias"))
-        return optim.MultiOptimizer((kernels, optim.Adam(1e-2)), (biases, optim.GradientDescent(1e-1)))
+        return optim.MultiOptimizer(
+            (kernels, optim.Adam(1e-2)), (biases, optim.GradientDescent(1e-1))
+        )
 
     comparison = compare(definition, transformation)
     assert comparison.verdict is verdict, comparison
 
 
-@pytest.mark.parametrize("params", [np.ones(3), (np.ones(3), np.asarray(0.5))], ids=["an array", "a tuple"])
+@pytest.mark.parametrize(
+    "params", [np.ones(3), (np.ones(3), np.asarray(0.5))], ids=["an array", "a tuple"]
+)
 def test_parameters_of_ones_own(params: Any) -> None:
     comparison = compare(lambda optim: optim.Adam(1e-2), optax.adam(1e-2), params=params)
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
@@ -194,7 +227,8 @@ def test_the_precision_of_the_process_stays() -> None:
 
 def test_the_seed_alone_decides_what_optimizers_are_probed_with() -> None:
     first, again, other = (
-        jax.tree_util.tree_leaves(recorded_gradients(probe_params(seed), 5, seed)) for seed in (1, 1, 2)
+        jax.tree_util.tree_leaves(recorded_gradients(probe_params(seed), 5, seed))
+        for seed in (1, 1, 2)
     )
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))

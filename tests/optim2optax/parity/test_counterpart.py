@@ -24,11 +24,16 @@ SAME = (Outcome.IDENTICAL, Outcome.EQUIVALENT)
 def now(tmp_path: Path) -> Now:
     """The optimizers of a program in the new tree: what `rewrite` makes of the old one, with texts exchanged."""
 
-    def build(program: str, changes: dict[str, str], **others: tuple[str, str]) -> tuple[EmittedOptimizer, ...]:
+    def build(
+        program: str, changes: dict[str, str], **others: tuple[str, str]
+    ) -> tuple[EmittedOptimizer, ...]:
         old, new = tmp_path / "old", tmp_path / "new"
         old.mkdir()
         new.mkdir()
-        sources = {"train.py": dedent(program), **{f"{name}.py": dedent(text) for name, (text, _) in others.items()}}
+        sources = {
+            "train.py": dedent(program),
+            **{f"{name}.py": dedent(text) for name, (text, _) in others.items()},
+        }
         results = migrate([Source(name, text.encode()) for name, text in sources.items()])
         for name, text in sources.items():
             (old / name).write_text(text)
@@ -71,7 +76,9 @@ def test_of_twins_each_is_compared_with_its_own(now: Now) -> None:
 
 
 def test_of_twins_in_another_order_each_is_compared_with_its_own(now: Now) -> None:
-    found = now(TWINS.replace("disc = optim.Adam(lr, beta1=0.5)", "disc = optim.Momentum(lr)"), EXCHANGED)
+    found = now(
+        TWINS.replace("disc = optim.Adam(lr, beta1=0.5)", "disc = optim.Momentum(lr)"), EXCHANGED
+    )
     assert [outcome in SAME for outcome in outcomes(found)] == [True, True]
 
 
@@ -129,8 +136,13 @@ def test_parts_are_compared_within_the_whole(now: Now) -> None:
 
 
 CHANGED = {
-    "a predicate": {'decayed = lambda path, _: "kernel" in path': 'decayed = lambda path, _: "Dense_0/kernel" in path'},
-    "inverted predicates": {'"kernel" in path': '"kernel" not  in path', '"kernel" not in path': '"kernel" in path'},
+    "a predicate": {
+        'decayed = lambda path, _: "kernel" in path': 'decayed = lambda path, _: "Dense_0/kernel" in path'
+    },
+    "inverted predicates": {
+        '"kernel" in path': '"kernel" not  in path',
+        '"kernel" not in path': '"kernel" in path',
+    },
     "a constant": {"DECAY = 0.1": "DECAY = 0.2"},
     "a part by its own name": {one: other.format("0.3") for one, other in WITH_PARTS.items()},
     "two parts exchanged": {
@@ -163,8 +175,14 @@ def test_a_predicate_that_leaves_out_another_layer(now: Now, name: str, layer: s
 
 KEPT = {
     "a part by its own name": {one: other.format("DECAY") for one, other in WITH_PARTS.items()},
-    "optax by another name": {"import optax\n": "import optax\nimport optax as ox\n", "optax.adamw": "ox.adamw"},
-    "a name imported from optax": {"import optax\n": "import optax\nfrom optax import adamw\n", "optax.adamw": "adamw"},
+    "optax by another name": {
+        "import optax\n": "import optax\nimport optax as ox\n",
+        "optax.adamw": "ox.adamw",
+    },
+    "a name imported from optax": {
+        "import optax\n": "import optax\nfrom optax import adamw\n",
+        "optax.adamw": "adamw",
+    },
     "labels of its own": {
         "    return train_state": """
     kernels = optax.adamw(lr, weight_decay=DECAY)
@@ -173,7 +191,9 @@ KEPT = {
         return jax.tree_util.tree_map_with_path(lambda path, _: "kernel" in jax.tree_util.keystr(path), params)
 
     return train_state""",
-        "partition_by_path(\n            (decayed, " + DECAYED + "), (rest, optax.sgd(lr, momentum=0.9))\n        )": (
+        "partition_by_path(\n            (decayed, "
+        + DECAYED
+        + "), (rest, optax.sgd(lr, momentum=0.9))\n        )": (
             "optax.partition({True: kernels, False: optax.sgd(lr, 0.9)}, label)"
         ),
     },
@@ -188,7 +208,9 @@ def test_another_way_to_write_it_is_the_same_function(now: Now, changes: dict[st
 
 def test_what_another_file_of_the_new_tree_has_changed_is_what_runs(now: Now) -> None:
     program = GROUPS.replace("DECAY = 0.1", "from common import DECAY")
-    assert outcomes(now(program, {}, common=("DECAY = 0.1\n", "DECAY = 0.2\n"))) == [Outcome.DIFFERENT]
+    assert outcomes(now(program, {}, common=("DECAY = 0.1\n", "DECAY = 0.2\n"))) == [
+        Outcome.DIFFERENT
+    ]
 
 
 SAMPLED = """
@@ -212,7 +234,9 @@ def test_a_predicate_of_unknown_words_that_is_not_the_same_in_both_trees(now: No
 
 def test_a_helper_that_acts_is_not_run(now: Now, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
-    [found] = now(GROUPS, {"    transforms = {str": f"    open({str(trace)!r}, 'w')\n    transforms = {{str"})
+    [found] = now(
+        GROUPS, {"    transforms = {str": f"    open({str(trace)!r}, 'w')\n    transforms = {{str"}
+    )
     case = optimizer_case("case", found, 12, 0)
     assert case.outcome is Outcome.COULD_NOT_RUN
     assert "`open` is not evaluated" in case.reason
@@ -266,7 +290,9 @@ def test_every_way_to_hand_a_rate_over_keeps_its_verdict(now: Now) -> None:
     assert [outcome in SAME for outcome in outcomes(found)] == [True, True]
 
 
-def test_a_reproduction_has_the_functions_of_both_sides(now: Now, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reproduction_has_the_functions_of_both_sides(
+    now: Now, capsys: pytest.CaptureFixture[str]
+) -> None:
     program = """
         from flax import optim
 

@@ -57,4 +57,6 @@ def test_two_processes_with_one_model(tmp_path: Path, monkeypatch: pytest.Monkey
     command = ["sh", "-c", BOTH, free_port()]
 
     found = compare_command(command, str(old), new)
-    assert (found.verdict, found.steps) in [(Verdict.IDENTICAL, 10), (Verdict.EQUIVALENT, 10)], found
+    assert (found.verdict, found.steps) in [(Verdict.IDENTICAL, 10), (Verdict.EQUIVALENT, 10)], (
+        found
+    )

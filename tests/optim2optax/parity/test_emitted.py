@@ -141,7 +141,9 @@ UNKNOWN_WORDS = """
         ),
     ],
 )
-def test_predicates_of_which_nobody_knows_the_words_are_still_opposite(first: str, second: str) -> None:
+def test_predicates_of_which_nobody_knows_the_words_are_still_opposite(
+    first: str, second: str
+) -> None:
     found = emitted(UNKNOWN_WORDS.replace("{first}", first).replace("{second}", second))
 
     [whole] = [one for one in found if one.name == "MultiOptimizer"]
@@ -167,11 +169,16 @@ WRONG = {
     "optax.adam(0.01, eps=1.1e-8)": ("optim.Adam(0.01)", "epsilon"),
     "optax.rmsprop(0.01)": ("optim.RMSProp(0.01)", "epsilon"),
     "optax.adamw(0.01, weight_decay=0.011)": ("optim.Adam(0.01, weight_decay=0.01)", "decay"),
-    "optax.chain(optax.clip_by_global_norm(100.0), optax.sgd(0.01))": ("optim.GradientDescent(0.01)", "clip"),
+    "optax.chain(optax.clip_by_global_norm(100.0), optax.sgd(0.01))": (
+        "optim.GradientDescent(0.01)",
+        "clip",
+    ),
 }
 
 
-@pytest.mark.parametrize(("new", "old", "link"), [(new, *rest) for new, rest in WRONG.items()], ids=WRONG)
+@pytest.mark.parametrize(
+    ("new", "old", "link"), [(new, *rest) for new, rest in WRONG.items()], ids=WRONG
+)
 def test_the_link_that_departs_is_named(new: str, old: str, link: str) -> None:
     case = optimizer_case("case", changed(old, new), steps=100, seed=0)
 
@@ -191,7 +198,9 @@ def test_a_fault_of_the_old_side_is_named_and_not_blamed() -> None:
     case = optimizer_case("case", found, steps=100, seed=0)
 
     assert case.outcome is Outcome.EQUIVALENT
-    assert case.reason.startswith("The old LAMB divides by zero on a leaf that never gets a gradient: unused/")
+    assert case.reason.startswith(
+        "The old LAMB divides by zero on a leaf that never gets a gradient: unused/"
+    )
 
 
 def test_another_optimizer_that_divides_by_zero() -> None:
@@ -199,10 +208,15 @@ def test_another_optimizer_that_divides_by_zero() -> None:
     case = optimizer_case("case", found, steps=20, seed=0)
 
     assert case.outcome is Outcome.EQUIVALENT
-    assert any("not finite on either side, so nothing is proven of these" in remark for remark in case.remarks)
+    assert any(
+        "not finite on either side, so nothing is proven of these" in remark
+        for remark in case.remarks
+    )
 
 
-@pytest.mark.parametrize(("rate", "expected"), [("0.1", Outcome.EQUIVALENT), ("0.101", Outcome.DIFFERENT)])
+@pytest.mark.parametrize(
+    ("rate", "expected"), [("0.1", Outcome.EQUIVALENT), ("0.101", Outcome.DIFFERENT)]
+)
 def test_groups_by_paths_that_the_program_alone_has(rate: str, expected: Outcome) -> None:
     """A predicate that fits no leaf of the probe would compare nothing."""
     [found, *_] = emitted("""
@@ -214,7 +228,9 @@ def test_groups_by_paths_that_the_program_alone_has(rate: str, expected: Outcome
             return optim.MultiOptimizer((body, optim.Momentum(0.2)), (head, optim.Adam(0.1))).create(params)
         """)
     assert found.name == "MultiOptimizer"
-    other = replace(found, optax_expression=found.optax_expression.replace("adam(0.1)", f"adam({rate})"))
+    other = replace(
+        found, optax_expression=found.optax_expression.replace("adam(0.1)", f"adam({rate})")
+    )
     assert optimizer_case("case", other, steps=20, seed=0).outcome is expected
 
 
@@ -243,7 +259,9 @@ def test_each_group_has_leaves_of_its_own(
         assert wrong in found.optax_expression
         found = replace(found, optax_expression=found.optax_expression.replace(wrong, f"{wrong}1"))
     case = optimizer_case("case", found, steps=20, seed=0)
-    assert case.outcome in ({Outcome.DIFFERENT} if wrong else {Outcome.IDENTICAL, Outcome.EQUIVALENT})
+    assert case.outcome in (
+        {Outcome.DIFFERENT} if wrong else {Outcome.IDENTICAL, Outcome.EQUIVALENT}
+    )
 
     exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out.strip() == str(case.comparison)
@@ -251,7 +269,10 @@ def test_each_group_has_leaves_of_its_own(
 
 UNEVALUABLE = {
     "a name that optax has not": ("optax.no_such_thing(0.1)", "no_such_thing"),
-    "a schedule": ("optax.constant_schedule(0.1)", "`optax.constant_schedule(0.1)` is not a gradient transformation"),
+    "a schedule": (
+        "optax.constant_schedule(0.1)",
+        "`optax.constant_schedule(0.1)` is not a gradient transformation",
+    ),
     "nothing": ("", "there is no new expression"),
 }
 
@@ -273,9 +294,13 @@ CONSTANT = """
 
 
 @pytest.mark.parametrize(
-    "program", [CONSTANT, SCHEDULED.replace("{definition}", "Adam(rate)")], ids=["constant", "schedule"]
+    "program",
+    [CONSTANT, SCHEDULED.replace("{definition}", "Adam(rate)")],
+    ids=["constant", "schedule"],
 )
-def test_a_reproduction_repeats_the_verdict(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reproduction_repeats_the_verdict(
+    program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     [found] = emitted(program)
     case = optimizer_case("case", found, steps=100, seed=3)
     exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})

@@ -43,7 +43,9 @@ if __name__ == "__main__":
         pass
 """
 SCENARIO = "def run(module):\n    yield from module.main()\n"
-INSISTING = BEFORE.replace("    grads = jax", "    assert optimizer.target['w'].dtype == np.float32\n    grads = jax")
+INSISTING = BEFORE.replace(
+    "    grads = jax", "    assert optimizer.target['w'].dtype == np.float32\n    grads = jax"
+)
 
 
 def compared(folder: Path, before: str, after: str) -> Comparison:
@@ -57,7 +59,9 @@ def migrated(before: str) -> str:
     return result.after.decode()
 
 
-@pytest.mark.parametrize(("beta", "expected"), [("0.8", Verdict.EQUIVALENT), ("0.8000001", Verdict.DIFFERENT)])
+@pytest.mark.parametrize(
+    ("beta", "expected"), [("0.8", Verdict.EQUIVALENT), ("0.8000001", Verdict.DIFFERENT)]
+)
 def test_parameters_that_numpy_made(tmp_path: Path, beta: str, expected: Verdict) -> None:
     after = migrated(BEFORE)
     assert "b1=0.8" in after
@@ -71,7 +75,10 @@ def test_a_program_that_insists_on_float32(tmp_path: Path) -> None:
 
 
 def test_a_command_that_insists_on_float32(tmp_path: Path) -> None:
-    for folder, text in (("old", INSISTING), ("new", migrated(INSISTING).replace("b1=0.8", "b1=0.81"))):
+    for folder, text in (
+        ("old", INSISTING),
+        ("new", migrated(INSISTING).replace("b1=0.8", "b1=0.81")),
+    ):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "train.py").write_text(text)
     found = compare_command(("python", "train.py"), str(tmp_path / "old"), tmp_path / "new")
@@ -110,8 +117,12 @@ gradient = jax.jit(jax.grad(lambda params, x: jnp.mean((params["w"] * x - 1.0) *
 
 
 def test_multi_steps(tmp_path: Path) -> None:
-    create = '\ndef create():\n    return optim.Adam(0.05).create({"w": jnp.linspace(-1.0, 1.0, 8)})\n'
+    create = (
+        '\ndef create():\n    return optim.Adam(0.05).create({"w": jnp.linspace(-1.0, 1.0, 8)})\n'
+    )
     found = compared(
-        tmp_path, f"from flax import optim{GRADIENT}{create}{SUMMED}", f"import optax{GRADIENT}{MULTI_STEPS}"
+        tmp_path,
+        f"from flax import optim{GRADIENT}{create}{SUMMED}",
+        f"import optax{GRADIENT}{MULTI_STEPS}",
     )
     assert found.verdict is Verdict.EQUIVALENT, found

@@ -52,7 +52,9 @@ def compilations() -> Iterator[list[str]]:
     jax.monitoring.clear_event_listeners()  # type: ignore[no-untyped-call]
 
 
-def test_optimizers_of_one_form_are_compiled_once(legacy_wheel: object, compilations: list[str]) -> None:
+def test_optimizers_of_one_form_are_compiled_once(
+    legacy_wheel: object, compilations: list[str]
+) -> None:
     del legacy_wheel
     with legacy_optim() as optim:
         first = compare_transformations(optim.Momentum(0.013, 0.83), optax.sgd(0.013, 0.83))
@@ -85,7 +87,10 @@ def test_processes_share_what_they_compile(
     for number in (0.3, 0.7):
         monkeypatch.setattr(compiling, "_executables", {})  # as another process has it
         found = compiled_once(
-            (object(),), False, lambda p, g, r, number=number: p - number * r[:, None] * g, *arguments
+            (object(),),
+            False,
+            lambda p, g, r, number=number: p - number * r[:, None] * g,
+            *arguments,
         )
         results.append(found(*arguments)[0, 0])
     assert compilations.count(FROM_FOLDER) == 1
@@ -116,7 +121,9 @@ def chosen(number: float) -> Function:
 
 def looked_up(number: float) -> Function:
     table = np.linspace(number, 2.0, 1000)
-    return lambda x: jax.lax.cond(x[0] > 0, lambda x: x, lambda x: jnp.asarray(table)[990] * x, x) + table[:6]
+    return lambda x: (
+        jax.lax.cond(x[0] > 0, lambda x: x, lambda x: jnp.asarray(table)[990] * x, x) + table[:6]
+    )
 
 
 @pytest.mark.parametrize("make", [scanned, chosen, looked_up])
@@ -159,7 +166,10 @@ def test_functions_of_one_form(one: Function, other: Function) -> None:
         (lambda x: x**2, lambda x: x**3),
         (lambda x: (x, 0.3 * x), lambda x: (0.3 * x, x)),
         (chosen(0.3), chosen(0.7)),
-        (lambda x: jax.lax.scan(lambda c, y: (c + y, c), 0.0, x), lambda x: jax.lax.scan(lambda c, y: (y, c), 0.0, x)),
+        (
+            lambda x: jax.lax.scan(lambda c, y: (c + y, c), 0.0, x),
+            lambda x: jax.lax.scan(lambda c, y: (y, c), 0.0, x),
+        ),
         (
             lambda x: jax.lax.scan(lambda c, y: (c + y, c), 0.0, x),
             lambda x: jax.lax.scan(lambda c, y: (c + y, c), 0.0, x, reverse=True),

@@ -40,21 +40,30 @@ for _ in range(12):
     optimizer = train_step(optimizer, rows)
     assert all(leaf.dtype == np.float32 for leaf in jax.tree_util.tree_leaves(optimizer.target))
 """
-FAILING = KEEPING.replace("rng.normal(size=(1, 1, 3, 3)).astype(np.float32)", "jnp.full((1, 1, 3, 3), 0.1)")
+FAILING = KEEPING.replace(
+    "rng.normal(size=(1, 1, 3, 3)).astype(np.float32)", "jnp.full((1, 1, 3, 3), 0.1)"
+)
 """In float64, its convolution and its loop would mix two precisions."""
 
-LARGE = FAILING.replace("return loss\n", 'return loss + 1e-3 * jnp.sum(params["table"] ** 2)\n').replace(
-    '{"kernel": kernel}', '{"kernel": kernel, "table": rng.normal(size=(80, 80)).astype(np.float32)}'
+LARGE = FAILING.replace(
+    "return loss\n", 'return loss + 1e-3 * jnp.sum(params["table"] ** 2)\n'
+).replace(
+    '{"kernel": kernel}',
+    '{"kernel": kernel, "table": rng.normal(size=(80, 80)).astype(np.float32)}',
 )
 """Of its second leaf, only a sketch is kept."""
 
 
 @pytest.mark.parametrize(
-    "program", [FAILING, KEEPING, LARGE], ids=["fails in float64", "keeps float32", "has a large leaf"]
+    "program",
+    [FAILING, KEEPING, LARGE],
+    ids=["fails in float64", "keeps float32", "has a large leaf"],
 )
 def test_a_right_program(program: str, tmp_path: Path) -> None:
     found = compared(tmp_path, program)
-    assert (found.verdict, found.steps, found.remarks) == (Verdict.EQUIVALENT, 12, (IN_FLOAT32,)), found
+    assert (found.verdict, found.steps, found.remarks) == (Verdict.EQUIVALENT, 12, (IN_FLOAT32,)), (
+        found
+    )
     assert found.drift is not None
     assert found.drift < 1e-5
 

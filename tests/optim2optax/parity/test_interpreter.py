@@ -25,7 +25,15 @@ from tests.optim2optax.conftest import Run
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 CASES = (
-    *("batch_stats", "decorated_steps", "gan", "large_batch", "learning_rate_schedule", "maml", "pmap_replicate"),
+    *(
+        "batch_stats",
+        "decorated_steps",
+        "gan",
+        "large_batch",
+        "learning_rate_schedule",
+        "maml",
+        "pmap_replicate",
+    ),
     *("scan_over_steps", "target_network", "traversal_two_rates", "weight_decay", "weight_norm"),
 )
 
@@ -54,9 +62,13 @@ print(checkpoints.latest_checkpoint(sys.argv[1]).rpartition("_")[2], restored.st
 
 
 @pytest.mark.network
-def test_the_environment_stores_and_restores_checkpoints(legacy_python: Path, tmp_path: Path) -> None:
+def test_the_environment_stores_and_restores_checkpoints(
+    legacy_python: Path, tmp_path: Path
+) -> None:
     words = [str(legacy_python), "-W", "ignore", "-c", CHECKPOINTS, str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "XLA_FLAGS": ""})
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env={**os.environ, "XLA_FLAGS": ""}
+    )
 
     assert done.stdout == "10 1\n", done.stderr
 
@@ -65,7 +77,9 @@ def test_the_environment_stores_and_restores_checkpoints(legacy_python: Path, tm
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_verdict_as_in_one_process(name: str, legacy_python: Path) -> None:
     case = FIXTURES / name
-    comparison = run_scenario(case / "scenario.py", case / "before.py", case / "after.py", legacy_python=legacy_python)
+    comparison = run_scenario(
+        case / "scenario.py", case / "before.py", case / "after.py", legacy_python=legacy_python
+    )
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 
@@ -76,7 +90,9 @@ def test_a_planted_error_is_found(legacy_python: Path, project: Path, run: Run) 
         shutil.copy(FIXTURES / "maml" / name, project)
     text = (project / "after.py").read_text()
     assert "optax.adam(1e-2)" in text
-    (project / "after.py").write_text(text.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99901)"))
+    (project / "after.py").write_text(
+        text.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99901)")
+    )
     result = run("parity", "--legacy-python", legacy_python, "scenario.py")
 
     assert (result.exit_code, result.stderr) == (1, "")
@@ -116,7 +132,9 @@ def launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_launchers_without_a_python(launchers: Path) -> None:
-    with pytest.raises(LegacyEnvironmentError, match=r"needs Python 3\.8 to 3\.11, and none was found"):
+    with pytest.raises(
+        LegacyEnvironmentError, match=r"needs Python 3\.8 to 3\.11, and none was found"
+    ):
         find_python()
 
 

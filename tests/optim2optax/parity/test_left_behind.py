@@ -37,7 +37,9 @@ WANTED = Wanted(["*.json"], [r"loss [\d.]+ of"])
 @pytest.mark.usefixtures("legacy_wheel")
 def test_a_wrong_metric(tmp_path: Path) -> None:
     """The updates are right; what varies from run to run is no difference."""
-    found = compared(tmp_path, PROGRAM, ("accuracy = float(", "accuracy = 1.000001 * float("), wanted=WANTED)
+    found = compared(
+        tmp_path, PROGRAM, ("accuracy = float(", "accuracy = 1.000001 * float("), wanted=WANTED
+    )
     assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 12), found
     assert found.first_difference is not None
     assert found.first_difference.leaf == "metrics.json: accuracy"
@@ -69,16 +71,23 @@ def write(folder: Path, value: float, word: str) -> None:
     np.savez(folder / "a.npz", array=array, word=np.array(word))
     np.save(folder / "a.npy", array)
     (folder / "a.json").write_text(json.dumps({"found": [value, word]}))
-    (folder / "a.jsonl").write_text("\n".join(json.dumps({"found": found}) for found in (value, word)))
+    (folder / "a.jsonl").write_text(
+        "\n".join(json.dumps({"found": found}) for found in (value, word))
+    )
     (folder / "a.csv").write_text(f"loss,name\n{value!r},{word}\n")
-    (folder / "a.msgpack").write_bytes(serialization.to_bytes({"params": {"w": array}, "name": word}))
+    (folder / "a.msgpack").write_bytes(
+        serialization.to_bytes({"params": {"w": array}, "name": word})
+    )
     (folder / "a.txt").write_text(f"the {word} has a loss of {value!r}\n")
 
 
 def left(folder: Path, value: float, word: str = "model") -> dict[str, Left]:
     """What is read of a file of each kind, by its name."""
     write(folder, value, word)
-    return {path.name: left_behind(folder, "", 0, Wanted([path.name])) for path in sorted(folder.iterdir())}
+    return {
+        path.name: left_behind(folder, "", 0, Wanted([path.name]))
+        for path in sorted(folder.iterdir())
+    }
 
 
 def test_files_of_every_kind(tmp_path: Path) -> None:
@@ -88,9 +97,13 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
         assert compare_left_behind(found, near[name], found).verdict is not Verdict.DIFFERENT, name
         assert compare_left_behind(found, far[name], found).verdict is Verdict.DIFFERENT, name
         says_words = name != "a.npy"
-        assert (compare_left_behind(found, other[name], found).verdict is Verdict.DIFFERENT) is says_words, name
+        assert (
+            compare_left_behind(found, other[name], found).verdict is Verdict.DIFFERENT
+        ) is says_words, name
         assert compare_left_behind(found, {}, found).verdict is Verdict.DIFFERENT, name
-        assert compare_left_behind(found, far[name], far[name]).verdict is not Verdict.DIFFERENT, name
+        assert compare_left_behind(found, far[name], far[name]).verdict is not Verdict.DIFFERENT, (
+            name
+        )
 
 
 def lines(*texts: str) -> Left:
@@ -113,7 +126,11 @@ def test_lines_with_numbers(old: str, new: str, equal: bool) -> None:
     assert (found.verdict is not Verdict.DIFFERENT) is equal, found
 
 
-@pytest.mark.parametrize(("new", "equal"), [("loss 0.1235", True), ("loss 0.1236", False), ("loss 0.12341", True)])
+@pytest.mark.parametrize(
+    ("new", "equal"), [("loss 0.1235", True), ("loss 0.1236", False), ("loss 0.12341", True)]
+)
 def test_a_last_digit_that_rounding_in_float32_may_change(new: str, equal: bool) -> None:
-    found = compare_left_behind(lines("loss 0.1234"), lines(new), lines("loss 0.1234"), FLOAT32_GATE)
+    found = compare_left_behind(
+        lines("loss 0.1234"), lines(new), lines("loss 0.1234"), FLOAT32_GATE
+    )
     assert (found.verdict is not Verdict.DIFFERENT) is equal, found

@@ -39,7 +39,13 @@ OPTIMIZERS = [
 def trace() -> tuple[object, ...]:
     """All that the old Flax might leave behind in a process."""
     modules = sorted(name for name in sys.modules if name.startswith("flax.optim"))
-    return modules, sorted(vars(flax)), sorted(vars(jax)), list(warnings.filters), flax.config.flax_return_frozendict
+    return (
+        modules,
+        sorted(vars(flax)),
+        sorted(vars(jax)),
+        list(warnings.filters),
+        flax.config.flax_return_frozendict,
+    )
 
 
 def test_every_import_of_old_code_works() -> None:
@@ -131,7 +137,9 @@ def test_classes_are_the_same_in_every_use() -> None:
     [
         lambda optim: optim.Adam(0.1),
         lambda optim: optim.WeightNorm(optim.Momentum(0.1)),
-        lambda optim: optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: path == "/w"), optim.LAMB(0.1))),
+        lambda optim: optim.MultiOptimizer(
+            (optim.ModelParamTraversal(lambda path, _: path == "/w"), optim.LAMB(0.1))
+        ),
     ],
     ids=["Adam", "WeightNorm", "MultiOptimizer"],
 )
@@ -164,7 +172,10 @@ def test_variables_are_frozen_as_they_were() -> None:
 def test_a_wheel_that_is_not_the_published_one_is_refused(tmp_path: Path) -> None:
     wheel = tmp_path / "flax-0.5.3-py3-none-any.whl"
     wheel.write_bytes(b"PK")
-    with pytest.raises(LegacyWheelError, match=rf"(?s)not the published wheel.*{WHEEL_VARIABLE}"), legacy_flax(wheel):
+    with (
+        pytest.raises(LegacyWheelError, match=rf"(?s)not the published wheel.*{WHEEL_VARIABLE}"),
+        legacy_flax(wheel),
+    ):
         pass
 
 

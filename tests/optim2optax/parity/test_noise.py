@@ -67,7 +67,12 @@ def compared(folder: Path, loss: str, rate: float, factor: str, steps: int = 40)
     """The closed loop of a program whose new side takes its gradients times a factor."""
     new = loss.replace("apply_gradient(", "apply_gradients(grads=").replace(".target", ".params")
     for name, text in {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}.items():
-        told = {"loss": new if name == "after" else loss, "rate": rate, "factor": factor, "steps": steps}
+        told = {
+            "loss": new if name == "after" else loss,
+            "rate": rate,
+            "factor": factor,
+            "steps": steps,
+        }
         (folder / f"{name}.py").write_text(text.format(**told))
     return run_both_loops(folder / "scenario.py", folder / "before.py", folder / "after.py")[0]
 
@@ -108,10 +113,16 @@ def loss(params, x):
 """
 
 
-@pytest.mark.parametrize(("factor", "expected"), [("1.0", Verdict.NOTHING_PROVEN), ("1.001", Verdict.DIFFERENT)])
-def test_chaos_in_one_leaf_hides_no_fault_in_another(tmp_path: Path, factor: str, expected: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("factor", "expected"), [("1.0", Verdict.NOTHING_PROVEN), ("1.001", Verdict.DIFFERENT)]
+)
+def test_chaos_in_one_leaf_hides_no_fault_in_another(
+    tmp_path: Path, factor: str, expected: Verdict
+) -> None:
     made = 'TrainState.create(apply_fn=None, params=params | {"v": params["w"]}, tx=optax.sgd(60.0, momentum=0.9))'
-    old = BESIDE.format(factor=1.0).replace(made, 'optim.Momentum(60.0).create(params | {"v": params["w"]})')
+    old = BESIDE.format(factor=1.0).replace(
+        made, 'optim.Momentum(60.0).create(params | {"v": params["w"]})'
+    )
     texts = {
         "before": BEFORE.format(loss=0, rate=0) + old,
         "after": AFTER.format(loss=0, rate=0, factor="(1 + 2**-52)") + BESIDE.format(factor=factor),
@@ -119,7 +130,9 @@ def test_chaos_in_one_leaf_hides_no_fault_in_another(tmp_path: Path, factor: str
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(text)
-    found = run_both_loops(tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py")[0]
+    found = run_both_loops(tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py")[
+        0
+    ]
     assert found.verdict is expected, found
 
 

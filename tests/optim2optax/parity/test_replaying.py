@@ -52,7 +52,13 @@ def test_the_states_agree_as_well(tmp_path: Path) -> None:
     assert found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), found
     [note] = found.remarks
     assert note.startswith("In open loop: 12 steps, error over movement ")
-    assert {leaf.leaf for leaf in found.leaves} >= {"w", "b/0", "step", "opt_state/0/mu/w", "opt_state/0/nu/b/0"}
+    assert {leaf.leaf for leaf in found.leaves} >= {
+        "w",
+        "b/0",
+        "step",
+        "opt_state/0/mu/w",
+        "opt_state/0/nu/b/0",
+    }
 
 
 def test_a_wrong_count_of_steps(tmp_path: Path) -> None:
@@ -73,7 +79,9 @@ def test_a_new_side_that_gives_its_optimizer_other_gradients(tmp_path: Path) -> 
     assert "optax.clip(0.5)" in migrated(old)
     found = compared(tmp_path, old)
     assert (found.verdict, found.steps) == (Verdict.EQUIVALENT, 12), found
-    assert found.remarks == (f"In open loop, the optimizer of b/0 and 1 more cannot be compared: {OTHER_GRADIENTS}.",)
+    assert found.remarks == (
+        f"In open loop, the optimizer of b/0 and 1 more cannot be compared: {OTHER_GRADIENTS}.",
+    )
 
 
 ACCUMULATED = """\
@@ -87,7 +95,9 @@ ACCUMULATED = """\
 
 def test_gradients_that_the_new_side_accumulates_in_the_transformation(tmp_path: Path) -> None:
     """By default `optax.MultiSteps` does so in float32, which is no difference either."""
-    head, _, _ = STEADY.replace("range(12)", "range(24)").partition("    optimizer = optimizer.apply")
+    head, _, _ = STEADY.replace("range(12)", "range(24)").partition(
+        "    optimizer = optimizer.apply"
+    )
     found = compared(
         tmp_path,
         head + ACCUMULATED,
@@ -95,7 +105,10 @@ def test_gradients_that_the_new_side_accumulates_in_the_transformation(tmp_path:
             ACCUMULATED.replace("_gradient(", "_gradients(grads="),
             "    optimizer = optimizer.apply_gradients(grads=grad)\n",
         ),
-        ("tx=optax.adamw(0.1, weight_decay=1e-3)", "tx=optax.MultiSteps(optax.adamw(0.1, weight_decay=1e-3), 2)"),
+        (
+            "tx=optax.adamw(0.1, weight_decay=1e-3)",
+            "tx=optax.MultiSteps(optax.adamw(0.1, weight_decay=1e-3), 2)",
+        ),
     )
     assert (found.verdict, found.steps) == (Verdict.EQUIVALENT, 12), found
     assert found.remarks[0] == "The state of the optimizer was not compared."

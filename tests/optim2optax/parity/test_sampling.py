@@ -9,7 +9,10 @@ from optim2optax.parity.sampling import sample
 STAY = {
     "literals": ("optim.Adam(1e-3, beta2=0.99)", "optax.adam(1e-3, b2=0.99)"),
     "arithmetic on literals": ("optim.Adam(0.1 * 2 ** -3)", "optax.adam(0.1 * 2 ** -3)"),
-    "modules that are known": ("optim.Adam(float(np.float32(0.1)))", "optax.adam(float(np.float32(0.1)))"),
+    "modules that are known": (
+        "optim.Adam(float(np.float32(0.1)))",
+        "optax.adam(float(np.float32(0.1)))",
+    ),
     "a predicate of its own": (
         "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: 'bias' in path), optim.Adam(0.1)))",
         "partition_by_path((lambda path, _: 'bias' in path, optax.adam(0.1)))",
@@ -67,7 +70,9 @@ def test_replaced(old: str, new: str, legacy: str, optax: str) -> None:
 
 def test_values_fit_their_parameters_and_differ() -> None:
     values = list(
-        sample("optim.Adam(a, b, c, d, e)", "optax.adamw(a, b1=b, b2=c, eps=d, weight_decay=e)").values.values()
+        sample(
+            "optim.Adam(a, b, c, d, e)", "optax.adamw(a, b1=b, b2=c, eps=d, weight_decay=e)"
+        ).values.values()
     )
     assert len(set(values)) == 5
     assert 0.8 < values[1] < values[2] < 1.1

@@ -73,7 +73,10 @@ BEFORE = (
 )
 
 AFTER = (
-    MODEL.format(imports="import optax\n    from flax.training.train_state import TrainState", optimizer="TrainState")
+    MODEL.format(
+        imports="import optax\n    from flax.training.train_state import TrainState",
+        optimizer="TrainState",
+    )
     + """
     def create(rng):
         variables = Model().init(rng, jnp.ones((1, 3)))
@@ -215,8 +218,12 @@ WITH_BATCHES = """
 """
 
 
-@pytest.mark.parametrize(("bias", "expected"), [("", False), (" * 1.00001", True), (".at[:].set(1.0)", True)])
-def test_a_small_leaf_beside_a_large_one_is_judged_by_itself(bias: str, expected: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("bias", "expected"), [("", False), (" * 1.00001", True), (".at[:].set(1.0)", True)]
+)
+def test_a_small_leaf_beside_a_large_one_is_judged_by_itself(
+    bias: str, expected: bool, tmp_path: Path
+) -> None:
     """Only in the loss, so that the optimizers are the same."""
     old = SMALL.format(
         imports="from flax import optim",
@@ -242,7 +249,11 @@ def test_a_replay_is_held_to_the_narrow_gate(tmp_path: Path) -> None:
     case = write(tmp_path, REPLAY_SCENARIO)
     comparison = run_scenario(case.scenario, case.before, case.after)
     assert comparison.verdict is Verdict.EQUIVALENT, comparison
-    wrong = write(tmp_path, REPLAY_SCENARIO, after=AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2 * (1 + 1e-9))"))
+    wrong = write(
+        tmp_path,
+        REPLAY_SCENARIO,
+        after=AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2 * (1 + 1e-9))"),
+    )
     comparison = run_scenario(wrong.scenario, wrong.before, wrong.after)
     assert comparison.verdict is Verdict.DIFFERENT, comparison
 
@@ -276,7 +287,11 @@ def test_everything_is_computed_in_float64(tmp_path: Path) -> None:
 def test_nothing_is_left_behind(case: Case) -> None:
     before = set(sys.modules)
     run_scenario(case.scenario, case.before, case.after, steps=1)
-    assert not [name for name in set(sys.modules) - before if not name.startswith(("flax.", "jax.", "optax."))]
+    assert not [
+        name
+        for name in set(sys.modules) - before
+        if not name.startswith(("flax.", "jax.", "optax."))
+    ]
     assert "flax.optim" not in sys.modules
     assert jnp.ones(2).dtype == np.float32
 
@@ -289,7 +304,9 @@ def test_a_library_first_imported_by_the_user_keeps_its_float32(
     (library / "some_library.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
     monkeypatch.syspath_prepend(library)
     (tmp_path / "beside.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
-    check = "\n    import beside\n    import some_library\n\n    assert beside.DTYPE is jnp.float64\n"
+    check = (
+        "\n    import beside\n    import some_library\n\n    assert beside.DTYPE is jnp.float64\n"
+    )
     case = write(tmp_path, before=BEFORE + check)
     run_scenario(case.scenario, case.before, case.after, steps=1)
     assert "beside" not in sys.modules
@@ -302,13 +319,17 @@ def test_each_side_has_the_modules_beside_it(tmp_path: Path) -> None:
         package = tmp_path / side / "lab"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("")
-        (package / "numbers.py").write_text(f"import jax.numpy as jnp\n\nNUMBER = jnp.float32({number} / 3)\n")
+        (package / "numbers.py").write_text(
+            f"import jax.numpy as jnp\n\nNUMBER = jnp.float32({number} / 3)\n"
+        )
         (package / "train.py").write_text("from . import numbers\nfrom lab.numbers import NUMBER\n")
     scenario = tmp_path / "scenario.py"
     scenario.write_text(
         "def run(module):\n    yield 0.0\n    yield module.numbers.NUMBER / module.NUMBER * module.NUMBER\n"
     )
-    comparison = run_scenario(scenario, tmp_path / "old" / "lab" / "train.py", tmp_path / "new" / "lab" / "train.py")
+    comparison = run_scenario(
+        scenario, tmp_path / "old" / "lab" / "train.py", tmp_path / "new" / "lab" / "train.py"
+    )
 
     assert comparison.first_difference is not None
     assert (comparison.first_difference.before, comparison.first_difference.after) == (1 / 3, 2 / 3)
@@ -361,7 +382,12 @@ QUIET = """
 OF_A_RATE = {
     "few steps": (9, "state", 0.1, "Only 9 steps were taken"),
     "a rate of zero": (20, "state", 0.0, "No parameter ever moved"),
-    "a rate of zero beside what moves": (20, "(state, state.optimizer_count)", 0.0, "No parameter ever moved"),
+    "a rate of zero beside what moves": (
+        20,
+        "(state, state.optimizer_count)",
+        0.0,
+        "No parameter ever moved",
+    ),
 }
 
 
@@ -369,7 +395,9 @@ OF_A_RATE = {
 def test_a_scenario_in_which_nothing_happens_proves_nothing(
     steps: int, held: str, rate: float, why: str, tmp_path: Path
 ) -> None:
-    held = held.replace("state.optimizer_count", "float(state.step if hasattr(state, 'tx') else state.state.step)")
+    held = held.replace(
+        "state.optimizer_count", "float(state.step if hasattr(state, 'tx') else state.state.step)"
+    )
     old = OLD.format(override="").replace("0.1", f"{rate}")
     new = NEW.format(tx=f"optax.adam({rate})", hyperparams="{}")
     case = write(tmp_path, QUIET.format(steps=steps, held=held), old, new)
@@ -387,8 +415,16 @@ def test_steps_between_what_is_yielded_count(tmp_path: Path) -> None:
                 state = module.step(state)
             yield state
     """
-    case = write(tmp_path, scenario, OLD.format(override=""), NEW.format(tx="optax.adam(0.1)", hyperparams="{}"))
-    assert run_scenario(case.scenario, case.before, case.after).verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT)
+    case = write(
+        tmp_path,
+        scenario,
+        OLD.format(override=""),
+        NEW.format(tx="optax.adam(0.1)", hyperparams="{}"),
+    )
+    assert run_scenario(case.scenario, case.before, case.after).verdict in (
+        Verdict.IDENTICAL,
+        Verdict.EQUIVALENT,
+    )
 
 
 def test_a_rate_that_is_given_and_never_changes_is_a_remark(tmp_path: Path) -> None:
@@ -399,7 +435,8 @@ def test_a_rate_that_is_given_and_never_changes_is_a_remark(tmp_path: Path) -> N
 
     assert shown.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
     assert (
-        shown.remarks[0] == "The learning rate is given at each step and was always 0.1, so no change of it is proven."
+        shown.remarks[0]
+        == "The learning rate is given at each step and was always 0.1, so no change of it is proven."
     )
 
 
@@ -461,7 +498,12 @@ BY_HAND = {
         '{"learning_rate": 0.1 / (1 + done)}',
         True,
     ),
-    "a beta1 of each step": (", beta1=0.9 - 0.1 * done", INJECTED, '{"b1": 0.9 - 0.1 * done}', False),
+    "a beta1 of each step": (
+        ", beta1=0.9 - 0.1 * done",
+        INJECTED,
+        '{"b1": 0.9 - 0.1 * done}',
+        False,
+    ),
     "all hyperparameters of each step": (
         ", hyper_params=optimizer.optimizer_def.hyper_params.replace(beta1=0.9 - 0.1 * done)",
         INJECTED,
@@ -471,11 +513,15 @@ BY_HAND = {
 }
 
 
-@pytest.mark.parametrize(("override", "tx", "hyperparams", "replayed"), BY_HAND.values(), ids=BY_HAND)
+@pytest.mark.parametrize(
+    ("override", "tx", "hyperparams", "replayed"), BY_HAND.values(), ids=BY_HAND
+)
 def test_steps_of_which_the_gradients_and_the_rate_tell_all_are_replayed(
     override: str, tx: str, hyperparams: str, replayed: bool, tmp_path: Path
 ) -> None:
-    case = write(tmp_path, STEPS, OLD.format(override=override), NEW.format(tx=tx, hyperparams=hyperparams))
+    case = write(
+        tmp_path, STEPS, OLD.format(override=override), NEW.format(tx=tx, hyperparams=hyperparams)
+    )
     closed, opened = run_both_loops(case.scenario, case.before, case.after)
 
     assert closed.verdict is not Verdict.DIFFERENT, closed

@@ -110,7 +110,9 @@ def by_a_pth_file(lab: Lab, site: Path) -> None:
 
 def by_a_finder(lab: Lab, site: Path) -> None:
     (site / "__editable___lab_finder.py").write_text(FINDER.format(lab=lab.now / "src" / "lab"))
-    (site / "__editable__.lab.pth").write_text("import __editable___lab_finder; __editable___lab_finder.install()\n")
+    (site / "__editable__.lab.pth").write_text(
+        "import __editable___lab_finder; __editable___lab_finder.install()\n"
+    )
 
 
 @pytest.fixture
@@ -125,7 +127,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("way", [by_sys_path, by_a_pth_file, by_a_finder])
-def test_each_side_has_its_own_package(lab: Lab, site: Path, way: Callable[[Lab, Path], None]) -> None:
+def test_each_side_has_its_own_package(
+    lab: Lab, site: Path, way: Callable[[Lab, Path], None]
+) -> None:
     way(lab, site)
     lab.plant()
 
@@ -146,16 +150,24 @@ learning.train(4)
 
 
 def test_code_that_is_loaded_from_the_users_own_tree(lab: Lab) -> None:
-    lab.write("train.py", LOADED_BY_PATH.replace("PATH", repr(str(lab.before / "src" / "lab" / "learning.py"))))
+    lab.write(
+        "train.py",
+        LOADED_BY_PATH.replace("PATH", repr(str(lab.before / "src" / "lab" / "learning.py"))),
+    )
     with pytest.raises(CommandError, match=r"the old side ran code .*before/src/lab/learning\.py"):
         lab.compare("python train.py")
 
 
-def test_a_package_that_is_installed_as_a_copy(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_installed_as_a_copy(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     installed = tmp_path / "site-packages"
     shutil.copytree(lab.before / "src", installed)
     monkeypatch.setenv("PYTHONPATH", str(installed), prepend=":")
-    with pytest.raises(CommandError, match=r"the old side ran code .*site-packages/lab/learning\.py.*pip install -e"):
+    with pytest.raises(
+        CommandError,
+        match=r"the old side ran code .*site-packages/lab/learning\.py.*pip install -e",
+    ):
         lab.compare("python train.py")
 
 
@@ -166,7 +178,9 @@ def test_an_old_side_without_a_legacy_optimizer(lab: Lab, monkeypatch: pytest.Mo
         lab.compare("python train.py")
 
 
-def test_nothing_is_written_to_the_users_own_tree(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_to_the_users_own_tree(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
     result = lab.now / "result.txt"
     result.write_text("mine")
@@ -198,8 +212,12 @@ subprocess.run(["python", "-u", "-X", "dev", "-W", "error", "ending.py"], check=
 """
 
 
-@pytest.mark.parametrize("command", ["python launch.py", "python workers.py", "bash run.sh", "make train"])
-def test_commands_of_every_kind(command: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "command", ["python launch.py", "python workers.py", "bash run.sh", "make train"]
+)
+def test_commands_of_every_kind(
+    command: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lab.plant()
     lab.write("launch.py", LAUNCHER)
     lab.write("ending.py", ENDING)
@@ -219,8 +237,13 @@ def test_commands_of_every_kind(command: str, lab: Lab, tmp_path: Path, monkeypa
 
 
 def test_a_side_that_hangs(lab: Lab) -> None:
-    lab.write("train.py", "import sys, time\nprint('waiting for data', file=sys.stderr)\ntime.sleep(600)\n")
-    with pytest.raises(CommandError, match=r"the old side was ended after 1 seconds; .*\n.*waiting for data"):
+    lab.write(
+        "train.py",
+        "import sys, time\nprint('waiting for data', file=sys.stderr)\ntime.sleep(600)\n",
+    )
+    with pytest.raises(
+        CommandError, match=r"the old side was ended after 1 seconds; .*\n.*waiting for data"
+    ):
         lab.compare("python train.py", timeout=1)
 
 
@@ -230,7 +253,9 @@ def test_a_python_that_cannot_be_recorded(lab: Lab) -> None:
 
 
 def test_a_command_that_is_not_there(lab: Lab) -> None:
-    with pytest.raises(CommandError, match=r"ended with exit code 127:\nno-such-program: No such file"):
+    with pytest.raises(
+        CommandError, match=r"ended with exit code 127:\nno-such-program: No such file"
+    ):
         lab.compare("no-such-program")
 
 
@@ -267,7 +292,9 @@ def test_the_old_side_in_the_old_world(lab: Lab, legacy_python: Path) -> None:
     now = result.after.decode().replace('== "0.5.3" and jax.__version__ == "0.4.13"', '!= "0.5.3"')
     lab.write("train.py", OLD_WORLD, now)
 
-    comparison = compare_command(("python3", "train.py"), str(lab.before), lab.now, legacy_python=legacy_python)
+    comparison = compare_command(
+        ("python3", "train.py"), str(lab.before), lab.now, legacy_python=legacy_python
+    )
 
     assert (comparison.verdict, comparison.steps) == (Verdict.EQUIVALENT, 12), comparison
 
@@ -288,7 +315,14 @@ train(4)
 
 
 def git(folder: Path, *words: str) -> None:
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always"]
+    names = [
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@example.org",
+        "-c",
+        "protocol.file.allow=always",
+    ]
     subprocess.run(["git", "-C", str(folder), *names, *words], capture_output=True, check=True)
 
 
@@ -329,7 +363,9 @@ def test_nothing_is_written_through_a_link(lab: Lab) -> None:
     assert (lab.now / "data" / "numbers.txt").read_text() == "1 2 3"
 
 
-def test_what_the_program_hands_over_is_compared_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_program_hands_over_is_compared_too(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(lab.now / "src"))
     for tree, factor in ((lab.before, 1.0), (lab.now, 1.001)):
         (tree / "main.py").write_text(

@@ -36,7 +36,10 @@ def updates(change: Change = lambda _, kernel: kernel) -> list[Update]:
             kernel = change(step, kernel + 1e-3 * rng.normal(size=SHAPE))
             bias = bias + 1e-5 * rng.normal(size=5000)
             after = sketch({"kernel": kernel, "bias": bias})
-            old, new = ({part: np.asarray(values) for part, values in side.items()} for side in (before, after))
+            old, new = (
+                {part: np.asarray(values) for part, values in side.items()}
+                for side in (before, after)
+            )
             found.append(Update(step, old, new))
     return found
 
@@ -51,11 +54,16 @@ def compare(change: Change) -> Comparison:
 def test_the_same_updates_are_identical() -> None:
     found = compare(lambda _, kernel: kernel)
     assert found.verdict is Verdict.IDENTICAL
-    assert [(leaf.leaf, leaf.shape) for leaf in found.leaves] == [("bias", (5000,)), ("kernel", SHAPE)]
+    assert [(leaf.leaf, leaf.shape) for leaf in found.leaves] == [
+        ("bias", (5000,)),
+        ("kernel", SHAPE),
+    ]
 
 
 def test_the_last_bit_of_one_element_is_no_more_than_equivalent() -> None:
-    found = compare(lambda _, kernel: kernel.at[123, 45].set(jnp.nextafter(kernel[123, 45], np.inf)))
+    found = compare(
+        lambda _, kernel: kernel.at[123, 45].set(jnp.nextafter(kernel[123, 45], np.inf))
+    )
     assert found.verdict is Verdict.EQUIVALENT
 
 
@@ -67,7 +75,9 @@ def test_one_element_that_is_not_as_it_should_be(place: tuple[int, int]) -> None
     assert found.first_difference.step == 5
     first, last = (
         np.ravel_multi_index(json.loads(part), SHAPE)
-        for part in found.first_difference.leaf.removeprefix("kernel (weighted sum of ").rstrip(")").split(" to ")
+        for part in found.first_difference.leaf.removeprefix("kernel (weighted sum of ")
+        .rstrip(")")
+        .split(" to ")
     )
     assert first <= np.ravel_multi_index(place, SHAPE) <= last
 
@@ -78,7 +88,9 @@ def test_two_elements_that_are_exchanged() -> None:
 
 
 def test_a_fault_in_every_element_names_a_true_one() -> None:
-    chosen = {tuple(map(int, np.unravel_index(place, SHAPE))) for place in positions("kernel", 500 * 400)}
+    chosen = {
+        tuple(map(int, np.unravel_index(place, SHAPE))) for place in positions("kernel", 500 * 400)
+    }
     with precise():
         wrong = jnp.zeros(500 * 400).at[positions("kernel", 500 * 400)].set(1.0).reshape(SHAPE)
     found = compare(lambda step, kernel: kernel + wrong * (step >= 3))
@@ -100,9 +112,13 @@ def test_values_that_are_not_finite_hide_none_of_those_beside_them() -> None:
 
     same = updates(broken)
     assert compare_updates(same, updates(broken)).verdict is Verdict.IDENTICAL
-    found = compare_updates(same, updates(lambda step, kernel: broken(step, kernel).at[0, 2].add(1e-7)))
+    found = compare_updates(
+        same, updates(lambda step, kernel: broken(step, kernel).at[0, 2].add(1e-7))
+    )
     assert found.verdict is Verdict.DIFFERENT
-    found = compare_updates(same, updates(lambda step, kernel: broken(step, kernel).at[0, 1].multiply(-1.0)))
+    found = compare_updates(
+        same, updates(lambda step, kernel: broken(step, kernel).at[0, 1].multiply(-1.0))
+    )
     assert found.first_difference is not None
     assert found.first_difference.step == 3
 
@@ -111,7 +127,9 @@ def test_values_that_are_not_finite_hide_none_of_those_beside_them() -> None:
 @pytest.mark.parametrize("size", [5000, 200_003, 1_000_000])
 def test_sums_counts_and_the_largest_are_those_of_the_leaf(size: int, wide: bool) -> None:
     values = np.random.default_rng(0).normal(size=size).astype(np.float64 if wide else np.float32)
-    odd = np.where(np.arange(size) % 1000 == 7, np.nan, np.where(np.arange(size) % 2000 == 8, -np.inf, values))
+    odd = np.where(
+        np.arange(size) % 1000 == 7, np.nan, np.where(np.arange(size) % 2000 == 8, -np.inf, values)
+    )
     with precise(wide):
         one, other = (sketch({"leaf": jnp.asarray(leaf, values.dtype)}) for leaf in (values, odd))
         sizes = [float(largest(jnp.asarray(leaf, values.dtype))) for leaf in (values, odd)]
@@ -120,7 +138,10 @@ def test_sums_counts_and_the_largest_are_those_of_the_leaf(size: int, wide: bool
     assert one[counts].tolist() == [0, 0, 0]
     assert other[counts].tolist() == [np.isnan(odd).sum(), 0, np.isneginf(odd).sum()]
     assert other[sums].tolist() == zeroed[sums].tolist()
-    assert sizes == [np.abs(values).max(), np.abs(odd, where=np.isfinite(odd), out=np.zeros(size)).max()]
+    assert sizes == [
+        np.abs(values).max(),
+        np.abs(odd, where=np.isfinite(odd), out=np.zeros(size)).max(),
+    ]
 
 
 @pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
@@ -134,7 +155,9 @@ def test_a_checksum_tells_signs_of_zeros(wide: bool) -> None:
     assert one.tolist() != other.tolist()
 
 
-@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.complex64, np.bool_])
+@pytest.mark.parametrize(
+    "dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.complex64, np.bool_]
+)
 def test_parameters_of_every_type_are_recorded(dtype: type, tmp_path: Path) -> None:
     params: dict[str, Any] = {"small": np.ones(3, dtype), "large": np.ones((100, 100), dtype)}
     recorder = Recorder(tmp_path, dict)

@@ -79,7 +79,9 @@ def test_what_corresponds_is_compared(definition: str, kept: set[str], tmp_path:
 
 FAULTS = {
     "a count that begins at one": (
-        lambda text: text.replace("optax.adam(0.1)\n    )", "optax.adam(0.1)\n    ).replace(step=1)"),
+        lambda text: text.replace(
+            "optax.adam(0.1)\n    )", "optax.adam(0.1)\n    ).replace(step=1)"
+        ),
         0,
         "trained/step",
     ),
@@ -100,7 +102,9 @@ def test_a_fault_that_the_parameters_do_not_show(
     assert comparison.first_difference is not None
     assert comparison.first_difference.step == step
     assert comparison.first_difference.leaf.startswith(leaf)
-    assert comparison.remarks == ("The parameters agree; what the optimizer keeps beside them does not.",)
+    assert comparison.remarks == (
+        "The parameters agree; what the optimizer keeps beside them does not.",
+    )
 
 
 def test_a_state_of_which_nothing_is_known_is_a_remark(tmp_path: Path) -> None:

@@ -46,11 +46,17 @@ OTHER = {
         "optim.AdaBelief(0.01, eps=1e-6)",
         "optax.adabelief(0.01, eps=1e-6)",
     ),
-    "Adadelta's decay by the alias": ("optim.Adadelta(0.5, weight_decay=0.1)", "optax.adadelta(0.5, weight_decay=0.1)"),
+    "Adadelta's decay by the alias": (
+        "optim.Adadelta(0.5, weight_decay=0.1)",
+        "optax.adadelta(0.5, weight_decay=0.1)",
+    ),
     "Adafactor's second epsilon": ("optim.Adafactor(0.01, epsilon2=1e-2)", "optax.adafactor(0.01)"),
     "Adagrad by the alias": ("optim.Adagrad(0.01)", "optax.adagrad(0.01)"),
     "LAMB by the alias": ("optim.LAMB(0.01)", "optax.lamb(0.01)"),
-    "LARS' decay by the alias": ("optim.LARS(0.1, weight_decay=0.05)", "optax.lars(0.1, weight_decay=0.05)"),
+    "LARS' decay by the alias": (
+        "optim.LARS(0.1, weight_decay=0.05)",
+        "optax.lars(0.1, weight_decay=0.05)",
+    ),
     "RMSProp's epsilon in the root": ("optim.RMSProp(0.01)", "optax.rmsprop(0.01)"),
     "Momentum's decay behind the trace": (
         "optim.Momentum(0.1, weight_decay=0.01)",
@@ -81,7 +87,10 @@ OTHER = {
 
 
 def outcome(legacy: str, new: str, rate_at_each_step: bool = False) -> Outcome:
-    needed = tuple("\n".join((*support.imports, support.source)) for support in (*supports(legacy), PARTITION_BY_PATH))
+    needed = tuple(
+        "\n".join((*support.imports, support.source))
+        for support in (*supports(legacy), PARTITION_BY_PATH)
+    )
     emitted = EmittedOptimizer("Any", 1, legacy, new, legacy, new, rate_at_each_step, needed)
     case = optimizer_case(legacy, emitted, steps=100, seed=0)
     assert case.outcome is not Outcome.COULD_NOT_RUN, case.reason

@@ -19,7 +19,9 @@ TREES = {
 
 
 @pytest.mark.parametrize(("repositories", "projects"), TREES.values(), ids=TREES)
-def test_projects_stay_what_they_are(repositories: tuple[str, ...], projects: list[str], tmp_path: Path) -> None:
+def test_projects_stay_what_they_are(
+    repositories: tuple[str, ...], projects: list[str], tmp_path: Path
+) -> None:
     """`rewrite` may come to other forms where it takes several projects for one."""
     source, target = tmp_path / "source", tmp_path / "target"
     for name in ("one/train.py", "one/inner/train.py", "two/train.py"):

@@ -15,10 +15,14 @@ from optim2optax.parity.updates import DifferentParametersError, Update, compare
 START = np.zeros(3)
 
 
-def update(step: int | None, model: float, count: int, leaf: str = "w", idle: bool = False) -> Update:
+def update(
+    step: int | None, model: float, count: int, leaf: str = "w", idle: bool = False
+) -> Update:
     """The update of a model that is `model` times as far from its start after each."""
     part = Part(leaf, "whole", (3,))
-    return Update(step, {part: START}, {part: np.array([0.3, 0.1, 0.7]) * model * (count + 1)}, idle)
+    return Update(
+        step, {part: START}, {part: np.array([0.3, 0.1, 0.7]) * model * (count + 1)}, idle
+    )
 
 
 def run(models: Sequence[float], known: bool = True) -> list[Update]:
@@ -30,7 +34,9 @@ def test_the_same() -> None:
 
 
 def test_other_parameters() -> None:
-    message = r"only the old side steps w of shape \(3,\); only the new side steps v of shape \(3,\)"
+    message = (
+        r"only the old side steps w of shape \(3,\); only the new side steps v of shape \(3,\)"
+    )
     with pytest.raises(DifferentParametersError, match=message):
         compare_updates([update(0, 1.0, 0)], [update(0, 1.0, 0, "v")])
 
@@ -75,7 +81,9 @@ def test_a_step_that_one_side_takes_alone(known: bool) -> None:
         assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 10)
         assert first is not None
         assert (first.step, math.isnan(getattr(first, missing))) == (10, True)
-        assert f"the old side took {old} steps of this optimizer, the new side {new}" in str(first.link)
+        assert f"the old side took {old} steps of this optimizer, the new side {new}" in str(
+            first.link
+        )
 
 
 def test_a_difference_ahead_of_a_step_that_one_side_takes_alone() -> None:
@@ -87,7 +95,10 @@ def test_a_difference_ahead_of_a_step_that_one_side_takes_alone() -> None:
 def test_what_a_program_hands_over() -> None:
     def observed(values: Sequence[float]) -> list[Update]:
         part = Part("accuracy", "whole", ())
-        return [Update(n, {}, {part: np.array(value)}, observed="accuracy") for n, value in enumerate(values)]
+        return [
+            Update(n, {}, {part: np.array(value)}, observed="accuracy")
+            for n, value in enumerate(values)
+        ]
 
     same = [*run([1.0]), *observed([0.5, 0.75])]
     assert compare_updates(same, same).verdict is Verdict.IDENTICAL

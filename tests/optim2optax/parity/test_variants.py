@@ -22,7 +22,10 @@ def case(old: str, new: str) -> Case:
 
 CHOICES = {
     "a boolean parameter": ("optim.Momentum(0.1, nesterov=config.fast)", ["False", "True"]),
-    "a branch": ("optim.Adam(0.1 if flag else 0.2)", ["0.1 if False else 0.2", "0.1 if True else 0.2"]),
+    "a branch": (
+        "optim.Adam(0.1 if flag else 0.2)",
+        ["0.1 if False else 0.2", "0.1 if True else 0.2"],
+    ),
     "a literal": (
         "optim.Adam(0.1 if cfg.kind == 'a' else 0.2 if cfg.kind == 'b' else 0.3)",
         ["'a' == 'a'", "'any other' == 'a'", "'b' == 'a'"],
@@ -71,8 +74,14 @@ OTHER = {
         "optim.GradientDescent(0.1)",
         "optax.sgd(optax.piecewise_constant_schedule(0.1, {3000: 0.5}))",
     ),
-    "NaN that is taken away": ("optim.GradientDescent(0.1)", "optax.chain(optax.zero_nans(), optax.sgd(0.1))"),
-    "a clip for what is very large": ("optim.GradientDescent(0.1)", "optax.chain(optax.clip(1e20), optax.sgd(0.1))"),
+    "NaN that is taken away": (
+        "optim.GradientDescent(0.1)",
+        "optax.chain(optax.zero_nans(), optax.sgd(0.1))",
+    ),
+    "a clip for what is very large": (
+        "optim.GradientDescent(0.1)",
+        "optax.chain(optax.clip(1e20), optax.sgd(0.1))",
+    ),
     "a step that is left out where it is not finite": (
         "optim.GradientDescent(0.1)",
         "optax.apply_if_finite(optax.sgd(0.1), 1000)",
@@ -121,7 +130,10 @@ EXTREME = {
 
 @pytest.mark.parametrize(("old", "new"), EXTREME.items(), ids=EXTREME)
 def test_extreme_gradients_are_no_false_alarm(old: str, new: str) -> None:
-    assert optimizer_case("case", emitted(old, new), 100, 0).outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+    assert optimizer_case("case", emitted(old, new), 100, 0).outcome in (
+        Outcome.IDENTICAL,
+        Outcome.EQUIVALENT,
+    )
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,15 @@ def found(*arguments: str, exclude: Sequence[str] = ()) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["notes.txt", "a.pyc", "a.pyi", ".venv/a.py", "deep/node_modules/a.py", ".git/hooks/a.py", "build/lib/a.py"],
+    [
+        "notes.txt",
+        "a.pyc",
+        "a.pyi",
+        ".venv/a.py",
+        "deep/node_modules/a.py",
+        ".git/hooks/a.py",
+        "build/lib/a.py",
+    ],
 )
 def test_a_walk_leaves_out(project: Path, name: str) -> None:
     make_files(project, name, "a.py")
@@ -35,7 +43,13 @@ def test_a_walk_leaves_out(project: Path, name: str) -> None:
 def test_gitignore(project: Path) -> None:
     """Nested files hold below their folder, the inner one wins over the outer, and `!` takes back."""
     make_files(
-        project, "a.py", "generated/b.py", "keep/generated.py", "keep/scratch_1.py", "sub/scratch_2.py", "sub/c.py"
+        project,
+        "a.py",
+        "generated/b.py",
+        "keep/generated.py",
+        "keep/scratch_1.py",
+        "sub/scratch_2.py",
+        "sub/c.py",
     )
     (project / ".gitignore").write_text("# a comment\n/generated/\nscratch_*.py\n!\n")
     (project / "keep/.gitignore").write_text("!scratch_1.py\n")
@@ -44,13 +58,25 @@ def test_gitignore(project: Path) -> None:
 
 
 def test_gitignore_says_what_git_says(project: Path) -> None:
-    names = ["a.py", "x/a.py", "x/y/a.py", "x/z/a.py", "x/z/keep.py", "foo.py", "x/foo.py", "x/y/foo/b.py", "é/ü.py"]
+    names = [
+        "a.py",
+        "x/a.py",
+        "x/y/a.py",
+        "x/z/a.py",
+        "x/z/keep.py",
+        "foo.py",
+        "x/foo.py",
+        "x/y/foo/b.py",
+        "é/ü.py",
+    ]
     make_files(project, *names)
     (project / ".gitignore").write_text("x/**/foo\n/foo.py\nx/z/*\n!x/z/keep.py\né/\n")
     (project / "x/.gitignore").write_text("y/a.py\n")
     subprocess.run(["git", "init", "-q"], check=True)
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--others", "--exclude-standard", "*.py"], check=True, capture_output=True
+        ["git", "ls-files", "-z", "--others", "--exclude-standard", "*.py"],
+        check=True,
+        capture_output=True,
     )
     assert found() == sorted(listed.stdout.decode().split("\0")[:-1])
 
@@ -82,7 +108,11 @@ def test_a_named_file_is_taken_whatever_its_name_and_gitignore(project: Path) ->
 
 def test_each_file_once_and_in_the_same_order(project: Path) -> None:
     make_files(project, "b.py", "a/c.py")
-    assert found("b.py", ".", "./a/../b.py", "a") == ["a/c.py", "b.py"] == found("a", str(project), "b.py")
+    assert (
+        found("b.py", ".", "./a/../b.py", "a")
+        == ["a/c.py", "b.py"]
+        == found("a", str(project), "b.py")
+    )
 
 
 def test_links_out_of_the_folder_are_not_followed(project: Path) -> None:
@@ -110,7 +140,9 @@ def test_broken_links_loops_and_pipes_are_passed_over(project: Path) -> None:
     assert found() == []
 
 
-def test_paths_are_shown_from_the_current_folder_on(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_shown_from_the_current_folder_on(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_files(project, "src/a.py", "scripts/b.py")
     monkeypatch.chdir(project / "src")
     assert found(str(project)) == ["../scripts/b.py", "a.py"]
@@ -132,7 +164,9 @@ def test_modules_are_named_from_the_root_on(
     """Wherever the command is run, and whatever part of the project it is given."""
     make_files(project, marker, "src/pkg/a.py", "src/pkg/b.py")
     monkeypatch.chdir(project / current)
-    files = find_files([str(project / "src/pkg/a.py"), str(project / "src/pkg/b.py")], Patterns(".", ()))
+    files = find_files(
+        [str(project / "src/pkg/a.py"), str(project / "src/pkg/b.py")], Patterns(".", ())
+    )
     assert module_paths(files) == ["src/pkg/a.py", "src/pkg/b.py"]
     assert module_paths(files[:1]) == ["src/pkg/a.py"]
 

@@ -52,7 +52,9 @@ def test_a_file_that_became_a_folder_or_whose_folder_vanished(project: Path, fol
         "cannot be written: Is a directory" if folder else "cannot be written: No such"
     )
     assert kept.read_bytes() == b"old"
-    assert {path.name for path in project.iterdir()} == ({"kept.py", "package"} if folder else {"kept.py"})
+    assert {path.name for path in project.iterdir()} == (
+        {"kept.py", "package"} if folder else {"kept.py"}
+    )
 
 
 def test_if_one_file_cannot_be_written_none_is(project: Path) -> None:
@@ -92,7 +94,9 @@ def test_a_full_disk_leaves_the_file_whole(project: Path) -> None:
         "print(write_files([Change(sys.argv[1], b'old\\n', b'new' * 100_000)])[sys.argv[1]])\n"
     )
 
-    done = subprocess.run([sys.executable, "-B", "-c", program, path], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program, path], capture_output=True, text=True, check=True
+    )
     assert "cannot be written: File too large" in done.stdout
     assert path.read_bytes() == b"old\n"
     assert names(project) == ["a.py"]

@@ -7,9 +7,21 @@ from codemods.model import Status
 from optim2optax.reporting import Report
 
 
-def site(code: str, status: Status, line: int = 3, message: str = "a message", remedy: str | None = None) -> Site:
+def site(
+    code: str, status: Status, line: int = 3, message: str = "a message", remedy: str | None = None
+) -> Site:
     return Site(
-        code, line, 5, line, 9, status, "proven", message, "old", "new" if status == "rewritten" else None, remedy
+        code,
+        line,
+        5,
+        line,
+        9,
+        status,
+        "proven",
+        message,
+        "old",
+        "new" if status == "rewritten" else None,
+        remedy,
     )
 
 
@@ -28,6 +40,10 @@ def report(*, preview: bool = False) -> Report:
         unused_suppressions=(9,),
     )
     return Report(
-        [first, FileResult("empty.py", b"", b""), FileResult("bad é.py", b"", b"", error="line 1: odd")],
+        [
+            first,
+            FileResult("empty.py", b"", b""),
+            FileResult("bad é.py", b"", b"", error="line 1: odd"),
+        ],
         preview=preview,
     )

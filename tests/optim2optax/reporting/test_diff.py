@@ -18,12 +18,16 @@ PROGRAMS = [
     pytest.param(LEGACY.encode(), id="LF"),
     pytest.param(LEGACY.replace("\n", "\r\n").encode(), id="CRLF"),
     pytest.param(LEGACY.encode().rstrip(), id="no final newline"),
-    pytest.param(b"\xef\xbb\xbf# \x0c\r\n" + LEGACY.encode(), id="BOM, form feed, mixed line endings"),
+    pytest.param(
+        b"\xef\xbb\xbf# \x0c\r\n" + LEGACY.encode(), id="BOM, form feed, mixed line endings"
+    ),
     pytest.param(b"# coding: latin-1\n# caf\xe9\n" + LEGACY.encode(), id="latin-1"),
 ]
 
 
-@pytest.mark.parametrize("command", [["git", "apply", "-"], ["patch", "-p1", "--binary", "-s"]], ids=["git", "patch"])
+@pytest.mark.parametrize(
+    "command", [["git", "apply", "-"], ["patch", "-p1", "--binary", "-s"]], ids=["git", "patch"]
+)
 @pytest.mark.parametrize("content", PROGRAMS)
 def test_applies(project: Path, run: Run, content: bytes, command: list[str]) -> None:
     if shutil.which(command[0]) is None:
@@ -50,7 +54,12 @@ def test_colour_is_added_and_nothing_else() -> None:
 
 
 def test_a_blank_line_between_changes_stays_in_a_long_file() -> None:
-    before = [b"first", b"", b"second", *(b"" if number % 2 else b"line %d" % number for number in range(300))]
+    before = [
+        b"first",
+        b"",
+        b"second",
+        *(b"" if number % 2 else b"line %d" % number for number in range(300)),
+    ]
     after = [b"FIRST", b"", b"SECOND", *before[3:]]
     lines = unified_diff(FileResult("a.py", b"\n".join(before), b"\n".join(after))).splitlines()
     assert lines[3:8] == [b"-first", b"+FIRST", b" ", b"-second", b"+SECOND"]

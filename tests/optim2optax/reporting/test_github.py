@@ -23,25 +23,42 @@ def test_after_a_run() -> None:
 
 def test_a_preview_also_shows_what_would_be_rewritten() -> None:
     lines = render(report(preview=True), "github", colour=False).splitlines()
-    assert [line.split()[0] for line in lines] == ["::error", "::warning", "::notice", "::notice", "::notice"]
-    assert lines[2] == f"::notice {FILE},line=3,col=5,endColumn=9,title=FO202::would be rewritten: a message"
+    assert [line.split()[0] for line in lines] == [
+        "::error",
+        "::warning",
+        "::notice",
+        "::notice",
+        "::notice",
+    ]
+    assert (
+        lines[2]
+        == f"::notice {FILE},line=3,col=5,endColumn=9,title=FO202::would be rewritten: a message"
+    )
 
 
 def shown(sites: Sequence[Site]) -> list[str]:
-    return render(Report([FileResult("a.py", b"", b"", tuple(sites))]), "github", colour=False).splitlines()
+    return render(
+        Report([FileResult("a.py", b"", b"", tuple(sites))]), "github", colour=False
+    ).splitlines()
 
 
 def test_no_more_than_github_shows_and_the_last_counts_the_others() -> None:
     lines = shown([site("FO903", "unresolved", line) for line in range(1, 31)])
     assert len(lines) == MOST
-    assert [f"line={number}," in line for number, line in enumerate(lines, 1)] == [True] * (MOST - 1) + [False]
+    assert [f"line={number}," in line for number, line in enumerate(lines, 1)] == [True] * (
+        MOST - 1
+    ) + [False]
     assert lines[-1].startswith("::warning title=optim2optax::21 more like these: ")
     assert len(shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)])) == MOST
-    assert "more" not in shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)])[-1]
+    assert (
+        "more" not in shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)])[-1]
+    )
 
 
 def test_reasons_come_before_what_follows_from_them() -> None:
-    lines = shown([site(code, "unresolved", line) for line, code in enumerate(("FO911", "FO901", "FO906"), 1)])
+    lines = shown(
+        [site(code, "unresolved", line) for line, code in enumerate(("FO911", "FO901", "FO906"), 1)]
+    )
     assert [line.partition("title=")[2][:5] for line in lines] == ["FO906", "FO911", "FO901"]
 
 

@@ -46,7 +46,15 @@ def test_schema(described: dict[str, Any]) -> None:
     assert described["version"] == 1
     assert [file["path"] for file in described["files"]] == ["a.py", "b.py", "c.py", "d.py"]
     for file in described["files"]:
-        assert set(file) == {"path", "kind", "changed", "error", "sites", "unused_suppressions", "hints"}
+        assert set(file) == {
+            "path",
+            "kind",
+            "changed",
+            "error",
+            "sites",
+            "unused_suppressions",
+            "hints",
+        }
         for found in file["sites"]:
             assert set(found) == SITE
             assert found["status"] in {"rewritten", "suppressed", "unresolved"}
@@ -77,7 +85,10 @@ def test_positions_are_those_of_the_text(project: Path, described: dict[str, Any
             lines = (project / file["path"]).read_text().splitlines()
             for found in file["sites"]:
                 if found["line"] == found["end_line"]:
-                    assert lines[found["line"] - 1][found["column"] - 1 : found["end_column"] - 1] == found["before"]
+                    assert (
+                        lines[found["line"] - 1][found["column"] - 1 : found["end_column"] - 1]
+                        == found["before"]
+                    )
 
 
 def test_a_diff_comes_inside(project: Path, run: Run) -> None:

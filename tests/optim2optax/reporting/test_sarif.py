@@ -72,7 +72,10 @@ def test_errors_are_notifications() -> None:
     [notification] = invocation["toolExecutionNotifications"]
     assert notification["level"] == "error"
     assert notification["message"]["text"] == "line 1: odd"
-    assert notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "bad%20%C3%A9.py"
+    assert (
+        notification["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        == "bad%20%C3%A9.py"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -83,17 +86,25 @@ def validator(tmp_path_factory: pytest.TempPathFactory) -> Draft4Validator:
         pytest.skip("npm, which fetches the schema, is not on this machine")
     folder = tmp_path_factory.mktemp("npm")
     done = subprocess.run(
-        [npm, "pack", "--silent", SCHEMA_PACKAGE], cwd=folder, check=True, capture_output=True, text=True
+        [npm, "pack", "--silent", SCHEMA_PACKAGE],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     with tarfile.open(folder / done.stdout.strip()) as archive:
         file = archive.extractfile(SCHEMA)
         assert file is not None
-        return Draft4Validator(json.load(file), format_checker=FormatChecker(["uri", "uri-reference"]))
+        return Draft4Validator(
+            json.load(file), format_checker=FormatChecker(["uri", "uri-reference"])
+        )
 
 
 PROJECTS = {
     "every status": {"a.py": LEGACY, "b.py": UNRESOLVABLE, "c.py": SUPPRESSED, "d.py": UNPARSABLE},
-    "odd names": dict.fromkeys(("a b,#?%:.py", "ü ∇/é.py", "x\ny.py", "\udcff.py", "[1]{2}^`.py"), UNRESOLVABLE),
+    "odd names": dict.fromkeys(
+        ("a b,#?%:.py", "ü ∇/é.py", "x\ny.py", "\udcff.py", "[1]{2}^`.py"), UNRESOLVABLE
+    ),
     "nothing found": {"modern.py": MODERN},
     "no file": {},
 }
@@ -101,12 +112,16 @@ PROJECTS = {
 
 @pytest.mark.network
 @pytest.mark.parametrize("programs", PROJECTS.values(), ids=PROJECTS)
-def test_logs_keep_to_the_schema(project: Path, run: Run, validator: Draft4Validator, programs: dict[str, str]) -> None:
+def test_logs_keep_to_the_schema(
+    project: Path, run: Run, validator: Draft4Validator, programs: dict[str, str]
+) -> None:
     for name, program in programs.items():
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text(program)
     for arguments in (["--check"], []):
-        log = json.loads(run("rewrite", *arguments, "--output-format", "sarif", str(project)).stdout)
+        log = json.loads(
+            run("rewrite", *arguments, "--output-format", "sarif", str(project)).stdout
+        )
         validator.validate(log)
         [only] = log["runs"]
         assert bool(only["results"]) == (len(programs) > 1)

@@ -15,16 +15,21 @@ from tests.optim2optax.programs import LEGACY, SUPPRESSED, UNPARSABLE, UNRESOLVA
 from tests.optim2optax.reporting.reports import report, site
 
 TOTALS = re.compile(
-    r"^(\d+) sites in (\d+) files?: (\d+) (?:would be )?rewritten, (\d+) suppressed, (\d+) unresolved$", re.MULTILINE
+    r"^(\d+) sites in (\d+) files?: (\d+) (?:would be )?rewritten, (\d+) suppressed, (\d+) unresolved$",
+    re.MULTILINE,
 )
 
 
 def test_a_whole_report() -> None:
     assert render(
-        Report([FileResult("a.py", b"old", b"new", (site("FO202", "rewritten"),))]), "text", colour=False
+        Report([FileResult("a.py", b"old", b"new", (site("FO202", "rewritten"),))]),
+        "text",
+        colour=False,
     ) == ("a.py: 1 site rewritten\n1 site in 1 file: 1 rewritten, 0 suppressed, 0 unresolved\n")
     left = site("FO903", "unresolved", 6, "The class is chosen at run time.", "Name it.")
-    mixed = FileResult("a.py", b"old", b"new", (site("FO202", "rewritten"), left), unused_suppressions=(9,))
+    mixed = FileResult(
+        "a.py", b"old", b"new", (site("FO202", "rewritten"), left), unused_suppressions=(9,)
+    )
     bad = FileResult("b.py", b"", b"", error="line 1: cannot be parsed")
     assert render(Report([mixed, bad], preview=True), "text", colour=False) == (
         "a.py:6:5: FO903 The class is chosen at run time.\n"
@@ -48,7 +53,9 @@ def test_a_remark_on_what_was_rewritten() -> None:
     )
 
 
-RENAMED = "def halve(grads):\n    return jax.tree_map(abs, jax.tree_map(lambda grad: grad / 2, grads))\n"
+RENAMED = (
+    "def halve(grads):\n    return jax.tree_map(abs, jax.tree_map(lambda grad: grad / 2, grads))\n"
+)
 GONE = "from flax import nn\n"
 HINTS = {
     "renamed": (
@@ -83,7 +90,12 @@ def test_what_else_is_gone_since(project: Path, run: Run, more: str, lines: list
 
 
 def test_what_was_removed_is_told_by_name_at_the_end(project: Path, run: Run) -> None:
-    for name, text in {"a": GONE + "from jax.experimental import loops\n", "b": GONE, "c": GONE, "d": GONE}.items():
+    for name, text in {
+        "a": GONE + "from jax.experimental import loops\n",
+        "b": GONE,
+        "c": GONE,
+        "d": GONE,
+    }.items():
         (project / f"{name}.py").write_text(text)
     assert run("rewrite", "--modernize", ".").stdout.splitlines() == [
         "5 sites in 4 files: 0 rewritten, 0 suppressed, 5 unresolved",
@@ -104,7 +116,9 @@ def test_what_is_not_known_is_told_by_name_at_the_end(project: Path, run: Run) -
     ]
 
 
-@pytest.mark.parametrize("arguments", [(), ("--check",), ("--partial",), ("--unsafe",), ("--ignore", "FO2")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--check",), ("--partial",), ("--unsafe",), ("--ignore", "FO2")]
+)
 def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> None:
     for name, program in {"a": LEGACY, "b": UNRESOLVABLE, "c": SUPPRESSED, "d": UNPARSABLE}.items():
         (project / f"{name}.py").write_text(program)
@@ -118,7 +132,10 @@ def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> N
     assert unresolved == len(re.findall(r"^\S+\.py:\d+:\d+: FO\d\d\d \S", stdout, re.MULTILINE))
     assert stdout.count("    fix: ") == unresolved
     assert rewritten == sum(
-        map(int, re.findall(r"^\S+\.py: (\d+) sites? (?:would be )?rewritten$", stdout, re.MULTILINE))
+        map(
+            int,
+            re.findall(r"^\S+\.py: (\d+) sites? (?:would be )?rewritten$", stdout, re.MULTILINE),
+        )
     )
 
 
@@ -139,7 +156,11 @@ def test_colour_is_added_and_nothing_else() -> None:
     ],
 )
 def test_when_there_is_colour(
-    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], coloured: bool
+    project: Path,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    coloured: bool,
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

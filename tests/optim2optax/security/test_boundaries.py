@@ -38,7 +38,9 @@ def trapped(project: Path) -> Path:
     for name in MODULES:
         folder = project / name
         folder.mkdir()
-        (folder / "__init__.py").write_text(f"{LEGACY}\nopen({str(project.parent / name)!r}, 'w').close()\n")
+        (folder / "__init__.py").write_text(
+            f"{LEGACY}\nopen({str(project.parent / name)!r}, 'w').close()\n"
+        )
     return project
 
 
@@ -51,7 +53,9 @@ def trapped(project: Path) -> Path:
         (("checkpoint", "inspect", "numpy/__init__.py"), 1),
     ],
 )
-def test_nothing_of_the_users_is_imported(trapped: Path, words: tuple[str, ...], exit_code: int) -> None:
+def test_nothing_of_the_users_is_imported(
+    trapped: Path, words: tuple[str, ...], exit_code: int
+) -> None:
     done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
     assert done.returncode == exit_code, done.stderr
     assert os.listdir(trapped.parent) == ["project"]
@@ -69,13 +73,18 @@ NAMES = [
 
 
 @pytest.mark.parametrize("output_format", ["text", "github", "json", "sarif"])
-def test_names_of_files_say_nothing_to_a_terminal_or_a_log(project: Path, run: Run, output_format: str) -> None:
+def test_names_of_files_say_nothing_to_a_terminal_or_a_log(
+    project: Path, run: Run, output_format: str
+) -> None:
     for name in (*NAMES, os.fsdecode(b"\xff.py"), "x" * 240 + ".py"):
         (project / name).write_text(UNRESOLVABLE)
     result = run("rewrite", "--check", "--output-format", output_format, ".")
     assert result.exit_code == 1
     assert not {letter for letter in result.stdout if not letter.isprintable()} - {"\n"}
-    assert not any(line.lstrip().startswith(("::error::", "::warning::")) for line in result.stdout.splitlines())
+    assert not any(
+        line.lstrip().startswith(("::error::", "::warning::"))
+        for line in result.stdout.splitlines()
+    )
     assert ("Модель.py" in result.stdout) == (output_format in ("text", "github"))
 
 
@@ -92,12 +101,16 @@ def test_configuration_reaches_nothing_outside(project: Path, run: Run) -> None:
     assert run("rewrite", ".").exit_code == 0
     assert outside.read_text() == LEGACY
     assert "optax" in (project / "hard.py").read_text()
-    assert [file.path for file in find_files(["."], Patterns(str(project), ["!../outside.py"]))] == ["hard.py"]
+    assert [
+        file.path for file in find_files(["."], Patterns(str(project), ["!../outside.py"]))
+    ] == ["hard.py"]
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore"])
 @pytest.mark.parametrize("kind", ["device", "pipe"])
-def test_a_configuration_without_end_is_not_read(project: Path, run: Run, name: str, kind: str) -> None:
+def test_a_configuration_without_end_is_not_read(
+    project: Path, run: Run, name: str, kind: str
+) -> None:
     """A link that leads to a device, which a repository can hold, or a pipe into which nobody writes."""
     (project / "train.py").write_text(LEGACY)
     if kind == "device":
@@ -113,7 +126,9 @@ def test_a_configuration_without_end_is_not_read(project: Path, run: Run, name: 
         assert result.exit_code == 0
 
 
-def test_a_configuration_from_elsewhere_holds_for_the_folder_of_its_link(project: Path, run: Run) -> None:
+def test_a_configuration_from_elsewhere_holds_for_the_folder_of_its_link(
+    project: Path, run: Run
+) -> None:
     """Its patterns leave out nothing elsewhere, and nothing elsewhere is written."""
     elsewhere = project.parent / "elsewhere"
     elsewhere.mkdir()

@@ -26,7 +26,11 @@ DECIDED = POINTED.replace("getattr(optim, name, None)(learning_rate=0.1)", "opti
 
 def tree(folder: Path) -> dict[str, bytes]:
     """The files in a folder."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+    files = (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    )
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
@@ -65,13 +69,20 @@ def test_what_is_written(script: Path, run: Run) -> None:
     assert result.exit_code == 0
     assert (script / "stays.py").read_text() == POINTED
     assert "legacy" not in (script / "goes.py").read_text()
-    assert {*tree(script)} == {"goes.py", "modern.py", "stays.py", *(f"{NAME}/{name}" for name in MODULES)}
+    assert {*tree(script)} == {
+        "goes.py",
+        "modern.py",
+        "stays.py",
+        *(f"{NAME}/{name}" for name in MODULES),
+    }
     assert "stays.py:5:20: FO903 vendored: " in result.stdout
     assert (
         f"stays.py: 0 sites rewritten, 3 vendored\n{NAME}: 14 files written: __init__.py, adabelief.py, "
         in result.stdout
     )
-    assert result.stdout.endswith("8 sites in 2 files: 5 rewritten, 0 suppressed, 3 vendored, 0 unresolved\n")
+    assert result.stdout.endswith(
+        "8 sites in 2 files: 5 rewritten, 0 suppressed, 3 vendored, 0 unresolved\n"
+    )
 
 
 @pytest.mark.parametrize("option", ["--check", "--diff"])
@@ -91,20 +102,32 @@ def test_the_diff_is_a_patch(script: Path, run: Run, is_new: bool) -> None:
     patch = run("rewrite", "--vendor", "--diff", ".").stdout_bytes
     run("rewrite", "--vendor", ".")
     expected = tree(script)
-    subprocess.run(["git", "apply", "--unsafe-paths", "-R"], cwd=script, input=patch, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "apply", "--unsafe-paths", "-R"],
+        cwd=script,
+        input=patch,
+        check=True,
+        capture_output=True,
+    )
     assert tree(script) != expected
-    subprocess.run(["git", "apply", "--unsafe-paths"], cwd=script, input=patch, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "apply", "--unsafe-paths"], cwd=script, input=patch, check=True, capture_output=True
+    )
     assert tree(script) == expected
 
 
-@pytest.mark.parametrize("options", [(), ("--vendor",), ("--check",), ("--vendor", "--check"), ("--modernize",)])
+@pytest.mark.parametrize(
+    "options", [(), ("--vendor",), ("--check",), ("--vendor", "--check"), ("--modernize",)]
+)
 def test_a_second_run_changes_nothing(vendored: Path, run: Run, options: tuple[str, ...]) -> None:
     before = tree(vendored)
     result = run("rewrite", *options, ".")
     assert result.exit_code == 0
     assert tree(vendored) == before
     assert result.stdout.endswith(
-        "3 sites in 1 file: 0 " + ("would be " * ("--check" in options)) + "rewritten, 0 suppressed, "
+        "3 sites in 1 file: 0 "
+        + ("would be " * ("--check" in options))
+        + "rewritten, 0 suppressed, "
         "3 vendored, 0 unresolved\n"
     )
 
@@ -113,7 +136,9 @@ def test_a_file_by_itself_is_known_to_import_a_copy(vendored: Path, run: Run) ->
     (vendored / "step.py").write_text(
         f"from {NAME} import Optimizer\n\n\ndef step(optimizer: Optimizer, grads):\n    return optimizer.apply_gradient(grads)\n"
     )
-    (vendored / "stays.py").write_text(POINTED.replace("create(params)", "create(params).apply_gradient(params)"))
+    (vendored / "stays.py").write_text(
+        POINTED.replace("create(params)", "create(params).apply_gradient(params)")
+    )
     before = tree(vendored)
     assert run("rewrite", "stays.py").exit_code == 0
     assert tree(vendored) == before
@@ -131,7 +156,9 @@ def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
     assert "kit/names.py: pointed at the copy of flax.optim by its name\n" in result.stdout
     assert (project / "kit" / "names.py").read_text() == f'OPTIMIZER = "kit.{NAME}.Adam"\n'
     before = tree(project)
-    assert run("rewrite", "--exclude", f"kit/{NAME}", ".").stdout.endswith("3 vendored, 0 unresolved\n")
+    assert run("rewrite", "--exclude", f"kit/{NAME}", ".").stdout.endswith(
+        "3 vendored, 0 unresolved\n"
+    )
     assert tree(project) == before
 
 
@@ -183,13 +210,19 @@ def test_where_it_is_wanted(project: Path, run: Run) -> None:
     (project / "src" / "kit" / "make.py").write_text(UNRESOLVABLE)
     (project / "train.py").write_text("from kit.make import create_optimizer\n")
     assert run("rewrite", "--vendor", "--vendor-as", "src/kit/_optim", ".").exit_code == 0
-    assert (project / "src" / "kit" / "make.py").read_text().startswith("from kit import _optim as optim\n")
+    assert (
+        (project / "src" / "kit" / "make.py")
+        .read_text()
+        .startswith("from kit import _optim as optim\n")
+    )
     assert (project / "src" / "kit" / "_optim" / "adam.py").exists()
     assert run("rewrite", "--check", ".").exit_code == 0
 
 
 def test_configuration(script: Path, run: Run) -> None:
-    (script / "pyproject.toml").write_text('[tool.optim2optax]\nvendor = true\nvendor-as = "_optim"\n')
+    (script / "pyproject.toml").write_text(
+        '[tool.optim2optax]\nvendor = true\nvendor-as = "_optim"\n'
+    )
     assert run("rewrite", "--no-vendor", ".").exit_code == 1
     assert run("rewrite", ".").exit_code == 0
     assert (script / "stays.py").read_text().startswith("import _optim as optim\n")
@@ -202,7 +235,11 @@ def test_a_part_of_a_package(project: Path, run: Run) -> None:
         (project / folder / "__init__.py").write_text("")
     (project / "kit" / "deep" / "make.py").write_text(UNRESOLVABLE)
     assert run("rewrite", "--vendor", "kit/deep/make.py").exit_code == 0
-    assert (project / "kit" / "deep" / "make.py").read_text().startswith(f"from kit.deep import {NAME} as optim\n")
+    assert (
+        (project / "kit" / "deep" / "make.py")
+        .read_text()
+        .startswith(f"from kit.deep import {NAME} as optim\n")
+    )
 
 
 def test_without_a_place(project: Path, run: Run) -> None:
@@ -213,7 +250,9 @@ def test_without_a_place(project: Path, run: Run) -> None:
     assert result.exit_code == 1
     assert "a/train.py:1:1: FO928 `--vendor` finds no place" in result.stdout
     assert {*tree(project)} == {"a/train.py", "b/train.py"}
-    assert run("rewrite", "--vendor", "a").exit_code == run("rewrite", "--vendor", "b").exit_code == 0
+    assert (
+        run("rewrite", "--vendor", "a").exit_code == run("rewrite", "--vendor", "b").exit_code == 0
+    )
     assert (project / "b" / NAME / "adam.py").exists()
     assert run("rewrite", "--check", ".").exit_code == 0
 
@@ -230,15 +269,28 @@ def test_a_folder_of_that_name_is_left(script: Path, run: Run) -> None:
 WRONG = {
     "standard input": (("--vendor", "-"), "--vendor needs files, not standard input"),
     "a place alone": (("--vendor-as", "x", "."), "give both"),
-    "a place that is no name": (("--vendor", "--vendor-as", "a-b", "."), "--vendor-as: a-b cannot be imported"),
-    "a keyword": (("--vendor", "--vendor-as", "class", "."), "--vendor-as: class cannot be imported"),
-    "another wheel": (("--vendor", "--legacy-wheel", "stays.py", "."), "is not the published wheel"),
+    "a place that is no name": (
+        ("--vendor", "--vendor-as", "a-b", "."),
+        "--vendor-as: a-b cannot be imported",
+    ),
+    "a keyword": (
+        ("--vendor", "--vendor-as", "class", "."),
+        "--vendor-as: class cannot be imported",
+    ),
+    "another wheel": (
+        ("--vendor", "--legacy-wheel", "stays.py", "."),
+        "is not the published wheel",
+    ),
 }
 
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_usage(
-    script: Path, run: Run, arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
+    script: Path,
+    run: Run,
+    arguments: tuple[str, ...],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(WHEEL_VARIABLE, os.environ.get(WHEEL_VARIABLE, ""))
     before = tree(script)
@@ -266,15 +318,21 @@ def test_a_notebook(project: Path, run: Run) -> None:
         "outputs": [],
         "source": code,
     }
-    text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    text = json.dumps(
+        {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1
+    )
     (project / "train.ipynb").write_text(text)
     assert run("rewrite", "--vendor", ".").exit_code == 0
-    assert (project / "train.ipynb").read_text() == text.replace("from flax import optim", f"import {NAME} as optim")
+    assert (project / "train.ipynb").read_text() == text.replace(
+        "from flax import optim", f"import {NAME} as optim"
+    )
     assert run("rewrite", "--check", ".").exit_code == 0
 
 
 def test_json(script: Path, run: Run) -> None:
-    report = json.loads(run("rewrite", "--vendor", "--check", "--output-format", "json", ".").stdout)
+    report = json.loads(
+        run("rewrite", "--vendor", "--check", "--output-format", "json", ".").stdout
+    )
     assert report["summary"] == {
         "files_scanned": 3,
         "files_changed": 16,
@@ -318,7 +376,9 @@ for _ in range(12):
 
 
 @pytest.mark.thorough
-def test_parity_records_a_copy_on_either_side(project: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_parity_records_a_copy_on_either_side(
+    project: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     """First `flax.optim` against a copy, then the copy against optax."""
     monkeypatch.setenv("XLA_FLAGS", "")
     (project / "train.py").write_text(UNRESOLVABLE + TRAINING)
@@ -331,8 +391,12 @@ def test_parity_records_a_copy_on_either_side(project: Path, monkeypatch: pytest
     shutil.copytree(copy, modern)
     monkeypatch.chdir(modern)
     (modern / "train.py").write_text(
-        (UNRESOLVABLE + TRAINING).replace("getattr(optim, name, None)(learning_rate=0.1)", "optim.Adam(0.1)")
+        (UNRESOLVABLE + TRAINING).replace(
+            "getattr(optim, name, None)(learning_rate=0.1)", "optim.Adam(0.1)"
+        )
     )
     assert run("rewrite", ".").exit_code == 0
     assert {*tree(modern)} == {"train.py"}
-    assert compare_command(("python", "train.py"), str(copy), modern).verdict is not Verdict.DIFFERENT
+    assert (
+        compare_command(("python", "train.py"), str(copy), modern).verdict is not Verdict.DIFFERENT
+    )

@@ -23,7 +23,10 @@ from optim2optax.vendoring.content import MODULES, ORIGIN, is_as_written, origin
 NAME = "legacy_flax_optim"
 STEPS = 12
 DEFINITIONS = {
-    **{name: f"optim.{name}(0.01)" for name in ("Adadelta", "Adagrad", "GradientDescent", "LARS", "LAMB", "RMSProp")},
+    **{
+        name: f"optim.{name}(0.01)"
+        for name in ("Adadelta", "Adagrad", "GradientDescent", "LARS", "LAMB", "RMSProp")
+    },
     "Adam": "optim.Adam(0.01, beta1=0.8, weight_decay=0.1)",
     "AdaBelief": "optim.AdaBelief(0.01, weight_decay=0.1)",
     "Adafactor": "optim.Adafactor(0.01)",
@@ -61,9 +64,13 @@ def trained(optim: Any, definition: str, without_scalars: bool) -> list[Any]:
     gradients = recorded_gradients(params, STEPS)
     if without_scalars:
         params.pop("temperature"), gradients.pop("temperature")
-    params, gradients = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, jnp.float32), (params, gradients))
+    params, gradients = jax.tree_util.tree_map(
+        lambda leaf: jnp.asarray(leaf, jnp.float32), (params, gradients)
+    )
     optimizer = eval(definition, {"optim": optim}).create(params)
-    step = jax.jit(lambda optimizer, grads, rate: optimizer.apply_gradient(grads, learning_rate=rate))
+    step = jax.jit(
+        lambda optimizer, grads, rate: optimizer.apply_gradient(grads, learning_rate=rate)
+    )
     found = []
     for number in range(STEPS):
         grads = jax.tree_util.tree_map(lambda leaf, at=number: leaf[at], gradients)
@@ -77,7 +84,9 @@ def assert_identical(one: Any, other: Any) -> None:
     left, right = (jax.tree_util.tree_flatten_with_path(tree)[0] for tree in (one, other))
     assert [path for path, _ in left] == [path for path, _ in right]
     for (path, value), (_, expected) in zip(left, right, strict=True):
-        assert np.array_equal(np.asarray(value), np.asarray(expected), equal_nan=not isinstance(value, bytes)), path
+        assert np.array_equal(
+            np.asarray(value), np.asarray(expected), equal_nan=not isinstance(value, bytes)
+        ), path
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS.values(), ids=DEFINITIONS)
@@ -104,7 +113,9 @@ def test_replicated(copy: Any) -> None:
 
 
 def test_dynamic_scale(copy: Any) -> None:
-    scale, finite, value, gradient = copy.DynamicScale(growth_interval=2).value_and_grad(lambda x: x**2)(jnp.float32(3))
+    scale, finite, value, gradient = copy.DynamicScale(growth_interval=2).value_and_grad(
+        lambda x: x**2
+    )(jnp.float32(3))
     assert (bool(finite), float(value), float(gradient), scale.fin_steps) == (True, 9.0, 6.0, 1)
 
 

@@ -8,7 +8,9 @@ from optim2optax.parity.judge import CLOSED_LOOP_GATE, Comparison, Difference, L
 from optim2optax.parity.result import Case, Environment, Report
 
 HOSTILE = "a|b <script>alert(1)</script> `c` *d*"
-ENVIRONMENT = Environment("cpu", "cpu", 2, {"python": "3.11.0", "jax": "0.4.36"}, 7, "highest", "--xla_flag=1")
+ENVIRONMENT = Environment(
+    "cpu", "cpu", 2, {"python": "3.11.0", "jax": "0.4.36"}, 7, "highest", "--xla_flag=1"
+)
 SAME = Comparison(
     Verdict.EQUIVALENT,
     2e-15,
@@ -34,16 +36,30 @@ VACUOUS = replace(
     error_by_step=(0.0,) * 3,
     drift_by_step=(),
 )
-IDENTICAL = replace(SAME, verdict=Verdict.IDENTICAL, error=0.0, error_by_step=(0.0,) * 3, drift_by_step=(0.0,) * 3)
+IDENTICAL = replace(
+    SAME, verdict=Verdict.IDENTICAL, error=0.0, error_by_step=(0.0,) * 3, drift_by_step=(0.0,) * 3
+)
 IDENTICAL = replace(IDENTICAL, remarks=("scale never moved.",))
 
 
 def report() -> Report:
     cases = (
-        Case("train.py:3 Adam", "optimizer", SAME, "optim.Adam(lr)", "optax.adam(lr)", reproduction="print(1)"),
+        Case(
+            "train.py:3 Adam",
+            "optimizer",
+            SAME,
+            "optim.Adam(lr)",
+            "optax.adam(lr)",
+            reproduction="print(1)",
+        ),
         Case("train.py:9 Momentum", "optimizer", IDENTICAL, "optim.Momentum(lr)", "optax.sgd(lr)"),
         Case(HOSTILE, "scenario", APART, f"x = '{HOSTILE}'", "```\ny = 1\n```", "a known fault"),
         Case("fixtures/still", "scenario", VACUOUS),
-        Case("python train.py", "command", None, reason="the old side ended with exit code 1:\nNo data <here>"),
+        Case(
+            "python train.py",
+            "command",
+            None,
+            reason="the old side ended with exit code 1:\nNo data <here>",
+        ),
     )
     return Report(cases, ENVIRONMENT)

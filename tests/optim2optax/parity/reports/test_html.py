@@ -21,7 +21,9 @@ def page(comparison: Comparison) -> str:
 
 
 @pytest.mark.parametrize(
-    "errors", [(1e-9,), (inf, inf), (0.0, inf, 1e-3), (1e-300, 1e308)], ids=["one step", "infinite", "mixed", "wide"]
+    "errors",
+    [(1e-9,), (inf, inf), (0.0, inf, 1e-3), (1e-300, 1e308)],
+    ids=["one step", "infinite", "mixed", "wide"],
 )
 def test_whatever_the_error_it_is_plotted(errors: tuple[float, ...]) -> None:
     text = page(Comparison(Verdict.DIFFERENT, max(errors), len(errors), error_by_step=errors))

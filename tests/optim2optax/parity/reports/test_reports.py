@@ -26,14 +26,23 @@ def test_text_tells_all_that_matters() -> None:
         "equivalent",
         "identical",
     ]
-    assert "equivalent      train.py:3 Adam  3 steps, error over movement 2.0e-15, float32 drift 3.0e-07" in lines
+    assert (
+        "equivalent      train.py:3 Adam  3 steps, error over movement 2.0e-15, float32 drift 3.0e-07"
+        in lines
+    )
     still = "nothing proven  fixtures/still  3 steps, error over movement 0.0e+00 (closed loop, gate 1e-07)"
     assert lines[lines.index(still) + 1] == "    No parameter ever moved."
     assert "    note: scale never moved." in lines
-    assert "    first at step 1, Dense_0/kernel[0, 2]: 0.5 before, nan after; what departs: decay" in lines
+    assert (
+        "    first at step 1, Dense_0/kernel[0, 2]: 0.5 before, nan after; what departs: decay"
+        in lines
+    )
     assert "    note: a known fault" in lines
     assert "    No data <here>" in lines
-    assert "5 cases: 1 identical, 1 equivalent, 1 different, 1 could not run, 1 nothing proven" in lines
+    assert (
+        "5 cases: 1 identical, 1 equivalent, 1 different, 1 could not run, 1 nothing proven"
+        in lines
+    )
     assert "on 2 × cpu (cpu); python 3.11.0, jax 0.4.36; seed 7" in lines[-1]
     assert "\x1b" not in "".join(lines)
     assert "\x1b" in render_text(report(), color=True)
@@ -50,7 +59,11 @@ def test_json_is_strict_and_complete() -> None:
     verdicts = [case["verdict"] for case in content["cases"]]
     assert verdicts == ["different", "could_not_run", "nothing_proven", "equivalent", "identical"]
     assert content["summary"] == dict.fromkeys(verdicts, 1)
-    assert (still["remarks"], still["gate"], same["gate"]) == (["No parameter ever moved."], 1e-7, 1e-11)
+    assert (still["remarks"], still["gate"], same["gate"]) == (
+        ["No parameter ever moved."],
+        1e-7,
+        1e-11,
+    )
     assert different["error"] == "inf"
     assert different["first_difference"] == {
         "step": 1,
@@ -70,7 +83,9 @@ def test_exit_codes() -> None:
     everything = report()
     different, failed, still, *passing = everything.cases
     codes = {0: passing, 1: [different, *passing], 2: everything.cases}
-    assert {code: replace(everything, cases=tuple(cases)).exit_code for code, cases in codes.items()} == {
+    assert {
+        code: replace(everything, cases=tuple(cases)).exit_code for code, cases in codes.items()
+    } == {
         0: 0,
         1: 1,
         2: 2,
@@ -113,12 +128,12 @@ def test_html_is_one_balanced_page_with_nothing_outside() -> None:
 
 
 def test_html_holds_no_element_or_attribute_of_a_users() -> None:
-    attack = (
-        '\'" onmouseover="alert(1)" x=\'><img src=x onerror=alert(1)><svg/onload=alert(1)></pre></style>{{ 7 * 7 }}'
-    )
+    attack = '\'" onmouseover="alert(1)" x=\'><img src=x onerror=alert(1)><svg/onload=alert(1)></pre></style>{{ 7 * 7 }}'
     plain, hostile = report(), report()
     for found, text in ((plain, "text"), (hostile, attack)):
-        cases = tuple(replace(case, name=text, before=text, after=text, reason=text) for case in found.cases)
+        cases = tuple(
+            replace(case, name=text, before=text, after=text, reason=text) for case in found.cases
+        )
         page = render_html(replace(found, cases=cases))
         parser = Elements()
         parser.feed(page)
