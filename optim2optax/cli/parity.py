@@ -25,10 +25,10 @@ Examples:
   pytest --parity src/                        the same, as a part of your tests
 """
 UNWANTED = ("cacheprovider", "warnings", "hypothesispytest")
-"""Plugins of pytest that would leave traces, speak of the user's code, or import much for nothing."""
+"""Plugins of pytest that leave files, warn of the user's code, or import much without use."""
 
 OPTIONS = {"junit": "--junitxml"}
-"""The options of pytest for the reports that are not ours."""
+"""The options for reports that pytest itself writes."""
 
 ANYWHERE = click.Path(dir_okay=False, path_type=Path)
 
@@ -37,7 +37,7 @@ class Parity(click.Command):
     """A command that takes another command behind `--`."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Keep what stands behind `--` for itself."""
+        """Keep the command behind `--`, which is not parsed."""
         if "--" in args:
             index = args.index("--")
             context.meta["command"] = args[index + 1 :]
@@ -76,7 +76,8 @@ class Parity(click.Command):
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End a side of the command after that; by default the new one, after ten times what the old one took.",
+    help="End a side of the command after that; by default the new one, "
+    "after ten times what the old one took.",
 )
 @click.option(
     "--link",
@@ -91,7 +92,8 @@ class Parity(click.Command):
     "files",
     multiple=True,
     metavar="FILE",
-    help="Compare what the command writes, too: a path or a pattern of paths, from the current folder.",
+    help="Compare what the command writes, too: "
+    "a path or a pattern of paths, from the current folder.",
 )
 @click.option(
     "--compare-lines",
@@ -129,7 +131,8 @@ class Parity(click.Command):
     "--legacy-python",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="An interpreter with Flax 0.5.3 and an old JAX, which runs the old side of scenarios and of the command.",
+    help="An interpreter with Flax 0.5.3 and an old JAX, "
+    "which runs the old side of scenarios and of the command.",
 )
 @click.option(
     "--create-legacy-env",
@@ -162,14 +165,15 @@ def command(
 ) -> None:
     """Prove that the new optimizers are the old ones.
 
-    PATH is a file or directory of legacy code. Each optimizer that `rewrite` would emit is evaluated, old and new, with sampled
-    values in place of names such as config.lr; both get the same gradients, and float64 decides: identical (the same bits),
-    equivalent (the same function, up to rounding) or different. A scenario.py beside a before.py and an after.py drives the
+    PATH is a file or directory of legacy code. Each optimizer that `rewrite` would emit is
+    evaluated, old and new, with sampled values in place of names such as config.lr; both get the
+    same gradients, and float64 decides: identical (the same bits), equivalent (the same function,
+    up to rounding) or different. A scenario.py beside a before.py and an after.py drives the
     functions of both.
 
-    With --before, the new side is the code as it is now, and the old side what it was. A command behind -- is run on both, each
-    in a working copy of its own, and every update that it applies is compared; with --compare and --compare-lines, also what it
-    writes and prints.
+    With --before, the new side is the code as it is now, and the old side what it was. A command
+    behind -- is run on both, each in a working copy of its own, and every update that it applies is
+    compared; with --compare and --compare-lines, also what it writes and prints.
 
     \b
     Exit codes:
@@ -206,25 +210,31 @@ def command(
 
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     options = [f"--parity-steps={steps}", f"--parity-seed={seed}"]
-    options += [f"--parity-before={before}"] if before is not None else []
+    if before is not None:
+        options.append(f"--parity-before={before}")
     if legacy_python is not None:
-        options += [f"--parity-legacy-python={_checked(legacy_python)}"]
-    options += [f"--parity-save={save.absolute()}"] if save is not None else []
-    options += [f"--parity-against={against.absolute()}"] if against is not None else []
-    options += [f"--parity-command={json.dumps(training)}"] if training else []
-    options += [f"--parity-timeout={timeout}"] if timeout is not None else []
+        options.append(f"--parity-legacy-python={_checked(legacy_python)}")
+    if save is not None:
+        options.append(f"--parity-save={save.absolute()}")
+    if against is not None:
+        options.append(f"--parity-against={against.absolute()}")
+    if training:
+        options.append(f"--parity-command={json.dumps(training)}")
+    if timeout is not None:
+        options.append(f"--parity-timeout={timeout}")
     options += [f"--parity-link={link.absolute()}" for link in links]
     options += [f"--parity-compare={os.path.relpath(file)}" for file in files]
-    options += [f"--parity-lines={expression}" for expression in map(_expression, lines)]
+    options += [f"--parity-lines={_expression(line)}" for line in lines]
     if training:
+        shown = shlex.join(training)
         click.echo(
-            f"Running `{shlex.join(training)}` in copies of {before} and of the code as it is now …",
-            err=True,
+            f"Running `{shown}` in copies of {before} and of the code as it is now …", err=True
         )
     context.exit(_run(paths, options, jobs, Selection(expression, before, against), reports))
 
 
 def _create_environment(directory: Path, python: Path | None) -> None:
+    """Make an environment for the old side, and print how to use it."""
     from optim2optax.parity.interpreter import (
         LegacyEnvironmentError,
         check_legacy_python,
@@ -235,9 +245,8 @@ def _create_environment(directory: Path, python: Path | None) -> None:
         interpreter = create_legacy_environment(directory, str(python) if python else None)
     except LegacyEnvironmentError as error:
         raise click.UsageError(str(error)) from error
-    versions = ", ".join(
-        f"{name} {version}" for name, version in check_legacy_python(interpreter).items()
-    )
+    found = check_legacy_python(interpreter)
+    versions = ", ".join(f"{name} {version}" for name, version in found.items())
     click.echo(f"{versions}\nUse it with --legacy-python {interpreter}")
 
 
@@ -262,16 +271,17 @@ def _expression(text: str) -> str:
 
 
 def require_extra() -> None:
-    """Raise click.UsageError if something is missing that parity needs."""
+    """Raise click.UsageError if a package is missing that parity needs."""
     from optim2optax.parity import what_is_missing
 
-    if reason := what_is_missing():
+    reason = what_is_missing()
+    if reason:
         raise click.UsageError(reason)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which cases are asked for: an expression of pytest's, and the old tree or the baseline in its place."""
+    """Which cases run: an expression of pytest, and the old tree or the baseline in its place."""
 
     expression: str | None
     before: str | None
@@ -285,7 +295,11 @@ def _run(
     selection: Selection,
     reports: dict[str, Path | None],
 ) -> int:
-    """Let pytest collect and run the cases, without the settings of whatever project is around. Gives the exit code."""
+    """Let pytest collect and run the cases, without the settings of the project around.
+
+    Returns:
+      The exit code.
+    """
     import pytest
 
     from optim2optax.legacy_wheel import LegacyWheelError, find_wheel
@@ -298,27 +312,14 @@ def _run(
         raise click.UsageError(str(error)) from error
     listener = Listener()
     with _temporary_folder() as folder:
-        settings = folder / "pytest.ini"
-        settings.write_text(
-            "[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8"
-        )
-        arguments = [
-            "--parity",
-            "-q",
-            "--no-header",
-            "-rN",
-            "--tb=no",
-            "--noconftest",
-            "--assert=plain",
-        ]
-        arguments += [word for name in UNWANTED for word in ("-p", f"no:{name}")]
-        arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
-        arguments += ["-n", str(jobs)] if jobs > 1 and hasattr(sys.flags, "safe_path") else []
-        arguments += ["-k", selection.expression] if selection.expression else []
+        arguments = _arguments(folder, options, jobs, selection.expression)
         wanted = {name: path for name, path in reports.items() if path is not None}
-        arguments += [f"{OPTIONS.get(name, f'--parity-{name}')}={folder / name}" for name in wanted]
+        for name in wanted:
+            option = OPTIONS.get(name, f"--parity-{name}")
+            arguments.append(f"{option}={folder / name}")
         os.environ.pop("PYTEST_ADDOPTS", None)
         with _safe_path():
+            # with only a command, there is no file to collect
             pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
         listener.errors += _hand_over(folder, wanted)
     for reason in listener.errors:
@@ -332,33 +333,58 @@ def _run(
     return listener.exit_code
 
 
+def _arguments(
+    folder: Path, options: Sequence[str], jobs: int, expression: str | None
+) -> list[str]:
+    """The arguments of pytest, except the files and the reports."""
+    settings = folder / "pytest.ini"
+    settings.write_text(
+        "[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8"
+    )
+    arguments = [
+        "--parity",
+        "-q",
+        "--no-header",
+        "-rN",
+        "--tb=no",
+        "--noconftest",
+        "--assert=plain",
+    ]
+    for name in UNWANTED:
+        arguments += ["-p", f"no:{name}"]
+    arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
+    # before Python 3.11, other processes would import from the current folder
+    if jobs > 1 and hasattr(sys.flags, "safe_path"):
+        arguments += ["-n", str(jobs)]
+    if expression:
+        arguments += ["-k", expression]
+    return arguments
+
+
 def _nothing_compared(selection: Selection) -> int:
-    """Say that there was nothing to compare, and give the exit code: a gate passes only if nothing legacy was looked for."""
+    """Say that there was nothing to compare, and give the exit code.
+
+    It is 0 only if no legacy code was expected, so that no gate passes by mistake.
+    """
     if selection.expression:
-        click.echo(
-            f"error: no case fits -k {shlex.quote(selection.expression)}, so nothing is proven",
-            err=True,
-        )
-        return 2
-    if selection.before is not None:
-        click.echo(
-            f"error: {selection.before} has no legacy optimizer here, so nothing is proven",
-            err=True,
-        )
-        return 2
-    if selection.against is not None:
-        click.echo(
-            f"error: there is no scenario here to compare with {selection.against}, so nothing is proven",
-            err=True,
-        )
-        return 2
-    click.echo("There is no legacy optimizer and no scenario here.")
-    return 0
+        reason = f"no case fits -k {shlex.quote(selection.expression)}"
+    elif selection.before is not None:
+        reason = f"{selection.before} has no legacy optimizer here"
+    elif selection.against is not None:
+        reason = f"there is no scenario here to compare with {selection.against}"
+    else:
+        click.echo("There is no legacy optimizer and no scenario here.")
+        return 0
+    click.echo(f"error: {reason}, so nothing is proven", err=True)
+    return 2
 
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """Keep the processes of `--jobs` from importing what stands in the current folder. Before Python 3.11 there are none."""
+    """Keep the processes of `--jobs` from importing modules of the current folder.
+
+    Before Python 3.11 there are no such processes.
+    """
     from optim2optax.parity.side import OUR_SAFE_PATH, SAFE_PATH
 
     before = os.environ.setdefault(SAFE_PATH, OUR_SAFE_PATH)
@@ -371,7 +397,10 @@ def _safe_path() -> Iterator[None]:
 
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
-    """A folder for all temporary files, those of other processes too: nothing is left of one that was killed."""
+    """A folder for all temporary files, also of other processes.
+
+    Nothing is left of a process that was killed.
+    """
     from optim2optax.parity.processes import TEMPORARY, remove_abandoned
 
     before = os.environ.get("TMPDIR")
@@ -390,7 +419,7 @@ def _temporary_folder() -> Iterator[Path]:
 
 
 def _hand_over(folder: Path, reports: dict[str, Path]) -> Iterator[str]:
-    """Put the reports where they were asked for. Gives why one could not be written."""
+    """Put the reports at their paths, and give the errors of those that cannot be written."""
     from optim2optax.project.replacing import replacing
 
     for name, path in reports.items():
