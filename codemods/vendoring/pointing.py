@@ -135,7 +135,8 @@ class _Pointing:
 
     def _exchange(self, one: Bound, statement: str) -> None:
         change = self.changes[one.statement]
-        change.removed.append(one.alias)
+        if one.alias not in change.removed:
+            change.removed.append(one.alias)
         change.new.append(statement)
 
     # Dotted names

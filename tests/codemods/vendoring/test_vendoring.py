@@ -106,6 +106,10 @@ POINTED = {
         "import flax.optim\nflax.optim.Adam(1), flax.struct\n",
         "import flax\nfrom kit import legacy_flax_optim\nlegacy_flax_optim.Adam(1), flax.struct\n",
     ),
+    "a dotted import among others, of a package in use": (
+        "import flax.optim, jax, os\nflax.optim.Adam(1), flax.struct\n",
+        "import jax, os\nimport flax\nfrom kit import legacy_flax_optim\nlegacy_flax_optim.Adam(1), flax.struct\n",
+    ),
     "dotted names in several scopes": (
         "import flax\n\ndef f():\n    import flax.optim\n    return flax.optim.Adam\n\nflax.linen\n",
         "import flax\n\ndef f():\n    from kit import legacy_flax_optim\n    return legacy_flax_optim.Adam\n\nflax.linen\n",
