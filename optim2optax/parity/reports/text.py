@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import click
 
 from optim2optax.parity.judge import REPLAY_GATE, Comparison, Difference
@@ -18,8 +20,11 @@ WIDTH = max(len(outcome.value) for outcome in Outcome)
 
 
 def render_text(report: Report, color: bool = False) -> str:
-    """A line for each case, those that do not pass first, below it what is to be known of it; then totals and environment."""
-    lines = [line for case in report.cases for line in _case(case)]
+    """A line for each case, those that do not pass first, with its remarks below it.
+
+    Totals and environment follow.
+    """
+    lines = list(chain.from_iterable(map(_case, report.cases)))
     text = "\n".join([*lines, "", _totals(report), _environment(report.environment), ""])
     return text if color else click.unstyle(text)
 
@@ -44,7 +49,8 @@ def _case(case: Case) -> list[str]:
 def figures(comparison: Comparison) -> str:
     """Steps, error and drift in one line, and the gate where it is not that of a replay."""
     drift = "" if comparison.drift is None else f", float32 drift {comparison.drift:.1e}"
-    return f"{comparison.steps} steps, error over movement {comparison.error:.1e}{gate(comparison)}{drift}"
+    error = f"error over movement {comparison.error:.1e}{gate(comparison)}"
+    return f"{comparison.steps} steps, {error}{drift}"
 
 
 def gate(comparison: Comparison) -> str:
@@ -61,14 +67,15 @@ def place(difference: Difference) -> str:
 
 def _totals(report: Report) -> str:
     parts = [f"{number} {words(Outcome(name))}" for name, number in report.summary.items()]
-    return (
-        f"{len(report.cases)} {'case' if len(report.cases) == 1 else 'cases'}: {', '.join(parts)}"
-    )
+    noun = "case" if len(report.cases) == 1 else "cases"
+    return f"{len(report.cases)} {noun}: {', '.join(parts)}"
 
 
 def _environment(found: Environment) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     return (
-        f"on {found.device_count} × {found.device_kind} ({found.platform}); {versions}; seed {found.seed}; "
-        f"matrix products at {found.matmul_precision} precision; XLA_FLAGS={found.xla_flags or 'none'}"
+        f"on {found.device_count} × {found.device_kind} ({found.platform}); "
+        f"{versions}; seed {found.seed}; "
+        f"matrix products at {found.matmul_precision} precision; "
+        f"XLA_FLAGS={found.xla_flags or 'none'}"
     )
