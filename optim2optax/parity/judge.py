@@ -76,7 +76,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class LeafError:
-    """The figures of one leaf: its largest error over movement, and if the old side stayed finite."""
+    """The largest error over movement of one leaf, and whether the old side stayed finite."""
 
     leaf: str
     shape: tuple[int, ...]
@@ -304,7 +304,10 @@ def _stack(trees: Sequence[PyTree]) -> LeafTrajectories:
 
 
 def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
-    """The leaves of a tree by paths such as `Dense_0/kernel`, the same for every kind of container."""
+    """The leaves of a tree by paths such as `Dense_0/kernel`.
+
+    The paths are the same for every kind of container.
+    """
     paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {name_of(path): np.asarray(leaf) for path, leaf in paths_and_leaves}
 

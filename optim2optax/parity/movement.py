@@ -85,7 +85,10 @@ def gradients_of_rounding(sizes: Mapping[str, float]) -> dict[str, bool]:
 
 
 def largest_beside(sizes: Mapping[str, float]) -> dict[str, float]:
-    """The largest size among the leaves of the same parent; of a leaf that is alone there, among all."""
+    """The largest size among the leaves of the same parent.
+
+    For a leaf that is alone there, it is the largest of all.
+    """
     siblings: dict[str, list[float]] = {}
     for leaf, size in sizes.items():
         siblings.setdefault(_parent(leaf), []).append(size)

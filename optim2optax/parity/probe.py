@@ -59,7 +59,10 @@ def few_params(params: PyTree) -> PyTree:
 
 
 def params_around(sizes: Sequence[int], seed: int = 0) -> PyTree:
-    """Parameters with as many elements, axes and elements along an axis as a size, one more and less."""
+    """Parameters whose dimensions are a size, one more and one less.
+
+    That applies to their elements, their axes, and the elements along an axis.
+    """
     random = np.random.default_rng([seed, 2])
     shapes = set(itertools.chain.from_iterable(map(_shapes_around, sizes)))
     params: dict[str, Any] = {}
@@ -135,7 +138,7 @@ def recorded_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
 
 @lru_cache(maxsize=REMEMBERED)
 def _gradients(shapes: Shapes, steps: int, seed: int) -> tuple[NDArray[np.float64], ...]:
-    """The gradients of each leaf in order; they cannot be written into, as all optimizers share them."""
+    """The gradients of each leaf in order; all optimizers share them, so they are read-only."""
     random = np.random.default_rng([seed, 1])
     leaves = tuple(_gradients_of_leaf(random, name, shape, steps) for name, shape in shapes)
     for leaf in leaves:

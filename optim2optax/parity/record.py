@@ -36,7 +36,7 @@ UNKNOWN = -1
 """The step of an update that is applied by hand."""
 
 LARGEST_TREE = 1_000_000
-"""The most elements of parameters whose gradients are written whole, so that they can be replayed."""
+"""The most elements of parameters whose gradients are written whole, to be replayed."""
 
 BUDGET = 2**28
 """The bytes for that in each process; if they do not suffice, the first steps are written."""
@@ -156,7 +156,7 @@ class Recorder:
         """
 
     def lose(self) -> None:
-        """Write that the state or hyperparameters of a legacy optimizer do not follow from steps."""
+        """Write that state or hyperparameters of a legacy optimizer do not follow from steps."""
         if self._inputs is not None:
             self._inputs.write({"lost": True})
 

@@ -1,4 +1,4 @@
-"""What a parity run found out: cases with their verdicts, and the environment in which they were earned."""
+"""The results of a parity run: cases with their verdicts, and the environment of the run."""
 
 from __future__ import annotations
 

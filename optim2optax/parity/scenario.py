@@ -1,4 +1,4 @@
-"""Drive a user's own functions, old and new, through the same small script, and compare the results.
+"""Drive a user's own functions, old and new, through the same small script, and compare results.
 
 A scenario is a Python file with a generator `run(module)`. It gets the imported module, which is
 the old code or the new, and yields what to compare, usually the optimizer: once at the start, and
@@ -74,7 +74,8 @@ def run_scenario(
         The comparison; its step 0 is the first value yielded.
 
     Raises:
-        ValueError: if the two sides yield different numbers of values, or values that do not correspond.
+        ValueError: if the two sides yield different numbers of values, or values that do not
+            correspond.
     """
     if legacy_python is not None:
         old, replay = drive_elsewhere(legacy_python, scenario, before, steps)

@@ -22,7 +22,7 @@ OURS = Path(__file__).resolve().parents[2]
 VARIABLE = "OPTIM2OPTAX_SIDE"
 SAFE_PATH = "PYTHONSAFEPATH"
 OUR_SAFE_PATH = "optim2optax"
-"""The value of the variable for processes of our own. A command of the user's shall not inherit it."""
+"""The value of the variable for processes of our own, which a command must not inherit."""
 
 LAUNCHER = """\
 #!/bin/sh
@@ -136,7 +136,7 @@ class Side:
         return sorted(_spelled(self.originals), key=len, reverse=True)
 
     def _kept(self) -> list[str]:
-        """Places in the user's tree without code of the user's: Python's environments, and this package."""
+        """Places without code of the user's: environments of Python, this package, and `scratch`."""
         places: list[Path] = []
         for tree in self.originals:
             places += [path.parent for path in tree.glob("*/pyvenv.cfg")]

@@ -96,7 +96,7 @@ def _summed(flat: jax.Array) -> dict[str, jax.Array]:
 def _over_pieces(
     facts: Callable[[jax.Array, Any], dict[str, jax.Array]], flat: jax.Array
 ) -> dict[str, jax.Array]:
-    """The facts of a leaf, for a piece of its blocks at a time, so that no array of its size is made.
+    """The facts of a leaf, a piece of its blocks at a time, so that no array of its size is made.
 
     The last block has the elements that are left over.
     """

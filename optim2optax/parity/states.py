@@ -51,7 +51,10 @@ class States:
 
 
 def state_dict(node: PyTree) -> dict[str, Any]:
-    """The state dict of a legacy optimizer, of a train state, or of `(params, opt_state)` with or without a step."""
+    """The state dict of an optimizer.
+
+    It is a legacy optimizer, a train state, or `(params, opt_state)` with or without a step.
+    """
     if type(node) is tuple:
         return {name: serialization.to_state_dict(part) for name, part in _parts(node).items()}
     found: dict[str, Any] = serialization.to_state_dict(node)

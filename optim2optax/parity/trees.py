@@ -104,7 +104,10 @@ def _mark_repositories(source: Path, target: Path) -> None:
 
 
 def _share_head(root: Path, target: Path) -> None:
-    """Let the copy of a tree be a repository on the same commit, and on the same branch if there is one."""
+    """Let the copy of a tree be a repository on the same commit.
+
+    It is on the same branch, too, if there is one.
+    """
     _share_repository(root, target)
     branch = _git(root, "symbolic-ref", "--quiet", "HEAD").stdout.strip()
     head = _git(root, "rev-parse", "HEAD").stdout.strip()

@@ -250,7 +250,10 @@ def _judged(
     gate: float | None,
     closed_loop: bool = True,
 ) -> Comparison:
-    """Judge by every element and sum that was kept, each leaf and each kind of sum by its own movement."""
+    """Judge by every element and sum in the records.
+
+    Each leaf and each kind of sum is judged by its own movement.
+    """
     before, after = _stacked(old), _stacked(new)
     # A digest cannot be near another one: it only tells identical from equivalent, below.
     parts = {_name(part): part for part in before if part.name != "digest"}

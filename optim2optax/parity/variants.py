@@ -27,7 +27,7 @@ LARGEST = 512
 SIZES = (".ndim", ".shape", ".size", "ndim(", "len(", "size(")
 OTHER = "any other"
 _ANY = object()
-"""Stands for a value that leaves the source text in its place, for which a number is sampled later."""
+"""The choice that leaves the source text in its place, for which a number is sampled later."""
 
 
 def variants(emitted: EmittedOptimizer) -> list[EmittedOptimizer]:
