@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-GFILE = '''"""The part of TensorFlow that Flax 0.5.3 takes to read and write checkpoints \\
+GFILE = '''"""The part of TensorFlow that Flax 0.5.3 takes to read and write checkpoints \
 on a disk."""
 
 import glob as _glob

@@ -136,7 +136,7 @@ class Side:
         return sorted(_spelled(self.originals), key=len, reverse=True)
 
     def _kept(self) -> list[str]:
-        """Places without code of the user's: environments of Python, this package, and `scratch`."""
+        """Places without code of the user's: environments, this package, and `scratch`."""
         places: list[Path] = []
         for tree in self.originals:
             places += [path.parent for path in tree.glob("*/pyvenv.cfg")]
