@@ -164,10 +164,12 @@ def judge(
     _check_correspondence(before, after, start)
     scales = movements(before, start, REPLAY_GATE)
     lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
+    # A leaf that rounding alone moves is judged by the movement of the leaves beside it.
     scales |= {leaf: max(scales[leaf], beside) for leaf, beside in lent.items()}
     ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
     gate = gate or (CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE)
     error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
+    # A difference is one even in a run that otherwise would prove nothing.
     unproven = why_nothing_is_proven(before, start, evidence)
     if error >= gate:
         verdict, sentences = Verdict.DIFFERENT, []
@@ -247,6 +249,7 @@ def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDAr
         if np.isfinite(distance.max(initial=0.0)):
             return distance / max(scale, _TINY)
         error = np.nan_to_num(distance, nan=np.inf, posinf=np.inf) / max(scale, _TINY)
+    # Infinity minus infinity is NaN, but the two are equal.
     return np.where((p == q) | (np.isnan(p) & np.isnan(q)), 0.0, error)
 
 

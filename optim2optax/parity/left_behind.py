@@ -173,6 +173,7 @@ def _error(
     if gate > CLOSED_LOOP_GATE and apart <= SLACK * min(old.printed, new.printed):
         return 0.0
     noise = FACTOR * _apart(old, again) if isinstance(again, Numbers) else 0.0
+    # Of two limits, the wider one counts; the error is scaled to the gate by it.
     allowed = max(gate * _largest(old.values), noise)
     return apart / allowed * gate if allowed else math.inf
 

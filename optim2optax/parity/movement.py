@@ -72,6 +72,7 @@ def moved_by_rounding(
             return bool(names) and known[max(names, key=len)]
         return 0 < moved[leaf] < ROUNDING_OF_MOVEMENT * beside[leaf]
 
+    # A leaf that does not move at all is not among them.
     return {leaf: beside[leaf] for leaf in moved if is_rounding(leaf)}
 
 

@@ -37,6 +37,7 @@ def probe_params(seed: int = 0, further: Sequence[str] = (), scalars: bool = Tru
         "huge": {"kernel": 10.0 * random.normal(size=(3, 4))},
         "unused": {"kernel": random.normal(size=(3, 2))},
     }
+    # With a generator of their own, further leaves do not change the usual ones.
     random = np.random.default_rng([seed, 3])
     for path in further:
         *parents, name = path.split("/")
@@ -151,7 +152,9 @@ def _gradients_of_leaf(
 ) -> NDArray[np.float64]:
     per_step = (steps, *(1 for _ in shape))
     values = random.normal(size=(steps, *shape)) * 10.0 ** random.uniform(-1.5, 0.5, size=per_step)
+    # Each element has a mean of its own, so that moments do not cancel.
     values += 0.3 * random.normal(size=shape)
+    # Some elements have no gradient in a step, and some steps have none at all.
     values[random.random(size=values.shape) < 0.05] = 0.0
     silent = random.random(size=per_step) < 0.05
     silent[0] = False  # The old LAMB divides by zero there, and a leaf of NaN proves nothing.

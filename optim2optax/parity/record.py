@@ -111,6 +111,7 @@ class Recorder:
         """Write the inputs of a step, unless another device has, or the budget is used up."""
         if self._inputs is None:
             return
+        # Each device of a `pmap` calls back with the same averaged gradients.
         content = hashlib.blake2b(repr((facts["step"], facts["kind"])).encode())
         for values in [*arrays["given"].values(), *arrays["gradients"].values()]:
             content.update(values.tobytes())
@@ -134,6 +135,7 @@ class Recorder:
             self.writer.write({"legacy": True})
         if not hasattr(state, "target") and not hasattr(state, "tx"):
             return
+        # The state is traced once for each compiled function, so it may come again.
         kind = kind_of(self.leaves(params(state)))
         is_first = kind not in self.met
         definition = state.optimizer_def if legacy else state.tx
@@ -178,6 +180,7 @@ class Recorder:
         idle = all(old[part].tobytes() == new[part].tobytes() for part in common)
         arrays = {"after": new, **(beside or {})}
         kind = tuple(new)
+        # Only the first update has the parameters ahead of it: the others start where one ended.
         if kind not in self._kinds:
             self._kinds.add(kind)
             arrays["before"] = old
@@ -187,10 +190,12 @@ class Recorder:
         """Let all be written ahead of the end of this process; `last` writes the last records."""
 
         def finish() -> None:
+            # Callbacks may still be under way.
             jax.effects_barrier()  # type: ignore[no-untyped-call]
             last()
 
         atexit.register(finish)
+        # A program may end by `os._exit`, without the functions of `atexit`.
         os._exit = _ending(os._exit, finish, os.getpid())
 
 

@@ -57,6 +57,7 @@ def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
         reason = why_not(lost, inputs.steps, len(states))
         if not reason:
             apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
+            # One side may clip its gradients ahead of the optimizer, the other within it.
             own = recorder.first_gradients.get(kind, {})
             if not _are_close(inputs.steps[0].gradients, own, apart):
                 reason = OTHER_GRADIENTS

@@ -68,6 +68,7 @@ def sketch(leaves: Mapping[str, Any], whole_sketch: bool = True) -> dict[Part, A
 def _parts(values: jax.Array, leaf: str, whole_sketch: bool) -> dict[str, jax.Array]:
     flat = values.ravel()
     kept = flat[positions(leaf, flat.size)]
+    # Sums and digests are those of real numbers.
     if jnp.issubdtype(flat.dtype, jnp.complexfloating):
         flat = jnp.stack([flat.real, flat.imag], axis=1).ravel()
     rest = _summed(flat) if whole_sketch else _over_pieces(_sums, flat)
@@ -153,6 +154,7 @@ def largest(values: jax.Array) -> jax.Array:
         absolute = jnp.abs(part)
         return jnp.max(jnp.where(jnp.isfinite(absolute), absolute, 0), initial=0)
 
+    # As in `_over_pieces`, without blocks.
     flat = jnp.ravel(values)
     number = _pieces(flat.size)
     piece = flat.size // number
@@ -191,6 +193,7 @@ def _bits_from(start: Any, size: int) -> jax.Array:
 
 def _random_bits(numbers: jax.Array) -> jax.Array:
     """A hash of each number. Multiplications wrap."""
+    # The constants are those of Fibonacci hashing and of MurmurHash3's last mix.
     bits = numbers * np.uint32(0x9E3779B1)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         bits = (bits ^ (bits >> np.uint32(shift))) * np.uint32(factor)

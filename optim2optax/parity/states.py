@@ -86,6 +86,7 @@ def with_states(comparison: Comparison, old: States, new: States, evidence: Evid
     if comparison.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN) or not new.first:
         return comparison
     before, after = _corresponding(old, new)
+    # Two custom transformations have no places that are known to correspond.
     if not before:
         return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
     start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
@@ -126,6 +127,7 @@ def _corresponding(
                 leaf = "/".join(filter(None, (name, *place)))
                 before[leaf] = _signed(np.stack(list(map(np.asarray, old_values))), sign)
                 stacked = np.stack(list(map(np.asarray, new_values)))
+                # A count may be int64 on one side, as `jnp.int32` means that in float64.
                 integers = before[leaf].dtype.kind in "iu" and stacked.dtype.kind in "iu"
                 after[leaf] = stacked.astype(before[leaf].dtype) if integers else stacked
     return before, after
@@ -148,6 +150,7 @@ def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
     numbers of their places is converted as a checkpoint: the new leaves then show where they are
     from. Nothing corresponds where a checkpoint would not be converted.
     """
+    # Places are numbered from 1, as a moment may change its sign and 0 has none.
     places = [path for path, leaf in leaves(state_dict(old)) if leaf is not None]
     numbers = {path: number for number, path in enumerate(places, 1)}
     numbered = _numbered(state_dict(old), numbers)

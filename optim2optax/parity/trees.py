@@ -120,6 +120,7 @@ def _share_head(root: Path, target: Path) -> None:
 
 def surround(root: Path, folder: Path) -> None:
     """Link the files and folders beside a tree, for `../data`, into the folder of its copy."""
+    # A program may read `../data/train.csv`.
     beside_root = list(root.parent.iterdir()) if os.access(root.parent, os.R_OK) else []
     for path in beside_root:
         beside = folder / path.name
@@ -128,6 +129,7 @@ def surround(root: Path, folder: Path) -> None:
 
 
 def _git(folder: Path, *words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    # A pre-commit hook would else have git work on the repository of the commit.
     environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     command = [
         "git",
@@ -189,8 +191,10 @@ def _share_repository(root: Path, target: Path) -> None:
     place = target / REPOSITORY
     (place / "objects" / "info").mkdir(exist_ok=True)
     (place / "objects" / "info" / "alternates").write_text(f"{_git_path(root, 'objects')}\n")
+    # A shallow clone lacks the parents of its oldest commits; git must know which.
     if (shallow := _git_path(root, "shallow")).exists():
         shutil.copy(shallow, place / "shallow")
+    # The objects of Git LFS are no objects of git.
     if (large := _git_path(root, "lfs")).exists():
         (place / "lfs").symlink_to(large)
     # Each line is a command of `git update-ref`.

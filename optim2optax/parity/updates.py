@@ -79,6 +79,7 @@ def compare_updates(
     if different:
         return min(different, key=_step_of_difference)
     unproven = [found for found in compared if found.verdict is Verdict.NOTHING_PROVEN]
+    # An optimizer that never moves does not hide what the others prove.
     proven = [found for found in compared if found not in unproven]
     worst = max(proven or unproven, key=lambda found: found.error)
     notes: list[str] = []
@@ -116,6 +117,7 @@ def _compare(old: list[Update], new: list[Update], gate: float | None) -> Compar
     """Judge the updates of one kind."""
     start = next((update.before for update in old if update.before), old[0].after)
     updates, others = _in_order(old, new)
+    # A step that one side alone takes is looked at only if the steps before it agree.
     number = min(len(updates), len(others))
     if number:
         found = _judged(start, updates[:number], others[:number], gate)
@@ -133,6 +135,7 @@ def _in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update
         updates, others = _by_step(old), _by_step(new)
         if [update.step for update in updates] == [update.step for update in others]:
             return updates, others
+        # One side may count steps in which nothing moves, as with `optax.MultiSteps`.
         return _moving(updates), _moving(others)
     return _moving(_once(old, counted=False)), _moving(_once(new, counted=False))
 
@@ -148,6 +151,7 @@ def _once(updates: Iterable[Update], counted: bool) -> list[Update]:
     """
     found: dict[tuple[int | None, bytes], Update] = {}
     for update in updates:
+        # Devices add in different orders, so that sums of the same values may differ.
         exact = sorted(_exact(update.after).items())
         content = b"".join(values.tobytes() for _, values in exact)
         found.setdefault((update.step if counted else None, content), update)
@@ -300,9 +304,11 @@ def _located(difference: Difference | None, parts: dict[str, Part]) -> Differenc
     number = difference.index[0]
     if part.name == "sample":
         return replace(difference, index=_index_in_leaf(part, number))
+    # The first element of counts is the number of NaN.
     if part.name == "counts":
         what = ("NaN", "inf", "-inf")[number]
         return replace(difference, leaf=f"{part.leaf} (number of {what})", index=())
+    # Of a sum only the block is known in which an element differs.
     first, last = (list(index) for index in block(number, part.shape))
     return replace(difference, leaf=f"{part.leaf} (weighted sum of {first} to {last})", index=())
 
@@ -333,6 +339,7 @@ def _one_side_alone(old: Sequence[Update], new: Sequence[Update], number: int) -
     side, alone = ("old", old[number]) if len(old) > number else ("new", new[number])
     part, values = next(iter(alone.after.items()))
     value = float(values.astype(np.float64).flat[0])
+    # A number stands for the step that was taken.
     pair = (value, math.nan) if side == "old" else (math.nan, value)
     step = number if alone.step is None else alone.step
     counts = f"the old side took {len(old)} steps of this optimizer, the new side {len(new)}"

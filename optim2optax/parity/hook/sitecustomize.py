@@ -128,9 +128,11 @@ class Finder:
             bare = ModuleSpec(name, None, is_package=True)
             bare.submodule_search_locations = [os.path.join(self.side["ours"], name)]
             return bare
+        # The user's environment may have another version of this package, or none.
         if name in OURS:
             return PathFinder.find_spec(name, [self.side["ours"]])
         if name in RECORDED and not self.armed:
+            # `import jax`, `flax` or `optax`, for the first time
             self.armed = True
             self.arm()
             if name in sys.modules:
@@ -207,6 +209,7 @@ def _refuse_changes(copies: Copies, scratch: str) -> None:
 
     def check(event: str, arguments: tuple[Any, ...]) -> None:
         paths: tuple[Any, ...] = ()
+        # open("/home/me/project/model.msgpack", "wb")
         if event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING:
             paths = arguments[:1]
         elif event in CHANGES:
@@ -218,6 +221,7 @@ def _refuse_changes(copies: Copies, scratch: str) -> None:
 
     def _is_the_users(path: str, followed: bool) -> bool:
         full = os.path.abspath(path)
+        # Elsewhere, only the user's trees are protected; a link in a copy may lead anywhere.
         if not _inside(full, scratch):
             return copies.of(full) is not None
         real = os.path.realpath(full if followed else os.path.dirname(full))
@@ -240,6 +244,7 @@ def _run_the_users() -> None:
 def _install(side: dict[str, Any]) -> None:
     """Let this process run in the copy, if its folder is in the user's tree."""
     copies = Copies(side["copies"], side["kept"])
+    # A script of the user's may have changed into the folder of the original.
     here = copies.of(os.getcwd())
     if here is not None and os.path.isdir(here):
         os.chdir(here)

@@ -35,6 +35,7 @@ def render_markdown(report: Report, limit: int = LIMIT) -> str:
     parts += [(number, _row(case)) for number, case in enumerate(cases)]
     parts.append((None, "\n"))
     parts += [(number, _details(case)) for number, case in enumerate(cases) if not case.passes]
+    # The parts that fit, from the first one on, and then the sentence on the others.
     ends = list(accumulate(len(text.encode()) for _, text in parts))
     if ends[-1] <= limit:
         return "".join(text for _, text in parts)
@@ -71,6 +72,7 @@ def _row(case: Case) -> str:
 
 def _details(case: Case) -> str:
     difference = case.comparison and case.comparison.first_difference
+    # The remarks of a case that ran include its reason.
     reason = case.reason if case.comparison is None else "\n".join(case.remarks)
     parts = [
         f"First at {_cell(place(difference))}.\n" if difference else "",
@@ -97,6 +99,7 @@ def _escaped(text: str) -> str:
 def _block(text: str, language: str = "text") -> str:
     """A block of code, in a fence longer than any in it."""
     fence = "```"
+    # A source text may have a docstring with a fence in it.
     while fence in text:
         fence += "`"
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"

@@ -42,6 +42,7 @@ def _case(case: Case) -> list[str]:
     found = [f"{head}  {click.style(figures(case.comparison), dim=True)}"]
     if case.comparison.first_difference is not None:
         found.append(f"    first at {place(case.comparison.first_difference)}")
+    # Where nothing is proven, the remark is the message itself.
     prefix = "" if case.outcome is Outcome.NOTHING_PROVEN else "note: "
     return [*found, *(f"    {prefix}{line}" for line in case.remarks)]
 
