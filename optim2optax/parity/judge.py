@@ -165,10 +165,12 @@ def judge(
     scales = movements(before, start, REPLAY_GATE)
     lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
     # A leaf that rounding alone moves is judged by the movement of the leaves beside it.
-    scales |= {leaf: max(scales[leaf], beside) for leaf, beside in lent.items()}
+    for leaf, beside in lent.items():
+        scales[leaf] = max(scales[leaf], beside)
     ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
+    errors = {leaf: float(ratio.max(initial=0.0)) for leaf, ratio in ratios.items()}
+    error = max(errors.values(), default=0.0)
     gate = gate or (CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE)
-    error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
     # A difference is one even in a run that otherwise would prove nothing.
     unproven = why_nothing_is_proven(before, start, evidence)
     if error >= gate:
@@ -180,22 +182,21 @@ def judge(
         verdict = Verdict.IDENTICAL if same else Verdict.EQUIVALENT
         sentences = [*remarks(before, start, evidence)]
         sentences += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
+    leaves = []
+    for leaf, values in before.items():
+        finite = bool(np.isfinite(values).all())
+        leaves.append(LeafError(leaf, values.shape[1:], errors[leaf], finite))
     by_step = zip(*map(_per_step, ratios.values()), strict=True)
     return Comparison(
         verdict,
         error,
         steps=len(next(iter(before.values()), ())),
         first_difference=_first(ratios, before, after, gate) if error >= gate else None,
-        leaves=tuple(_leaf_error(leaf, before[leaf], ratios[leaf]) for leaf in before),
+        leaves=tuple(leaves),
         error_by_step=tuple(map(max, by_step)),
         remarks=tuple(sentences),
         gate=gate,
     )
-
-
-def _leaf_error(leaf: str, before: NDArray[Any], ratio: NDArray[Any]) -> LeafError:
-    error, finite = float(ratio.max(initial=0.0)), bool(np.isfinite(before).all())
-    return LeafError(leaf, before.shape[1:], error, finite)
 
 
 def _on_rounding(leaves: Sequence[str]) -> list[str]:

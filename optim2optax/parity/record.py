@@ -83,10 +83,9 @@ class Recorder:
         small.
         """
         gradients = self.leaves(averaged(state, gradients))
-        groups = {
-            "state": _whole_parts("state", dict(_state_leaves(new))),
-            "sizes": {Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()},
-        }
+        own = _whole_parts("state", dict(_state_leaves(new)))
+        sizes = {Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()}
+        groups = {"state": own, "sizes": sizes}
         before = self.leaves(params(state))
         if is_small(kind_of(before)):
             groups["given"] = _whole_parts("whole", before)
@@ -211,7 +210,8 @@ def kind_from(facts: Mapping[str, Any]) -> Kind:
 
 def is_small(kind: Kind) -> bool:
     """Whether parameters are so small that all of their gradients are written."""
-    return sum(math.prod(shape) for _, shape in kind) <= LARGEST_TREE
+    elements = sum(math.prod(shape) for _, shape in kind)
+    return elements <= LARGEST_TREE
 
 
 def _shape(leaf: Any) -> Any:

@@ -333,7 +333,8 @@ def _watched(replace: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
     @wraps(replace)
     def watched(optimizer: Any, **fields: Any) -> Any:
         # optimizer.replace(state=...), in the program itself and not within a step
-        if "state" in fields and not getattr(_inside, "value", False):
+        is_inside = getattr(_inside, "value", False)
+        if "state" in fields and not is_inside:
             keeper.lose()
         return replace(optimizer, **fields)
 

@@ -134,15 +134,20 @@ def _sums(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
     weights = magnitudes * jnp.where(bits & np.uint32(1), 1.0, -1.0)
     weighted = blocks.astype(widest) * weights.reshape(blocks.shape)
     number, length = blocks.shape
-    side_by_side = weighted[:, : length // LANES * LANES].reshape(number, length // LANES, LANES)
-    rest = weighted[:, length // LANES * LANES :]
+    rows = length // LANES
+    side_by_side = weighted[:, : rows * LANES].reshape(number, rows, LANES)
+    rest = weighted[:, rows * LANES :]
     return {"sums": side_by_side.sum(axis=1).sum(axis=1) + rest.sum(axis=1)}
 
 
 def _sums_of_finite(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
     """The sums of finite values, and the counts of the others by their kinds."""
     values = blocks.astype(jax.dtypes.canonicalize_dtype(np.float64))
-    counts = [jnp.isnan(values).sum(), (values == np.inf).sum(), (values == -np.inf).sum()]
+    counts = [
+        jnp.isnan(values).sum(),
+        (values == np.inf).sum(),
+        (values == -np.inf).sum(),
+    ]
     sums = _sums(jnp.where(jnp.isfinite(values), values, 0.0), start)
     return {**sums, "counts": jnp.stack(counts)}
 
@@ -154,14 +159,16 @@ def largest(values: jax.Array) -> jax.Array:
         absolute = jnp.abs(part)
         return jnp.max(jnp.where(jnp.isfinite(absolute), absolute, 0), initial=0)
 
-    # As in `_over_pieces`, without blocks.
     flat = jnp.ravel(values)
     number = _pieces(flat.size)
     piece = flat.size // number
     if number == 1:
         return of(flat)
-    starts = np.arange(number) * piece
-    found = jax.lax.map(lambda start: of(jax.lax.dynamic_slice(flat, (start,), (piece,))), starts)
+
+    def of_piece(start: jax.Array) -> jax.Array:
+        return of(jax.lax.dynamic_slice(flat, (start,), (piece,)))
+
+    found = jax.lax.map(of_piece, np.arange(number) * piece)
     return jnp.maximum(jnp.max(found), of(flat[number * piece :]))
 
 

@@ -115,8 +115,8 @@ def by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
 
 def _compare(old: list[Update], new: list[Update], gate: float | None) -> Comparison:
     """Judge the updates of one kind."""
-    start = next((update.before for update in old if update.before), old[0].after)
     updates, others = _in_order(old, new)
+    start = _start(old)
     # A step that one side alone takes is looked at only if the steps before it agree.
     number = min(len(updates), len(others))
     if number:
@@ -126,6 +126,14 @@ def _compare(old: list[Update], new: list[Update], gate: float | None) -> Compar
     return _one_side_alone(updates, others, number)
 
 
+def _start(updates: Sequence[Update]) -> Parts:
+    """The parameters ahead of the first step, if they are known, else those after it."""
+    for update in updates:
+        if update.before:
+            return update.before
+    return updates[0].after
+
+
 def _in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update], list[Update]]:
     """The updates of both sides as they correspond.
 
@@ -133,7 +141,9 @@ def _in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update
     """
     if all(update.step is not None for update in (*old, *new)):
         updates, others = _by_step(old), _by_step(new)
-        if [update.step for update in updates] == [update.step for update in others]:
+        old_steps = [update.step for update in updates]
+        new_steps = [update.step for update in others]
+        if old_steps == new_steps:
             return updates, others
         # One side may count steps in which nothing moves, as with `optax.MultiSteps`.
         return _moving(updates), _moving(others)
@@ -172,7 +182,14 @@ def _rounded(parts: Parts) -> list[float]:
     values: list[float] = []
     for _, part in sorted(parts.items()):
         values += map(float, part.astype(np.float64).flat[:DIGITS])
-    return [float(f"{value:.{DIGITS}g}") if math.isfinite(value) else math.inf for value in values]
+    return [_shortened(value) for value in values]
+
+
+def _shortened(value: float) -> float:
+    """A number to DIGITS digits; NaN, which has no order, is infinity."""
+    if not math.isfinite(value):
+        return math.inf
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _exact(parts: Parts) -> Parts:
@@ -190,7 +207,7 @@ def compare_replays(
 
     `shadow` are the same steps as the old side computes them in float64, where it ran in float32.
     """
-    start = next((update.before for update in old if update.before), old[0].after)
+    start = _start(old)
     before = _by_step(old) if shadow is None else _first_of_each_step(shadow)
     after = _first_of_each_step(replays)
     steps = min(len(before), len(after))
@@ -326,7 +343,9 @@ def _leaves(found: Comparison, parts: dict[str, Part]) -> tuple[LeafError, ...]:
         part = parts[error.leaf]
         known = leaves.get(part.leaf, LeafError(part.leaf, part.shape, 0.0))
         leaves[part.leaf] = replace(
-            known, error=max(known.error, error.error), finite=known.finite and error.finite
+            known,
+            error=max(known.error, error.error),
+            finite=known.finite and error.finite,
         )
     return tuple(leaves.values())
 
