@@ -10,8 +10,8 @@ NEEDED = ("jax", "flax", "optax", "pytest", "jinja2", "matplotlib")
 
 
 def what_is_missing() -> str:
-    """Which packages parity needs and are not here, and how to get them, in one sentence; nothing if all are."""
+    """A sentence on the packages that parity needs and that are missing; empty if none is."""
     missing = [name for name in NEEDED if find_spec(name) is None]
-    return (
-        f"parity needs {', '.join(missing)}: pip install 'optim2optax[parity]'" if missing else ""
-    )
+    if not missing:
+        return ""
+    return f"parity needs {', '.join(missing)}: pip install 'optim2optax[parity]'"

@@ -41,6 +41,7 @@ def save_baselines(path: Path, baselines: Mapping[str, Baseline]) -> None:
         arrays[f"{number}/length"] = np.asarray(len(baseline.values))
         for step, leaves in enumerate(baseline.values):
             arrays |= {f"{number}/{step}/{leaf}": values for leaf, values in leaves.items()}
+    # A file that is there already stays if writing fails.
     with replacing(path) as file:
         np.savez_compressed(file, **arrays)
 

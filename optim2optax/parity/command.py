@@ -65,7 +65,7 @@ OPEN_LOOP = "This is the open loop: the old side's gradients, replayed."
 
 
 class CommandError(RuntimeError):
-    """A side that could not be run, or two that cannot be compared; the message says which, and why."""
+    """A side could not run, or the two cannot be compared; the message says which, and why."""
 
 
 def compare_command(
@@ -201,7 +201,7 @@ def _closed_loop_in_float32(runs: _Runs) -> Comparison:
 
 
 def _worst(judged: Sequence[Comparison]) -> Comparison:
-    """The comparison with the largest error among those that differ, else the unproven, else all."""
+    """The comparison with the largest error, of those that differ, else the unproven, else all."""
     different = [found for found in judged if found.verdict is Verdict.DIFFERENT]
     unproven = [found for found in judged if found.verdict is Verdict.NOTHING_PROVEN]
     return max(different or unproven or judged, key=lambda found: found.error)

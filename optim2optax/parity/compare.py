@@ -175,7 +175,7 @@ def replay(
         gradients: a tree like `params`, whose leaves have a leading axis of steps.
         rates: the learning rate of each step, or None.
         wide: compute in float64; else in float32.
-        quick: compile in less time, so that the same operations may round otherwise on the two sides.
+        quick: compile in less time, though the same operations may round otherwise on each side.
 
     Returns:
         The start, and the parameters of either side, stacked over steps.

@@ -48,6 +48,7 @@ def share_executables(folder: Path) -> None:
     config: Any = jax.config
     if config.jax_compilation_cache_dir is None:
         config.update("jax_compilation_cache_dir", str(folder))
+        # By default, JAX shares only what takes a second or more to compile.
         config.update("jax_persistent_cache_min_compile_time_secs", SHARED_FROM)
         config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

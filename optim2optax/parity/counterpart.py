@@ -97,7 +97,7 @@ def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
 
 
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
-    """How many optimizers of the old tree have a counterpart, and how many of the new tree have none."""
+    """The numbers of optimizers with a counterpart, and of transformations without one."""
     counterparts = [emitted for emitted in optimizers if isinstance(emitted, Counterpart)]
     reasons = [emitted.reason for emitted in counterparts if emitted.reason]
     nobodys = reasons.count(NOBODYS)
@@ -339,7 +339,7 @@ class _Places:
         return not is_applied and makes_transformation(dotted)
 
     def _is_handed_over(self, node: ast.expr, parent: ast.AST) -> bool:
-        """Whether this is the name of a helper that is not called, as in `train(make_optimizer)`."""
+        """Whether this is the name of a helper that is not called: `train(make_optimizer)`."""
         is_called = isinstance(parent, ast.Call) and parent.func is node
         return isinstance(node, ast.Name) and node.id in self.helpers.making and not is_called
 

@@ -20,7 +20,7 @@ from optim2optax.parity.legacy import replaced
 
 @contextmanager
 def told_apart() -> Iterator[None]:
-    """Let new dataclasses of JAX or Flax be pytrees that equal no others, while the context lasts."""
+    """Let new dataclasses of JAX or Flax be pytrees that equal no others, within the context."""
     with replaced(vars(jax.tree_util), {"register_dataclass": _register}):
         yield
 

@@ -114,7 +114,7 @@ class Definitions:
     def followed(
         self, node: ast.expr
     ) -> tuple[ast.expr, tuple[tuple[str, str], ...], list[ast.AST]]:
-        """An expression and definitions as `slice_of` has them, and the nodes that went into both."""
+        """Expression and definitions as `slice_of` has them, and the nodes that went into both."""
         follower = _Follower(self)
         expression = follower.copied(node)
         return expression, tuple(follower.definitions.items()), follower.reached
@@ -204,7 +204,7 @@ def _parents_within(root: ast.AST) -> dict[ast.AST, ast.AST]:
 
 
 def _bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
-    """The names that a node itself binds, each with its value, or with None if that is not known."""
+    """The names that a node itself binds, each with its value, or None if that is not known."""
     match node:
         # optimizer_def = optim.Adam(1e-3)
         case (
@@ -387,7 +387,10 @@ class _Follower:
         return self._of_bound(bound) or copy.copy(node)
 
     def _of_bound(self, bound: Bound) -> ast.AST | None:
-        """A copy of what a name is bound to, or the name of a definition; None if that is not known."""
+        """A copy of what a name is bound to; None if that is not known.
+
+        For a function or class it is the name of a definition.
+        """
         if isinstance(bound, Imported):
             if _root(bound.module) in FOLLOWED and not bound.level:
                 return ast.parse(_joined(bound.module, bound.name), mode="eval").body

@@ -58,6 +58,7 @@ def why_nothing_is_proven(
         )
     floats = _floating(before)
     if floats:
+        # A training that diverges on both sides ends in NaN, which equals NaN.
         last = max(map(_last_finite, floats.values()))
         if last < _length(before) - 1:
             return (
@@ -65,6 +66,7 @@ def why_nothing_is_proven(
             )
     moved = evidence.moved
     if moved is None:
+        # Integers, such as a counter, move even if the learning rate is 0.
         leaves = (floats or before).items()
         moved = any(not is_still(values, start[leaf]) for leaf, values in leaves)
     if moved:

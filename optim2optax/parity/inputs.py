@@ -67,6 +67,7 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
                 inputs.made_of = _nested(facts["made_of"])
                 continue
             step = GivenStep(facts["step"], facts["rate"], arrays["given"], arrays["gradients"])
+            # Several processes, or devices of one, take the same step.
             if not any(_is_same(step, known) for known in inputs.steps):
                 inputs.steps.append(step)
     for inputs in found.values():
@@ -96,12 +97,14 @@ def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str,
 
 def why_not(lost: bool, steps: Sequence[GivenStep], optimizers: int) -> str:
     """Why the gradients of an optimizer cannot be replayed; empty if they can."""
+    # A GAN may have two of one kind: each number comes twice, with other gradients.
     if optimizers > 1 or len({step.number for step in steps}) < len(steps):
         return "several optimizers have parameters of these names and shapes"
     if not steps:
         return "the old side has no gradients of it that were kept whole"
     if lost:
         return "the old side sets states or hyperparameters of its optimizers by hand"
+    # A run that goes on from a checkpoint begins with a later step.
     if [step.number for step in steps] != list(range(len(steps))):
         return "its first steps are not those of a new optimizer"
     return ""

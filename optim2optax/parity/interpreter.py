@@ -1,4 +1,4 @@
-"""The old side under another interpreter, for code that needs more of the past than `flax.optim`."""
+"""The old side under another interpreter, for code that needs more than `flax.optim`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def create_legacy_environment(directory: Path, python: str | None = None) -> Pat
         The path of its interpreter.
 
     Raises:
-        LegacyEnvironmentError: if no fitting Python is found, the folder is something else, or pip fails.
+        LegacyEnvironmentError: if no fitting Python is found, the folder is something else, or
+            pip fails.
     """
     interpreter = directory / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     if interpreter.exists():

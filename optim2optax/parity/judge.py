@@ -76,7 +76,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class LeafError:
-    """The figures of one leaf: its largest error over movement, and if the old side stayed finite."""
+    """The largest error over movement of one leaf, and whether the old side stayed finite."""
 
     leaf: str
     shape: tuple[int, ...]
@@ -164,10 +164,14 @@ def judge(
     _check_correspondence(before, after, start)
     scales = movements(before, start, REPLAY_GATE)
     lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
-    scales |= {leaf: max(scales[leaf], beside) for leaf, beside in lent.items()}
+    # A leaf that rounding alone moves is judged by the movement of the leaves beside it.
+    for leaf, beside in lent.items():
+        scales[leaf] = max(scales[leaf], beside)
     ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
+    errors = {leaf: float(ratio.max(initial=0.0)) for leaf, ratio in ratios.items()}
+    error = max(errors.values(), default=0.0)
     gate = gate or (CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE)
-    error = max((float(ratio.max(initial=0.0)) for ratio in ratios.values()), default=0.0)
+    # A difference is one even in a run that otherwise would prove nothing.
     unproven = why_nothing_is_proven(before, start, evidence)
     if error >= gate:
         verdict, sentences = Verdict.DIFFERENT, []
@@ -178,22 +182,21 @@ def judge(
         verdict = Verdict.IDENTICAL if same else Verdict.EQUIVALENT
         sentences = [*remarks(before, start, evidence)]
         sentences += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
+    leaves = []
+    for leaf, values in before.items():
+        finite = bool(np.isfinite(values).all())
+        leaves.append(LeafError(leaf, values.shape[1:], errors[leaf], finite))
     by_step = zip(*map(_per_step, ratios.values()), strict=True)
     return Comparison(
         verdict,
         error,
         steps=len(next(iter(before.values()), ())),
         first_difference=_first(ratios, before, after, gate) if error >= gate else None,
-        leaves=tuple(_leaf_error(leaf, before[leaf], ratios[leaf]) for leaf in before),
+        leaves=tuple(leaves),
         error_by_step=tuple(map(max, by_step)),
         remarks=tuple(sentences),
         gate=gate,
     )
-
-
-def _leaf_error(leaf: str, before: NDArray[Any], ratio: NDArray[Any]) -> LeafError:
-    error, finite = float(ratio.max(initial=0.0)), bool(np.isfinite(before).all())
-    return LeafError(leaf, before.shape[1:], error, finite)
 
 
 def _on_rounding(leaves: Sequence[str]) -> list[str]:
@@ -247,6 +250,7 @@ def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDAr
         if np.isfinite(distance.max(initial=0.0)):
             return distance / max(scale, _TINY)
         error = np.nan_to_num(distance, nan=np.inf, posinf=np.inf) / max(scale, _TINY)
+    # Infinity minus infinity is NaN, but the two are equal.
     return np.where((p == q) | (np.isnan(p) & np.isnan(q)), 0.0, error)
 
 
@@ -304,7 +308,10 @@ def _stack(trees: Sequence[PyTree]) -> LeafTrajectories:
 
 
 def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
-    """The leaves of a tree by paths such as `Dense_0/kernel`, the same for every kind of container."""
+    """The leaves of a tree by paths such as `Dense_0/kernel`.
+
+    The paths are the same for every kind of container.
+    """
     paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {name_of(path): np.asarray(leaf) for path, leaf in paths_and_leaves}
 

@@ -152,7 +152,8 @@ def _is_steady(old: Numbers | str | None, again: Numbers | str | None) -> bool:
         return old == again
     if old.values.shape != again.values.shape:
         return False
-    return _apart(old, again) <= max(VARIES * _largest(old.values), SLACK * old.printed)
+    allowed = max(VARIES * _largest(old.values), SLACK * old.printed)
+    return _apart(old, again) <= allowed
 
 
 def _error(
@@ -170,9 +171,12 @@ def _error(
     if not apart:
         return 0.0
     # In float64, what rounding does hardly ever shows in print.
-    if gate > CLOSED_LOOP_GATE and apart <= SLACK * min(old.printed, new.printed):
-        return 0.0
+    if gate > CLOSED_LOOP_GATE:
+        last_digit = min(old.printed, new.printed)
+        if apart <= SLACK * last_digit:
+            return 0.0
     noise = FACTOR * _apart(old, again) if isinstance(again, Numbers) else 0.0
+    # Of two limits, the wider one counts; the error is scaled to the gate by it.
     allowed = max(gate * _largest(old.values), noise)
     return apart / allowed * gate if allowed else math.inf
 

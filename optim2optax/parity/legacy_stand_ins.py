@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-GFILE = '''"""The part of TensorFlow that Flax 0.5.3 takes to read and write checkpoints on a disk."""
+GFILE = '''"""The part of TensorFlow that Flax 0.5.3 takes to read and write checkpoints \
+on a disk."""
 
 import glob as _glob
 import io

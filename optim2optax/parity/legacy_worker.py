@@ -33,6 +33,7 @@ def main(scenario: str, path: str, out: str, steps: int) -> None:
     draw_as_today()
     compute_in_float64()
     jnp.float32, jnp.int32 = jnp.float64, jnp.int64
+    # from models import MLP
     sys.path.insert(0, str(_root(path)))
     module, script = _load(path), _load(scenario)
     arrays = {"replay": np.asarray(getattr(script, "replay", False))}
@@ -110,8 +111,10 @@ def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
 
     The old JAX has no paths of leaves, so containers are taken apart here.
     """
+    # The names are those that today's JAX gives, so that leaves of both sides correspond.
     if isinstance(tree, (dict, flax.core.FrozenDict)):
         items = [(str(key), tree[key]) for key in sorted(tree)]
+    # A named tuple is a tuple, too, so it comes first.
     elif hasattr(tree, "_fields"):
         items = [(name, getattr(tree, name)) for name in tree._fields]
     elif isinstance(tree, (list, tuple)):

@@ -37,6 +37,7 @@ def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) 
         return comparison
     old, new = evaluate(emitted)
     random = np.random.default_rng(seed)
+    # Few and small leaves suffice to see a link.
     params = {"kernel": random.normal(size=(4, 3)), "bias": random.normal(size=3)}
     rates = np.full(STEPS, 0.02) if sets_rate(emitted) else None
 

@@ -72,6 +72,7 @@ def moved_by_rounding(
             return bool(names) and known[max(names, key=len)]
         return 0 < moved[leaf] < ROUNDING_OF_MOVEMENT * beside[leaf]
 
+    # A leaf that does not move at all is not among them.
     return {leaf: beside[leaf] for leaf in moved if is_rounding(leaf)}
 
 
@@ -85,7 +86,10 @@ def gradients_of_rounding(sizes: Mapping[str, float]) -> dict[str, bool]:
 
 
 def largest_beside(sizes: Mapping[str, float]) -> dict[str, float]:
-    """The largest size among the leaves of the same parent; of a leaf that is alone there, among all."""
+    """The largest size among the leaves of the same parent.
+
+    For a leaf that is alone there, it is the largest of all.
+    """
     siblings: dict[str, list[float]] = {}
     for leaf, size in sizes.items():
         siblings.setdefault(_parent(leaf), []).append(size)

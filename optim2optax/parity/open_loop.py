@@ -95,6 +95,7 @@ class Tape:
 
     def meet(self, state: Any) -> None:
         """Keep the transformation of a train state."""
+        # TrainState.create(apply_fn=model.apply, params=params, tx=tx)
         if hasattr(state, "tx"):
             self.transformations[kind_of(params(state))][id(state.tx.update)] = state.tx
 
@@ -139,6 +140,7 @@ def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
 
     The values count, too, as not every step is the method of an optimizer.
     """
+    # A baseline has no tape of the old side, so the new one has to do.
     recorded = list(old.recorded().values()) or list(new.recorded().values())
     taken = max((len(_distinct(steps)) for steps in recorded), default=len(new.by_hand))
     moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
@@ -180,6 +182,7 @@ def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
     sizes: dict[str, float] = {}
     for step in steps:
         for leaf, values in leaves_by_path(step.gradients).items():
+            # One infinite gradient would make all others look like rounding.
             finite = np.abs(values[np.isfinite(values)]).astype(np.float64)
             sizes[leaf] = max(float(finite.max(initial=0.0)), sizes.get(leaf, 0.0))
     return sizes

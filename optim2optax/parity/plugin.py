@@ -113,7 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _share_executables(config: pytest.Config) -> None:
-    """Let the workers of `--jobs` share what they compile, in a folder that is removed with the run."""
+    """Let workers of `--jobs` share what they compile, in a folder that is removed with the run."""
     from optim2optax.parity.processes import TEMPORARY
 
     folder = Path(tempfile.gettempdir())
@@ -129,7 +129,7 @@ class ParityError(Exception):
 
 
 class ParitySession:
-    """The state of one session: what `rewrite` makes of the collected files, and the cases that ran."""
+    """The state of one session: the collected optimizers, and the cases that ran."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -269,7 +269,7 @@ class ParitySession:
             items.append(CommandItem.from_parent(session, name=" ".join(words), command=words))
 
     def pytest_report_collectionfinish(self) -> str:
-        """How many optimizers of the old tree have a counterpart in the new tree, if there are two."""
+        """The numbers of optimizers with and without a counterpart in the new tree."""
         if self.old_tree is None:
             return ""
         from optim2optax.parity.counterpart import paired_count
@@ -301,7 +301,7 @@ class ParitySession:
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
-        """Keep pytest from importing a legacy file or scenario as a test, if it is given by name."""
+        """Keep pytest from importing a legacy file or scenario that is given by name as a test."""
         if module_path.name == SCENARIO or self.emitted.get(module_path.resolve()):
             return NoTests.from_parent(parent, path=module_path)
         return None
@@ -323,7 +323,10 @@ class ParitySession:
             self.cases.append(_unpacked(packed))
 
     def pytest_sessionfinish(self) -> None:
-        """Write the reports and baselines: not in workers, and only in the first of several processes."""
+        """Write the reports and baselines.
+
+        Workers do not, and of several processes only the first does.
+        """
         if hasattr(self.config, "workerinput") or not self.cases or not is_first_process():
             return
         self._save_baselines()
@@ -418,7 +421,7 @@ class ParityItem(pytest.Item):
         return ""
 
     def repeated(self, *words: str) -> str:
-        """A script that runs parity again, with the options of this run and words of the case's own."""
+        """A script that runs parity again, with options of this run and words of the case."""
         from optim2optax.parity.reproduction import repetition
         from optim2optax.parity.trees import commit_of
 

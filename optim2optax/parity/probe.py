@@ -37,6 +37,7 @@ def probe_params(seed: int = 0, further: Sequence[str] = (), scalars: bool = Tru
         "huge": {"kernel": 10.0 * random.normal(size=(3, 4))},
         "unused": {"kernel": random.normal(size=(3, 2))},
     }
+    # With a generator of their own, further leaves do not change the usual ones.
     random = np.random.default_rng([seed, 3])
     for path in further:
         *parents, name = path.split("/")
@@ -59,7 +60,10 @@ def few_params(params: PyTree) -> PyTree:
 
 
 def params_around(sizes: Sequence[int], seed: int = 0) -> PyTree:
-    """Parameters with as many elements, axes and elements along an axis as a size, one more and less."""
+    """Parameters whose dimensions are a size, one more and one less.
+
+    That applies to their elements, their axes, and the elements along an axis.
+    """
     random = np.random.default_rng([seed, 2])
     shapes = set(itertools.chain.from_iterable(map(_shapes_around, sizes)))
     params: dict[str, Any] = {}
@@ -135,7 +139,7 @@ def recorded_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
 
 @lru_cache(maxsize=REMEMBERED)
 def _gradients(shapes: Shapes, steps: int, seed: int) -> tuple[NDArray[np.float64], ...]:
-    """The gradients of each leaf in order; they cannot be written into, as all optimizers share them."""
+    """The gradients of each leaf in order; all optimizers share them, so they are read-only."""
     random = np.random.default_rng([seed, 1])
     leaves = tuple(_gradients_of_leaf(random, name, shape, steps) for name, shape in shapes)
     for leaf in leaves:
@@ -148,7 +152,9 @@ def _gradients_of_leaf(
 ) -> NDArray[np.float64]:
     per_step = (steps, *(1 for _ in shape))
     values = random.normal(size=(steps, *shape)) * 10.0 ** random.uniform(-1.5, 0.5, size=per_step)
+    # Each element has a mean of its own, so that moments do not cancel.
     values += 0.3 * random.normal(size=shape)
+    # Some elements have no gradient in a step, and some steps have none at all.
     values[random.random(size=values.shape) < 0.05] = 0.0
     silent = random.random(size=per_step) < 0.05
     silent[0] = False  # The old LAMB divides by zero there, and a leaf of NaN proves nothing.

@@ -1,4 +1,4 @@
-"""All replays by which two optimizers are probed: the main one, and short ones for special cases."""
+"""The replays by which two optimizers are probed: the main one, and short special ones."""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ def recording_of(folder: Path) -> Recording:
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         found.processes += 1
         for facts, arrays in read(path):
+            # A record has facts of one kind, such as a step or a file from the user's tree.
             found.legacy |= "legacy" in facts
             found.foreign |= set(facts.get("foreign", ()))
             if "step" in facts:

@@ -152,7 +152,7 @@ def _optax() -> Any:
 
 
 def _record_copies(stack: ExitStack, settings: _Settings) -> None:
-    """Record the optimizers of a copy of `flax.optim`, on either side, as soon as it is imported."""
+    """Record optimizers of a copy of `flax.optim`, on either side, as soon as it is imported."""
     base: Any = struct.PyTreeNode
     before = vars(base)["__init_subclass__"]
 
@@ -333,7 +333,8 @@ def _watched(replace: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
     @wraps(replace)
     def watched(optimizer: Any, **fields: Any) -> Any:
         # optimizer.replace(state=...), in the program itself and not within a step
-        if "state" in fields and not getattr(_inside, "value", False):
+        is_inside = getattr(_inside, "value", False)
+        if "state" in fields and not is_inside:
             keeper.lose()
         return replace(optimizer, **fields)
 
@@ -376,7 +377,8 @@ def _rounded(leaf: Any) -> Any:
 def is_legacy(state: Any) -> bool:
     """Whether this is an optimizer or a definition of `flax.optim`, or of a copy of it.
 
-    What `rewrite` makes of a definition that keeps its interface has an `update`, as a transformation of optax does.
+    A definition that keeps its interface in the new code has an `update`, as a transformation of
+    optax does.
     """
     if hasattr(state, "apply_gradient") and hasattr(state, "init_state"):
         return not hasattr(state, "update")

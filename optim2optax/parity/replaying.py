@@ -1,7 +1,7 @@
-"""The open loop of a command: the gradients of the old side, replayed into the new side's transformations.
+"""The open loop of a command: gradients of the old side, replayed into the new transformations.
 
-A transformation cannot leave the process that made it, so each process of the new side does this at its end, and writes what came
-of it beside its steps.
+A transformation cannot leave the process that made it, so each process of the new side does this
+at its end, and writes the replays beside its steps.
 """
 
 from __future__ import annotations
@@ -23,21 +23,29 @@ from optim2optax.parity.states import correspondence
 Parts: TypeAlias = Mapping[Part, NDArray[Any]]
 
 SAME_GRADIENTS = 1e-6
-"""If the first gradients are further apart than this part of the largest, the two sides hand their optimizers other things."""
+"""The part of the largest gradient by which the first gradients of both sides may be apart.
+
+If they are further apart, the two sides give their optimizers other gradients.
+"""
 
 SAME_IN_FLOAT32 = 1e-3
 """The same where both computed them in float32."""
 
-OTHER_GRADIENTS = "the two sides give their optimizers other gradients, as if one were to clip or to average them itself"
+OTHER_GRADIENTS = (
+    "the two sides give their optimizers other gradients, "
+    "as if one were to clip or to average them itself"
+)
 
 
 def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
-    """Replay what the old side recorded in a folder, and write what comes of it, or why nothing does.
+    """Replay the steps that the old side recorded in a folder, and write the results.
+
+    Where there can be none, write the reason.
 
     Args:
         folder: of the old side's records.
-        recorder: what this process has recorded.
-        widened: whether both sides ran in float32, so that what they recorded is to be widened.
+        recorder: the recorder of this process.
+        widened: whether both sides ran in float32, so that recorded values are to be widened.
     """
     lost, found = read_inputs(folder)
     for kind, states in recorder.met.items():
@@ -47,45 +55,40 @@ def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
             corresponding = [("/".join(new), "/".join(old), sign) for new, old, sign in places]
             recorder.writer.write({"kind": kind, "corresponding": corresponding})
         reason = why_not(lost, inputs.steps, len(states))
-        apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
-        if not reason and not _are_alike(
-            inputs.steps[0].gradients, recorder.first_gradients.get(kind, {}), apart
-        ):
-            reason = OTHER_GRADIENTS
+        if not reason:
+            apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
+            # One side may clip its gradients ahead of the optimizer, the other within it.
+            own = recorder.first_gradients.get(kind, {})
+            if not _are_close(inputs.steps[0].gradients, own, apart):
+                reason = OTHER_GRADIENTS
+        # A transformation of the user's own may need more than gradients.
         try:
             if not reason:
                 _write_replays(recorder, state, inputs.steps, widened)
-        except Exception as error:  # noqa: BLE001 - a transformation of the user's own may need more than gradients
+        except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
             reason = f"{type(error).__name__}: {error}"
         if reason:
             recorder.writer.write({"kind": kind, "not_replayed": reason})
 
 
-def _are_alike(old: Parts, new: Parts, apart: float) -> bool:
+def _are_close(old: Parts, new: Parts, apart: float) -> bool:
+    """Whether gradients are apart by at most a part of the largest one."""
     if old.keys() != new.keys():
         return False
-    largest = max(
-        (float(np.max(np.abs(values), initial=0.0)) for values in old.values()), default=0.0
-    )
-    return all(
-        np.allclose(values, new[part], 0.0, apart * largest, equal_nan=True)
-        for part, values in old.items()
-    )
+    sizes = (float(np.max(np.abs(values), initial=0.0)) for values in old.values())
+    limit = apart * max(sizes, default=0.0)
+    return all(np.allclose(old[part], new[part], 0.0, limit, equal_nan=True) for part in old)
 
 
 def _write_replays(recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool) -> None:
+    """Write the parameters after each step that is replayed into the transformation of a state."""
     names = list(recorder.leaves(state.params))
-    taken = [
-        Step(
-            step.number,
-            as_tree(step.before, state.params, names, wide),
-            as_tree(step.gradients, state.params, names, wide),
-            step.rate,
-            None,
-        )
-        for step in steps
-    ]
+    taken: list[Step] = []
+    for step in steps:
+        before = as_tree(step.before, state.params, names, wide)
+        gradients = as_tree(step.gradients, state.params, names, wide)
+        taken.append(Step(step.number, before, gradients, step.rate, None))
     with unrecorded():
-        for step, moved in zip(taken, replayed(state.tx, taken), strict=True):
+        for given, moved in zip(taken, replayed(state.tx, taken), strict=True):
             after = {part: np.asarray(values) for part, values in recorder.part(moved).items()}
-            recorder.writer.write({"replayed": step.count}, {"after": after})
+            recorder.writer.write({"replayed": given.count}, {"after": after})

@@ -27,7 +27,7 @@ MODULES = (
     "functools",
     "typing",
 )
-"""What the functions of a program may need beside the modules that every script imports."""
+"""The modules that functions of a program may need, beside those that every script imports."""
 
 TEMPLATE = """\
 # {before}
@@ -61,17 +61,19 @@ sys.exit(subprocess.call([sys.executable, "-m", "optim2optax", "parity", *argume
 
 
 def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
-    """A script that compares an emitted optimizer with the one it replaces; it needs the extra `parity` alone."""
+    """A script that compares an emitted optimizer with the one it replaces.
+
+    It needs the extra `parity` alone.
+    """
     sample = sampled_texts(emitted)
-    values = "".join(
-        f"{name} = {text}  # {source}\n"
-        for (source, text), name in zip(sample.named.items(), sample.values, strict=True)
-    )
+    values = _assignments(sample)
     if emitted.schedule:
         rates = f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({PERIOD})])"
         values += f"{SCHEDULE} = lambda count: {rates}[count % {PERIOD}]\n"
+    probe = probe_for(emitted, seed).items()
     further = {"horizon": horizon(emitted, steps), "sizes": sizes(emitted)}
     everything = "\n".join((*sample.legacy_supports, *sample.supports, sample.legacy, sample.optax))
+    overrides = f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})"
     return TEMPLATE.format(
         before=" ".join(emitted.before.split()),
         after=" ".join(emitted.after.split()),
@@ -83,28 +85,32 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         optax=sample.optax,
         steps=steps,
         seed=seed,
-        probe=", ".join(f"{name}={value!r}" for name, value in probe_for(emitted, seed).items()),
+        probe=", ".join(f"{name}={value!r}" for name, value in probe),
         further="".join(f", {name}={value}" for name, value in further.items() if value),
-        overrides=f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})"
-        if sets_rate(emitted)
-        else "",
+        overrides=overrides if sets_rate(emitted) else "",
     )
 
 
-def repetition(arguments: Sequence[str], told: Sequence[str]) -> str:
+def _assignments(sample: Sample) -> str:
+    """The placeholders with their values, and the source texts that they stand for in comments."""
+    values = zip(sample.values, sample.named.items(), strict=True)
+    return "".join(f"{name} = {text}  # {source}\n" for name, (source, text) in values)
+
+
+def repetition(arguments: Sequence[str], remarks: Sequence[str]) -> str:
     """A script that runs a scenario or a command again.
 
     Args:
         arguments: of `optim2optax parity`, in the folder where it was run.
-        told: lines on what the sides were, which the script says in comments.
+        remarks: lines on the two sides, which become comments of the script.
     """
-    comments = "".join(f"# {' '.join(line.split())}\n" for line in told)
+    comments = "".join(f"# {' '.join(line.split())}\n" for line in remarks)
     words = "".join(f"    {word!r},\n" for word in arguments)
     return REPETITION.format(comments=comments, words=words)
 
 
 def _old_helpers(sample: Sample) -> str:
-    """The functions that the old side reaches, where those of the new side may be called alike."""
+    """A function around those that the old side reaches, as the new side may use the same names."""
     if not sample.legacy_supports:
         return ""
     body = "\n".join((*sample.legacy_supports, f"return {sample.legacy}"))

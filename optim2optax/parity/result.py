@@ -1,4 +1,4 @@
-"""What a parity run found out: cases with their verdicts, and the environment in which they were earned."""
+"""The results of a parity run: cases with their verdicts, and the environment of the run."""
 
 from __future__ import annotations
 
@@ -107,6 +107,7 @@ class Report:
         different, else 0.
         """
         outcomes = {case.outcome for case in self.cases}
+        # A run that proves less than it was asked for is no success, even beside a difference.
         if not outcomes or outcomes & {Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN}:
             return 2
         return 1 if Outcome.DIFFERENT in outcomes else 0

@@ -1,4 +1,4 @@
-"""Values in place of names: what lets an optimizer be evaluated outside of the program that it stands in."""
+"""Values in place of names, so that an optimizer can be evaluated outside of its program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ VALUES: Mapping[str, float] = {
 
 OTHER_VALUE = 0.71
 SPREAD = 1.013
-"""Each further name for the same parameter gets a value larger by this factor, so that exchanged names show."""
+"""The factor between the values of two names for the same parameter.
+
+With different values, exchanged names show.
+"""
 
 KNOWN_MODULES = (
     "collections",
@@ -51,14 +54,18 @@ KNOWN_MODULES = (
     "typing",
 )
 WORDS = ("bias", "kernel", "scale", "embedding")
-"""What the paths of the probe's leaves end in."""
+"""The last parts of the paths of the probe's leaves."""
 
 TRAVERSALS = ("ModelParamTraversal",)
 
 
 @dataclass
 class Sample:
-    """Values for the names of two expressions, by the source text that they stand for, and the expressions with placeholders."""
+    """Two expressions with placeholders, and values for these.
+
+    `values` are by the names of the placeholders. `named` are the source texts of the values, by
+    those that they replace.
+    """
 
     legacy: str
     optax: str
@@ -79,7 +86,8 @@ def sample(
 
     Args:
         legacy_expression: a definition, in which the package is called `optim`.
-        optax_expression: what it became. The same source text gets the same placeholder on both sides.
+        optax_expression: what it became. The same source text gets the same placeholder on both
+            sides.
         helpers: names that the expressions may call.
         legacy_supports: functions and classes that the old expression reaches.
         supports: the same of the new one.
@@ -99,7 +107,11 @@ def sample(
 
 @dataclass
 class _Sampler:
-    """Reads the old expression, in which each argument tells what its names stand for, then the new one."""
+    """Reads the old expression, whose arguments show what names stand for, then the new one.
+
+    `free` are the names that stay, `text` is the old expression, `places` has the placeholders by
+    the source texts that they replace.
+    """
 
     free: frozenset[str]
     text: str
@@ -112,19 +124,22 @@ class _Sampler:
         name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
         if not isinstance(node, ast.Call) or name not in (*optimizers(), *TRAVERSALS):
             return node
+        # optim.ModelParamTraversal(lambda path, _: "kernel" in path)
         if name in TRAVERSALS:
             node.args = [self._predicate(argument) for argument in node.args]
             return node
+        # optim.Adam(rate, beta1=settings.beta)
         parameters = [parameter.name for parameter in optimizers()[name].parameters]
         for index, argument in enumerate(node.args):
-            node.args[index] = self._argument(
-                argument, parameters[index] if index < len(parameters) else ""
-            )
+            parameter = parameters[index] if index < len(parameters) else ""
+            node.args[index] = self._argument(argument, parameter)
         for word in node.keywords:
             word.value = self._argument(word.value, word.arg or "")
         return node
 
     def _argument(self, node: ast.expr, parameter: str) -> ast.expr:
+        """An argument with placeholders for the names in it."""
+        # optim.MultiOptimizer((kernels, optim.Adam(rate)), (biases, optim.Momentum(rate)))
         if isinstance(node, ast.Tuple | ast.List):
             node.elts = [self._argument(element, parameter) for element in node.elts]
             return node
@@ -133,11 +148,13 @@ class _Sampler:
         return _Replacer(self, parameter).visit(node)  # type: ignore[no-any-return]
 
     def _predicate(self, node: ast.expr) -> ast.expr:
-        """A predicate that needs nothing of the program stays; another is exchanged for one by a word of the path.
+        """A predicate that can be evaluated outside of its program.
 
-        The negation of a predicate stays one.
+        One that needs nothing of the program stays; another is replaced by one that asks for a
+        word of the path. The negation of a predicate stays a negation.
         """
         match node:
+            # lambda *arguments: not is_kernel(*arguments)
             case ast.Lambda(
                 args=ast.arguments(vararg=ast.arg(arg=name), args=[]),
                 body=ast.UnaryOp(
@@ -155,6 +172,7 @@ class _Sampler:
         return self._placeholder(node, eval(text), text)
 
     def _unknown(self, node: ast.expr) -> bool:
+        """Whether an expression has names of the program."""
         bound = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
         found = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
         bound |= {inner.id for inner in found if isinstance(inner.ctx, ast.Store)}
@@ -168,14 +186,14 @@ class _Sampler:
     def number(self, node: ast.expr, parameter: str) -> ast.expr:
         """A placeholder for a number that stands for a parameter."""
         value = VALUES.get(parameter, OTHER_VALUE)
-        value = (
-            value + len(self.values)
-            if isinstance(value, int)
-            else value * SPREAD ** len(self.values)
-        )
+        if isinstance(value, int):
+            value += len(self.values)
+        else:
+            value *= SPREAD ** len(self.values)
         return self._placeholder(node, value, repr(value))
 
     def _placeholder(self, node: ast.expr, value: Any, text: str) -> ast.expr:
+        """The name that stands for an expression; equal expressions have the same one."""
         source = ast.unparse(node)
         if source in self.places:
             return ast.Name(self.places[source], ast.Load())
@@ -187,7 +205,10 @@ class _Sampler:
 
 
 class _Replacer(ast.NodeTransformer):
-    """Exchanges what the user's program knows for placeholders; for known ones alone if there is no parameter to go by."""
+    """Puts placeholders in the place of names of the program.
+
+    Without a parameter that a name stands for, it uses placeholders that there are already.
+    """
 
     def __init__(self, sampler: _Sampler, parameter: str | None) -> None:
         self.sampler = sampler
@@ -207,6 +228,6 @@ class _Replacer(ast.NodeTransformer):
         root: ast.expr = node
         while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
             root = root.func if isinstance(root, ast.Call) else root.value
-        return isinstance(root, ast.Name) and not (
-            root.id in self.sampler.free or hasattr(builtins, root.id)
-        )
+        if not isinstance(root, ast.Name) or root.id in self.sampler.free:
+            return False
+        return not hasattr(builtins, root.id)

@@ -1,7 +1,8 @@
-"""Drive a user's own functions, old and new, through the same small script, and compare what they compute.
+"""Drive a user's own functions, old and new, through the same small script, and compare results.
 
-A scenario is a Python file with a generator `run(module)`. It gets the imported module, which is the old code or the new, and
-yields what to compare, usually the optimizer: once at the start, and again after each step.
+A scenario is a Python file with a generator `run(module)`. It gets the imported module, which is
+the old code or the new, and yields what to compare, usually the optimizer: once at the start, and
+again after each step.
 
     def run(module):
         state = module.create(jax.random.PRNGKey(0))
@@ -10,8 +11,9 @@ yields what to compare, usually the optimizer: once at the start, and again afte
             state = module.train_step(state, batch)
             yield state
 
-Its steps are a closed loop, in which each side computes its own gradients. A scenario that feeds recorded gradients to both
-sides says `replay = True` at its top level, and is then held to the much narrower gate of a replay.
+Its steps are a closed loop, in which each side computes its own gradients. A scenario that feeds
+recorded gradients to both sides says `replay = True` at its top level, and is then judged by the
+much narrower gate of a replay.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import importlib
 import itertools
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -56,50 +58,51 @@ def run_scenario(
     steps: int | None = None,
     legacy_python: Path | None = None,
 ) -> Comparison:
-    """Run a scenario on the old code and on the new, both in float64, and judge whether they train alike.
+    """Run a scenario on the old code and on the new, and judge whether they train alike.
+
+    Both run in float64.
 
     Args:
         scenario: the file with `run(module)`.
         before: the old code, which is run with the real `flax.optim`.
         after: the new code.
         steps: how many of the yielded values to compare; None means all.
-        legacy_python: an interpreter with a Flax of its own, under which the old code is run; None runs it in this process.
+        legacy_python: an interpreter with a Flax of its own, under which the old code is run;
+            None runs it in this process.
 
     Returns:
         The comparison; its step 0 is the first value yielded.
 
     Raises:
-        ValueError: if the two sides yield different numbers of values, or values that do not correspond.
+        ValueError: if the two sides yield different numbers of values, or values that do not
+            correspond.
     """
     if legacy_python is not None:
         old, replay = drive_elsewhere(legacy_python, scenario, before, steps)
         tape = Tape()
         new, _ = _drive(scenario, after, False, steps, tape)
-        return compare_trajectories(
-            old, new, closed_loop=not replay, evidence=evidence_of(Tape(), tape, old)
-        )
+        evidence = evidence_of(Tape(), tape, old)
+        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence)
     closed, opened = run_both_loops(scenario, before, after, steps)
-    if (
-        opened is not None
-        and opened.verdict is Verdict.DIFFERENT
-        and closed.verdict is not Verdict.DIFFERENT
-    ):
-        return opened
-    return closed
+    if opened is None or closed.verdict is Verdict.DIFFERENT:
+        return closed
+    return opened if opened.verdict is Verdict.DIFFERENT else closed
 
 
 def run_both_loops(
     scenario: Path, before: Path, after: Path, steps: int | None = None
 ) -> tuple[Comparison, Comparison | None]:
-    """Run a scenario as `run_scenario` does, and its optimizers once more on the gradients that the old side computed.
+    """Run a scenario in closed loop as `run_scenario` does, and its optimizers in open loop.
 
     Returns:
-        The comparison of what the scenario yields, and that of the optimizers alone where the code allows it.
+        The comparison of what the scenario yields, and that of the optimizers alone, on the
+        gradients that the old side computed, where the code allows it.
     """
     tapes = Tape(), Tape()
     try:
         return _run_both_loops(scenario, before, after, steps, tapes, wide=True)
     except Exception:
+        # A program that was given float64 in the place of float32 may fail for that alone.
         if not any(tape.widened for tape in tapes):
             raise
     return _run_both_loops(scenario, before, after, steps, (Tape(), Tape()), wide=False)
@@ -126,7 +129,7 @@ def _run_both_loops(
         try:
             again, _ = _drive(scenario, before, True, steps, tape, rounding=True, wide=wide)
             found = compare_trajectories(old, again, closed_loop=True, evidence=evidence)
-        except Exception:  # noqa: BLE001 - what a user's code raises if a value is another, such as of an assertion
+        except Exception:  # noqa: BLE001 - a user's code may check a value that is another one here
             return None
         return found if tape.steps or tape.defined else None
 
@@ -136,7 +139,7 @@ def _run_both_loops(
 
 
 def baseline_of(scenario: Path, before: Path, legacy_python: Path | None = None) -> Baseline:
-    """What the old side of a scenario yields, to be kept."""
+    """The baseline of a scenario: what its old side yields."""
     if legacy_python is not None:
         values, replay = drive_elsewhere(legacy_python, scenario, before, None)
     else:
@@ -155,18 +158,20 @@ def compare_with_baseline(baseline: Baseline, scenario: Path, after: Path) -> Co
 
 
 def module_of(scenario: Path) -> str | None:
-    """The path, from the scenario's folder on, of the file that a scenario drives: `module = "train.py"` at its top level.
+    """The path of the file that a scenario drives, from the scenario's folder on.
 
-    None if it says nothing: then it drives the `before.py` and `after.py` beside it.
+    The scenario says `module = "train.py"` at its top level. It is None if it does not: then it
+    drives the `before.py` and `after.py` beside it.
 
     Raises:
         SyntaxError: if the scenario is not Python.
-        ValueError: if it says that by anything but a plain text.
+        ValueError: if it says that by anything but a string literal.
     """
     for node in ast.parse(scenario.read_bytes(), str(scenario)).body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(name, ast.Name) and name.id == "module" for name in node.targets
-        ):
+        if not isinstance(node, ast.Assign):
+            continue
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        if "module" in names:
             if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, str):
                 raise ValueError(f"`{ast.unparse(node)}` is not the path of a file as a plain text")
             return node.value.value
@@ -174,9 +179,10 @@ def module_of(scenario: Path) -> str | None:
 
 
 def parameters(tree: PyTree) -> PyTree:
-    """Put its parameters in the place of every optimizer in a tree: `Optimizer`, `TrainState`, or `(params, opt_state)`.
+    """A tree with the parameters of every optimizer in the place of the optimizer.
 
-    So one scenario serves both sides. `run_scenario` applies it to all that a scenario yields.
+    An optimizer is an `Optimizer`, a `TrainState`, or `(params, opt_state)`. So one scenario serves
+    both sides. `run_scenario` applies it to all that a scenario yields.
     """
     return jax.tree_util.tree_map(_parameters, tree, is_leaf=_holds_parameters)
 
@@ -199,12 +205,14 @@ def _is_pair(node: Any) -> bool:
 
 
 def _is_optimizer_state(node: Any) -> bool:
+    """Whether this is the state of a gradient transformation, or a tuple of those of a chain."""
     if type(node) is tuple:
         return bool(node) and all(map(_is_optimizer_state, node))
     kind = type(node)
-    return hasattr(kind, "_fields") and (
-        kind.__module__.startswith("optax.") or kind.__name__.startswith("ScaleBy")
-    )
+    if not hasattr(kind, "_fields"):
+        return False
+    # Helpers that `rewrite` emits define states such as `ScaleBySumOfSquaresState`.
+    return kind.__module__.startswith("optax.") or kind.__name__.startswith("ScaleBy")
 
 
 def _is_legacy_optimizer(node: Any) -> bool:
@@ -225,17 +233,21 @@ def _drive(
     rounding: bool = False,
     wide: bool = True,
 ) -> tuple[list[PyTree], bool]:
-    """Run one side, and say whether it was a replay."""
+    """Run one side.
+
+    Returns:
+        The parameters in each value that it yields, and whether it was a replay.
+    """
     # The user's functions may import the old Flax when they are called, so it stays to the end.
     with legacy_flax() if legacy else nullcontext():
         import_packages(path)
         import_packages(scenario)
-        keeper = (
-            nullcontext() if tape is None else recording(tape, legacy, rounding=rounding, wide=wide)
-        )
+        recorded: AbstractContextManager[None] = nullcontext()
+        if tape is not None:
+            recorded = recording(tape, legacy, rounding=rounding, wide=wide)
         with (
             double_everywhere(),
-            keeper,
+            recorded,
             precise(),
             parameters_in_float64(),
             told_apart(),
@@ -247,8 +259,8 @@ def _drive(
                 else load_module(path, path.stem, legacy)
             )
             script = load_module(scenario, scenario.stem, legacy)
+            trajectory = []
             with closing(script.run(module)) as values:
-                trajectory = []
                 for value in itertools.islice(values, steps):
                     # A later step may be given the same buffers to write into.
                     trajectory.append(jax.tree_util.tree_map(np.array, parameters(value)))
@@ -259,10 +271,12 @@ def _drive(
 
 @contextmanager
 def modules_around(path: Path) -> Iterator[str]:
-    """Let a file find the modules beside it, and forget these again: the other side has modules of the same names.
+    """Let a file find the modules beside it while the context lasts.
+
+    Then these are removed: the other side has modules of the same names.
 
     Yields:
-        The full name of the file's own module if it is part of a package, else nothing.
+        The full name of the file's own module if it is part of a package, else an empty text.
     """
     root = path.resolve().parent
     while (root / "__init__.py").exists():
@@ -282,7 +296,7 @@ def modules_around(path: Path) -> Iterator[str]:
 
 @contextmanager
 def parameters_in_float64() -> Iterator[None]:
-    """Let the layers of Flax make float64 parameters where they would make float32 ones by default."""
+    """Let layers of Flax make float64 parameters where they would make float32 ones by default."""
 
     def widen(method: Any, args: Any, kwargs: Any, context: linen.module.InterceptorContext) -> Any:
         if getattr(context.module, "param_dtype", None) == np.float32:

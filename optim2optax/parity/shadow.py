@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def shadow(folder: Path, recorder: Recorder) -> None:
-    """Take each recorded step of this process's legacy optimizers once more, and write what comes of it.
+    """Take each recorded step of this process's legacy optimizers once more, and write the results.
 
     Args:
         folder: of the records of this side.
-        recorder: what this process has recorded. JAX has to compute in float64 by now.
+        recorder: the recorder of this process. JAX has to compute in float64 by now.
     """
     lost, found = read_inputs(folder)
     for kind, optimizers in recorder.met.items():
@@ -35,30 +35,29 @@ def shadow(folder: Path, recorder: Recorder) -> None:
         if why_not(lost, steps, len(optimizers)):
             continue
         optimizer = next(iter(optimizers.values()))
-        for step, moved in zip(steps, _replayed(optimizer, steps, recorder)):  # noqa: B905 - Python 3.8 has no `strict`
+        replays = _replayed(optimizer, steps, recorder)
+        for step, moved in zip(steps, replays):  # noqa: B905 - Python 3.8 has no `strict`
             after = {part: np.asarray(values) for part, values in recorder.part(moved).items()}
             recorder.writer.write({"replayed": step.number}, {"after": after})
 
 
 def _replayed(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) -> Iterator[Any]:
+    """The parameters after each step, from the recorded ones ahead of it and the state so far."""
     definition = optimizer.optimizer_def
-    # One that was replicated by its own method averages gradients over devices; recorded ones are averaged.
+    # A replicated optimizer averages gradients over devices; the recorded ones are averaged.
     definition = definition.optimizer_def if hasattr(definition, "axis_name") else definition
     names = list(recorder.leaves(optimizer.target))
 
     @jax.jit
     def update(before: Any, gradients: Any, rate: Any, state: Any) -> Any:
-        given = {} if math.isnan(steps[0].rate) else {"learning_rate": rate}
-        return definition.apply_gradient(
-            definition.update_hyper_params(**given), before, state, gradients
-        )
+        overrides = {} if math.isnan(steps[0].rate) else {"learning_rate": rate}
+        hyper_params = definition.update_hyper_params(**overrides)
+        return definition.apply_gradient(hyper_params, before, state, gradients)
 
     state = None
     for step in steps:
-        before, gradients = (
-            as_tree(parts, optimizer.target, names, wide=True)
-            for parts in (step.before, step.gradients)
-        )
+        before = as_tree(step.before, optimizer.target, names, wide=True)
+        gradients = as_tree(step.gradients, optimizer.target, names, wide=True)
         with unrecorded():
             state = definition.init_state(before) if state is None else state
             moved, state = update(before, gradients, step.rate, state)

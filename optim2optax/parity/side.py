@@ -1,4 +1,7 @@
-"""One side of a command: the command as it is, in an environment in which each Python process records by itself."""
+"""One side of a command.
+
+The command runs as it is, in an environment in which each Python process records by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +22,7 @@ OURS = Path(__file__).resolve().parents[2]
 VARIABLE = "OPTIM2OPTAX_SIDE"
 SAFE_PATH = "PYTHONSAFEPATH"
 OUR_SAFE_PATH = "optim2optax"
-"""What the variable is set to for processes of our own. A command of the user's shall not inherit it."""
+"""The value of the variable for processes of our own, which a command must not inherit."""
 
 LAUNCHER = """\
 #!/bin/sh
@@ -29,17 +32,20 @@ case ":$PYTHONPATH:" in
 esac
 exec {python} "$@"
 """
-"""Python as a script of the user's calls it, that may have set PYTHONPATH anew."""
+"""Python for a script of the user's, which may have changed PYTHONPATH."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """Where a side runs: the trees of the user's that its copy stands for, and the folder that takes what it records.
+    """Where and how a side runs.
 
-    With `rounding`, what legacy optimizers make of parameters is off by a unit in the last place. `elsewhere` is an interpreter
-    with an old Flax, if the command runs under one. With `inputs`, the gradients of small models are recorded as well; `replays`
-    is the folder of such records, to be replayed on this side. If it is `wide`, the command computes in float64, and optimizers
-    get parameters in it that they are given in float32; else it computes in its own precision.
+    `originals` are the user's trees, in whose place the side has its `copy`; records go below
+    `scratch`. With `rounding`, parameters that legacy optimizers return are off by a unit in the
+    last place. `elsewhere` is an interpreter with an old Flax, if the command runs under one. With
+    `inputs`, the gradients of small models are recorded as well; `replays` is the folder of such
+    records, to be replayed on this side. If it is `wide`, the command computes in float64, and
+    optimizers get parameters in it that they are given in float32; else it computes in its own
+    precision.
     """
 
     legacy: bool
@@ -66,7 +72,7 @@ class Side:
         return self.scratch / f"records-{self.copy.parent.name}"
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """The command with its paths in the copy, and Python in front of a script that is not executable itself."""
+        """The command with its paths in the copy, and with Python in front of a script."""
         first, *rest = [self.moved(word) for word in words]
         if re.fullmatch(r"python[0-9.]*", first):
             first = self.python
@@ -75,23 +81,26 @@ class Side:
         return [first, *rest]
 
     def environment(self, folder: Path) -> dict[str, str]:
-        """The variables for a command in a folder: those of this process with their paths in the copy, and the hook first."""
+        """The variables for a command in a folder.
+
+        They are those of this process, with their paths in the copy, and with the hook first.
+        """
         found = {name: self.moved(value) for name, value in os.environ.items()}
         if found.get(SAFE_PATH) == OUR_SAFE_PATH:
             del found[SAFE_PATH]
         if self.elsewhere is not None:
             found["XLA_FLAGS"] = flags_for_old_xla()
+        launchers, beside = str(self._launchers()), str(Path(self.python).parent)
         return found | {
             "PWD": str(folder),
-            "PATH": _joined(
-                str(self._launchers()), str(Path(self.python).parent), found.get("PATH", "")
-            ),
+            "PATH": _joined(launchers, beside, found.get("PATH", "")),
             "PYTHONPATH": _joined(str(HOOK), found.get("PYTHONPATH", "")),
             WHEEL_VARIABLE: str(find_wheel()),
             VARIABLE: json.dumps(self._facts()),
         }
 
     def _facts(self) -> Mapping[str, object]:
+        """The facts that the hook reads from its variable."""
         self.records.mkdir(exist_ok=True)
         return {
             "legacy": self.legacy,
@@ -108,50 +117,34 @@ class Side:
         }
 
     def moved(self, text: str) -> str:
-        """A text with the paths in it that lead into the user's tree leading into the copy."""
-        kept = self._kept()
+        """A text with its paths into the user's tree changed into paths of the copy."""
+        kept = tuple(self._kept())
+
+        def place(found: re.Match[str]) -> str:
+            is_kept = found.string.startswith(kept, found.start())
+            return found[0] if is_kept else str(self.copy)
+
         for original in self._spellings():
+            # `/home/me/project` in `--data=/home/me/project/data`, but not in `/home/me/project-2`
             pattern = re.compile(re.escape(original) + r"""(?=[/:;,='"\s]|$)""")
-            text = pattern.sub(
-                lambda found: (
-                    found[0]
-                    if found.string.startswith(tuple(kept), found.start())
-                    else str(self.copy)
-                ),
-                text,
-            )
+            text = pattern.sub(place, text)
         return text
 
     def _spellings(self) -> list[str]:
-        """The user's trees as paths may name them, through a link or not."""
-        paths = [
-            spelled
-            for tree in self.originals
-            for spelled in (str(tree.absolute()), str(tree.resolve()))
-        ]
-        return sorted(set(paths), key=len, reverse=True)
+        """The user's trees as paths may name them, through a link or not, the longest first."""
+        # One of them may be inside another.
+        return sorted(_spelled(self.originals), key=len, reverse=True)
 
     def _kept(self) -> list[str]:
-        """What may be in the user's tree and is no code of the user's: Python's environments, and this very package."""
-        environments = [
-            path.parent for tree in self.originals for path in tree.glob("*/pyvenv.cfg")
-        ]
-        places = [
-            *environments,
-            *([self.elsewhere.parents[1]] if self.elsewhere else []),
-            Path(sys.prefix),
-            Path(sys.base_prefix),
-            OURS / "optim2optax",
-            OURS / "codemods",
-            self.scratch,
-        ]
-        return sorted(
-            {
-                spelled
-                for place in places
-                for spelled in (str(place.absolute()), str(place.resolve()))
-            }
-        )
+        """Places without code of the user's: environments, this package, and `scratch`."""
+        places: list[Path] = []
+        for tree in self.originals:
+            places += [path.parent for path in tree.glob("*/pyvenv.cfg")]
+        if self.elsewhere is not None:
+            places.append(self.elsewhere.parents[1])
+        places += [Path(sys.prefix), Path(sys.base_prefix)]
+        places += [OURS / "optim2optax", OURS / "codemods", self.scratch]
+        return sorted(_spelled(places))
 
     def _launchers(self) -> Path:
         """A folder with the launchers of the side's Python, to be first on PATH."""
@@ -163,14 +156,22 @@ class Side:
             f"python3.{sys.version_info.minor}",
             Path(self.python).resolve().name,
         }
+        hook, python = shlex.quote(str(HOOK)), shlex.quote(self.python)
         for name in names:
             launcher = folder / name
-            launcher.write_text(
-                LAUNCHER.format(hook=shlex.quote(str(HOOK)), python=shlex.quote(self.python))
-            )
+            launcher.write_text(LAUNCHER.format(hook=hook, python=python))
             launcher.chmod(0o755)
         return folder
 
 
+def _spelled(places: Iterable[Path]) -> set[str]:
+    """The absolute paths of places, with links as they are and with links resolved."""
+    found: set[str] = set()
+    for place in places:
+        found |= {str(place.absolute()), str(place.resolve())}
+    return found
+
+
 def _joined(*places: str) -> str:
+    """A value for PATH or PYTHONPATH; empty places are left out."""
     return os.pathsep.join(place for place in places if place)

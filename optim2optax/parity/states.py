@@ -1,6 +1,7 @@
-"""The states of optimizers, compared wherever it is known what of the one corresponds to what of the other.
+"""The states of optimizers, compared wherever their leaves correspond.
 
-That is what a checkpoint is carried over by: the moments that each module of `codemods.optimizers` names, counts and steps.
+A checkpoint is converted by the same correspondence: the moments that each module of
+`codemods.optimizers` names, counts and steps.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from optim2optax.parity.exercised import Evidence
 from optim2optax.parity.judge import REPLAY_GATE, Comparison, PyTree, Verdict, judge, name_of
 
 SAMPLED = 4096
-"""About so many elements of a larger leaf are compared, always the same ones."""
+"""About so many elements of a larger leaf are compared, the same ones each time."""
 
 NOT_COMPARED = "The state of the optimizer was not compared."
 ALIKE = "The parameters agree; what the optimizer keeps beside them does not."
@@ -32,7 +33,10 @@ Row = dict[Path, NDArray[Any]]
 
 @dataclass
 class States:
-    """The optimizers that a scenario yields, by their places: as they were first, and all that they held since."""
+    """The optimizers that a scenario yields, by their places in its values.
+
+    `first` are those of its first value, `rows` the leaves of their states in all values.
+    """
 
     first: dict[str, PyTree] = field(default_factory=dict)
     rows: list[dict[str, Row]] = field(default_factory=list)
@@ -47,7 +51,10 @@ class States:
 
 
 def state_dict(node: PyTree) -> dict[str, Any]:
-    """The state dict of a legacy optimizer, of a train state, or of `(params, opt_state)` with or without a step."""
+    """The state dict of an optimizer.
+
+    It is a legacy optimizer, a train state, or `(params, opt_state)` with or without a step.
+    """
     if type(node) is tuple:
         return {name: serialization.to_state_dict(part) for name, part in _parts(node).items()}
     found: dict[str, Any] = serialization.to_state_dict(node)
@@ -59,31 +66,33 @@ def _parts(node: tuple[PyTree, ...]) -> dict[str, PyTree]:
 
 
 def _row(content: Mapping[str, Any]) -> Row:
-    kept = {
-        path: np.asarray(leaf)
-        for path, leaf in leaves(content)
-        if path[0] not in ("target", "params")
-    }
-    return {path: _sampled(leaf) for path, leaf in kept.items() if leaf.dtype.kind in "biuf"}
+    """The leaves of a state dict beside the parameters, and only numbers."""
+    found: Row = {}
+    for path, value in leaves(content):
+        if path[0] not in ("target", "params"):
+            leaf = np.asarray(value)
+            if leaf.dtype.kind in "biuf":
+                found[path] = _sampled(leaf)
+    return found
 
 
 def _sampled(leaf: NDArray[Any]) -> NDArray[Any]:
-    stride = -(-leaf.size // SAMPLED)
+    stride = -(-leaf.size // SAMPLED)  # rounded up
     return np.array(leaf) if stride <= 1 else np.array(leaf.ravel()[::stride])
 
 
 def with_states(comparison: Comparison, old: States, new: States, evidence: Evidence) -> Comparison:
-    """The comparison of the parameters, with the verdict on the states of the optimizers added to it."""
+    """The comparison of the parameters, with the verdict on the optimizers' states added to it."""
     if comparison.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN) or not new.first:
         return comparison
     before, after = _corresponding(old, new)
+    # Two custom transformations have no places that are known to correspond.
     if not before:
         return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
     start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
     closed_loop = comparison.gate != REPLAY_GATE
-    return merged(
-        comparison, judge(before, after, start, closed_loop, replace(evidence, moved=True))
-    )
+    found = judge(before, after, start, closed_loop, replace(evidence, moved=True))
+    return merged(comparison, found)
 
 
 def merged(comparison: Comparison, found: Comparison) -> Comparison:
@@ -103,27 +112,31 @@ def merged(comparison: Comparison, found: Comparison) -> Comparison:
 def _corresponding(
     old: States, new: States
 ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """What corresponds in the states of both sides, stacked over all that was yielded, by its place in the new one."""
+    """The leaves that correspond in the states of both sides, by their places in the new one.
+
+    They are stacked over all values that the scenario yields.
+    """
     before: dict[str, NDArray[Any]] = {}
     after: dict[str, NDArray[Any]] = {}
     for name in old.first.keys() & new.first.keys():
         for place, source, sign in correspondence(old.first[name], new.first[name]):
-            ours = [row[name].get(source) for row in old.rows if name in row]
-            theirs = [row[name].get(place) for row in new.rows if name in row]
-            if _all_alike([*ours, *theirs]) and len(ours) == len(theirs) == len(old.rows):
+            old_values = [row[name].get(source) for row in old.rows if name in row]
+            new_values = [row[name].get(place) for row in new.rows if name in row]
+            is_in_all = len(old_values) == len(new_values) == len(old.rows)
+            if is_in_all and _have_one_shape([*old_values, *new_values]):
                 leaf = "/".join(filter(None, (name, *place)))
-                before[leaf] = _signed(np.stack([np.asarray(values) for values in ours]), sign)
-                stacked = np.stack([np.asarray(values) for values in theirs])
+                before[leaf] = _signed(np.stack(list(map(np.asarray, old_values))), sign)
+                stacked = np.stack(list(map(np.asarray, new_values)))
+                # A count may be int64 on one side, as `jnp.int32` means that in float64.
                 integers = before[leaf].dtype.kind in "iu" and stacked.dtype.kind in "iu"
                 after[leaf] = stacked.astype(before[leaf].dtype) if integers else stacked
     return before, after
 
 
-def _all_alike(found: Sequence[NDArray[Any] | None]) -> bool:
-    return (
-        len({None if values is None else values.shape for values in found}) == 1
-        and found[0] is not None
-    )
+def _have_one_shape(found: Sequence[NDArray[Any] | None]) -> bool:
+    """Whether there are arrays alone, all of one shape."""
+    shapes = {None if values is None else values.shape for values in found}
+    return len(shapes) == 1 and None not in shapes
 
 
 def _signed(values: NDArray[Any], sign: int) -> NDArray[Any]:
@@ -131,10 +144,13 @@ def _signed(values: NDArray[Any], sign: int) -> NDArray[Any]:
 
 
 def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
-    """Each place of the new state with the place of the old one that it is carried over from, and the sign.
+    """The places of the new state that correspond to places of the old one.
 
-    The old leaves are carried over as numbers of their places. Nothing corresponds where a checkpoint would not be carried over.
+    Each comes with the place in the old state and the sign. An old state whose leaves are the
+    numbers of their places is converted as a checkpoint: the new leaves then show where they are
+    from. Nothing corresponds where a checkpoint would not be converted.
     """
+    # Places are numbered from 1, as a moment may change its sign and 0 has none.
     places = [path for path, leaf in leaves(state_dict(old)) if leaf is not None]
     numbers = {path: number for number, path in enumerate(places, 1)}
     numbered = _numbered(state_dict(old), numbers)
@@ -145,24 +161,21 @@ def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
             if type(new) is tuple
             else carried(numbered, blank)
         )
-    except Exception:  # noqa: BLE001 - a transformation of the user's own may refuse the probe that tells its sign
+    except Exception:  # noqa: BLE001 - a user's transformation may refuse the probe for its sign
         return []
-    # A definition that keeps its interface counts in a state of its own, which the program may exchange by itself.
-    compared = (
-        ("opt_state",)
-        if hasattr(getattr(new, "tx", None), "update_hyper_params")
-        else ("opt_state", "step")
-    )
-    found = [
-        (path, np.asarray(leaf, np.float64).ravel())
-        for path, leaf in leaves(result)
-        if path[0] in compared
-    ]
-    return [
-        (path, places[abs(int(values[0])) - 1], 1 if values[0] > 0 else -1)
-        for path, values in found
-        if values.size and np.isfinite(values[0])
-    ]
+    compared = ["opt_state"]
+    # A definition that keeps its interface counts in its state, which the program may replace.
+    if not hasattr(getattr(new, "tx", None), "update_hyper_params"):
+        compared.append("step")
+    found: list[tuple[Path, Path, int]] = []
+    for path, leaf in leaves(result):
+        if path[0] in compared:
+            values = np.asarray(leaf, np.float64).ravel()
+            # A leaf that is not from the old state has stayed NaN.
+            if values.size and np.isfinite(values[0]):
+                source = places[abs(int(values[0])) - 1]
+                found.append((path, source, 1 if values[0] > 0 else -1))
+    return found
 
 
 def _numbered(tree: Any, numbers: Mapping[Path, int], path: Path = ()) -> Any:

@@ -1,8 +1,10 @@
-"""The files in which processes record their steps as they come, so that nothing is lost if one ends at once.
+"""The files in which processes record their steps.
 
-An old Python runs this as well, from Python 3.8 on.
+They are written as the steps come, so that nothing is lost if a process ends at once. An old Python
+runs this as well, from Python 3.8 on.
 
-A record is the length of its header in eight bytes, the header as JSON, and the arrays that it names.
+A record is the length of its header in eight bytes, the header as JSON, and the arrays that it
+names.
 """
 
 from __future__ import annotations
@@ -28,11 +30,14 @@ if TYPE_CHECKING:
 
 SUFFIX = ".steps"
 INPUTS = ".inputs"
-"""Of files that hold what the steps are computed from."""
+"""The suffix of files with the inputs of steps."""
 
 
 class Writer:
-    """Writes records to a file of this process in a folder; a process that was forked off gets a file of its own."""
+    """Writes records to a file of this process in a folder.
+
+    A process that was forked off gets a file of its own.
+    """
 
     def __init__(self, folder: Path, suffix: str = SUFFIX) -> None:
         self.folder = folder
@@ -65,18 +70,21 @@ def _write_all(file: int, data: bytes) -> None:
 
 
 def read(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, dict[Part, NDArray[Any]]]]]:
-    """The records of a file. One that its process did not finish, because it was killed, is left out."""
+    """The records of a file, without one that its process did not finish, because it was killed."""
     with path.open("rb") as file:
         while len(length := file.read(8)) == 8:
-            header = file.read(int.from_bytes(length, "big"))
-            if len(header) < int.from_bytes(length, "big"):
+            size = int.from_bytes(length, "big")
+            header = file.read(size)
+            if len(header) < size:
                 return
             content = json.loads(header)
             arrays: dict[str, dict[Part, NDArray[Any]]] = {}
+            # `shape` is that of the leaf, `own` that of its part.
             for group, leaf, name, shape, dtype, own in content["arrays"]:
                 kind = np.dtype(dtype)
-                data = file.read(kind.itemsize * math.prod(own))
-                if len(data) < kind.itemsize * math.prod(own):
+                size = kind.itemsize * math.prod(own)
+                data = file.read(size)
+                if len(data) < size:
                     return
                 part = Part(leaf, name, tuple(shape))
                 arrays.setdefault(group, {})[part] = np.frombuffer(data, kind).reshape(own)

@@ -1,4 +1,4 @@
-"""Working copies of the old tree and the new, so that nothing that a run does touches the user's files."""
+"""Working copies of the old tree and the new, so that no run touches the user's own files."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ ENVIRONMENT = "pyvenv.cfg"
 """A folder with this file is a virtual environment."""
 
 ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
-"""Variables by which a hook of git's tells the programs that it runs of its own repository."""
+"""Variables by which a hook of git names its own repository to the programs that it runs."""
 
 SUBMODULE = "160000"
 
 
 class TreeError(RuntimeError):
-    """A tree that cannot be had; the message says why, and what to do."""
+    """A tree that cannot be copied; the message says why, and what to do."""
 
 
 def repository_root(path: Path) -> Path | None:
-    """The root of the git repository that a folder is in; None if it is in none, or there is no git."""
+    """The root of the git repository around a folder; None if there is none, or no git."""
     try:
         done = _git(path, "rev-parse", "--show-toplevel")
     except FileNotFoundError:
@@ -44,19 +44,19 @@ def commit_of(revision: str, root: Path) -> str | None:
 
 
 def copy_before(before: str, root: Path, target: Path, links: Sequence[Path] = ()) -> None:
-    """Copy the tree as it was to `target`: `before` is a folder, or a revision of the git repository at `root`.
+    """Copy the old tree to `target`.
 
-    The copy of a revision is a repository of its own, on which git may be asked. It has the objects of the one at `root`, which
-    is not changed.
+    The copy of a revision is a repository of its own, so that the program may run git in it. It
+    has the objects of the one at `root`, which is not changed.
 
     Args:
-        before: the old tree.
+        before: a folder, or a revision of the git repository at `root`.
         root: the new tree.
-        target: a folder that is empty or not there.
+        target: a folder that is empty or does not exist.
         links: paths from the root on that are not copied but linked.
 
     Raises:
-        TreeError: if it is neither.
+        TreeError: if `before` is neither.
     """
     if Path(before).is_dir():
         copy_tree(Path(before), target, links)
@@ -70,33 +70,33 @@ def copy_before(before: str, root: Path, target: Path, links: Sequence[Path] = (
 
 
 def copy_tree(source: Path, target: Path, links: Sequence[Path] = ()) -> None:
-    """Copy a tree as it is now, without what git and Python keep beside it. Paths of `links` are linked, not copied.
+    """Copy a tree as it is now, without the folders that git and Python keep in it.
 
-    Repositories in a tree that is none itself stay told apart, since `rewrite` takes each for a project of its own.
+    Paths of `links` are linked, not copied. Repositories in a tree that is none itself are marked
+    in the copy, since `rewrite` takes each for a project of its own.
     """
 
     def ignored(folder: str, names: list[str]) -> set[str]:
         inside = Path(folder).relative_to(source)
-        linked = {
-            name
-            for name in names
-            if inside / name in links or (Path(folder, name) / ENVIRONMENT).exists()
-        }
-        return IGNORED(folder, names) | linked
+
+        def is_linked(name: str) -> bool:
+            return inside / name in links or Path(folder, name, ENVIRONMENT).exists()
+
+        return IGNORED(folder, names) | set(filter(is_linked, names))
 
     shutil.copytree(source, target, ignore=ignored, symlinks=True, dirs_exist_ok=True)
     _link(source, target, links)
     _lead_outside(source, target)
     if (source / REPOSITORY).exists() and repository_root(source) is not None:
         _share_head(source, target)
-    elif not any(
-        (folder / REPOSITORY).exists() for folder in (source.resolve(), *source.resolve().parents)
-    ):
+        return
+    around = (source.resolve(), *source.resolve().parents)
+    if not any((folder / REPOSITORY).exists() for folder in around):
         _mark_repositories(source, target)
 
 
 def _mark_repositories(source: Path, target: Path) -> None:
-    """Let an empty folder mark each repository of a tree in its copy. Git passes over it."""
+    """Mark each repository of a tree in its copy by an empty folder, which git passes over."""
     for folder, _, _ in os.walk(target):
         inside = Path(folder).relative_to(target)
         if (source / inside / REPOSITORY).exists():
@@ -104,23 +104,23 @@ def _mark_repositories(source: Path, target: Path) -> None:
 
 
 def _share_head(root: Path, target: Path) -> None:
-    """Let the copy of a tree be a repository on the same commit, and on the same branch if there is one."""
+    """Let the copy of a tree be a repository on the same commit.
+
+    It is on the same branch, too, if there is one.
+    """
     _share_repository(root, target)
     branch = _git(root, "symbolic-ref", "--quiet", "HEAD").stdout.strip()
     head = _git(root, "rev-parse", "HEAD").stdout.strip()
-    _git(
-        target,
-        *(
-            ("symbolic-ref", "HEAD", branch)
-            if branch
-            else ("update-ref", "--no-deref", "HEAD", head)
-        ),
-    )
+    if branch:
+        _git(target, "symbolic-ref", "HEAD", branch)
+    else:
+        _git(target, "update-ref", "--no-deref", "HEAD", head)
     _git(target, "reset", "--quiet")
 
 
 def surround(root: Path, folder: Path) -> None:
-    """Link what stands beside a tree, for `../data`, into the folder of its copy."""
+    """Link the files and folders beside a tree, for `../data`, into the folder of its copy."""
+    # A program may read `../data/train.csv`.
     beside_root = list(root.parent.iterdir()) if os.access(root.parent, os.R_OK) else []
     for path in beside_root:
         beside = folder / path.name
@@ -129,6 +129,7 @@ def surround(root: Path, folder: Path) -> None:
 
 
 def _git(folder: Path, *words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    # A pre-commit hook would else have git work on the repository of the commit.
     environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     command = [
         "git",
@@ -156,20 +157,28 @@ def _reason(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _check_out(commit: str, root: Path, target: Path) -> None:
-    """Put the files of a commit into a repository of their own, and those of submodules as far as they are at hand."""
+    """Put the files of a commit into a repository of their own.
+
+    The files of submodules are added where they were fetched.
+    """
     target.mkdir(parents=True, exist_ok=True)
     _share_repository(root, target)
     done = _git(target, "checkout", "--quiet", "--detach", commit)
     if done.returncode:
         raise TreeError(f"git could not check out {commit} of {root}: {_reason(done)}")
     for path, within in _submodules(target, commit):
-        if (root / path / REPOSITORY).exists() and _git(
-            root / path, "cat-file", "-e", within
-        ).returncode == 0:
-            _check_out(within, root / path, target / path)
+        submodule = root / path
+        if (submodule / REPOSITORY).exists() and _has_object(submodule, within):
+            _check_out(within, submodule, target / path)
+
+
+def _has_object(repository: Path, commit: str) -> bool:
+    return _git(repository, "cat-file", "-e", commit).returncode == 0
 
 
 def _submodules(repository: Path, commit: str) -> Iterator[tuple[str, str]]:
+    """The paths of the submodules in a commit, each with its own commit."""
+    # 160000 commit 2f6a…\tpath/of/submodule
     for entry in _git(repository, "ls-tree", "-r", "-z", commit).stdout.split("\0"):
         facts, _, path = entry.partition("\t")
         if facts.startswith(SUBMODULE):
@@ -182,13 +191,15 @@ def _share_repository(root: Path, target: Path) -> None:
     place = target / REPOSITORY
     (place / "objects" / "info").mkdir(exist_ok=True)
     (place / "objects" / "info" / "alternates").write_text(f"{_git_path(root, 'objects')}\n")
+    # A shallow clone lacks the parents of its oldest commits; git must know which.
     if (shallow := _git_path(root, "shallow")).exists():
         shutil.copy(shallow, place / "shallow")
+    # The objects of Git LFS are no objects of git.
     if (large := _git_path(root, "lfs")).exists():
         (place / "lfs").symlink_to(large)
-    refs = _git(
-        root, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/heads", "refs/tags"
-    ).stdout
+    # Each line is a command of `git update-ref`.
+    form = "--format=create %(refname) %(objectname)"
+    refs = _git(root, "for-each-ref", form, "refs/heads", "refs/tags").stdout
     _git(target, "update-ref", "--stdin", given=refs)
 
 
@@ -206,14 +217,13 @@ def _link(source: Path, target: Path, links: Sequence[Path]) -> None:
 
 
 def _lead_outside(source: Path, target: Path) -> None:
-    """Let relative links that lead out of a tree lead there from its copy, too."""
+    """Let relative links that lead out of a tree lead to the same place from its copy."""
     for folder, folders, files in os.walk(target):
         for name in (*folders, *files):
             link = Path(folder, name)
             if link.is_symlink() and not os.path.isabs(os.readlink(link)):
-                aim = Path(
-                    os.path.abspath((source / link.relative_to(target)).parent / os.readlink(link))
-                )
+                home = (source / link.relative_to(target)).parent
+                aim = Path(os.path.abspath(home / os.readlink(link)))
                 if not aim.is_relative_to(source.absolute()):
                     link.unlink()
                     link.symlink_to(aim)

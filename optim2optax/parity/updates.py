@@ -79,6 +79,7 @@ def compare_updates(
     if different:
         return min(different, key=_step_of_difference)
     unproven = [found for found in compared if found.verdict is Verdict.NOTHING_PROVEN]
+    # An optimizer that never moves does not hide what the others prove.
     proven = [found for found in compared if found not in unproven]
     worst = max(proven or unproven, key=lambda found: found.error)
     notes: list[str] = []
@@ -114,14 +115,23 @@ def by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
 
 def _compare(old: list[Update], new: list[Update], gate: float | None) -> Comparison:
     """Judge the updates of one kind."""
-    start = next((update.before for update in old if update.before), old[0].after)
     updates, others = _in_order(old, new)
+    start = _start(old)
+    # A step that one side alone takes is looked at only if the steps before it agree.
     number = min(len(updates), len(others))
     if number:
         found = _judged(start, updates[:number], others[:number], gate)
         if found.first_difference is not None or len(updates) == len(others):
             return found
     return _one_side_alone(updates, others, number)
+
+
+def _start(updates: Sequence[Update]) -> Parts:
+    """The parameters ahead of the first step, if they are known, else those after it."""
+    for update in updates:
+        if update.before:
+            return update.before
+    return updates[0].after
 
 
 def _in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update], list[Update]]:
@@ -131,8 +141,11 @@ def _in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update
     """
     if all(update.step is not None for update in (*old, *new)):
         updates, others = _by_step(old), _by_step(new)
-        if [update.step for update in updates] == [update.step for update in others]:
+        old_steps = [update.step for update in updates]
+        new_steps = [update.step for update in others]
+        if old_steps == new_steps:
             return updates, others
+        # One side may count steps in which nothing moves, as with `optax.MultiSteps`.
         return _moving(updates), _moving(others)
     return _moving(_once(old, counted=False)), _moving(_once(new, counted=False))
 
@@ -148,6 +161,7 @@ def _once(updates: Iterable[Update], counted: bool) -> list[Update]:
     """
     found: dict[tuple[int | None, bytes], Update] = {}
     for update in updates:
+        # Devices add in different orders, so that sums of the same values may differ.
         exact = sorted(_exact(update.after).items())
         content = b"".join(values.tobytes() for _, values in exact)
         found.setdefault((update.step if counted else None, content), update)
@@ -168,7 +182,14 @@ def _rounded(parts: Parts) -> list[float]:
     values: list[float] = []
     for _, part in sorted(parts.items()):
         values += map(float, part.astype(np.float64).flat[:DIGITS])
-    return [float(f"{value:.{DIGITS}g}") if math.isfinite(value) else math.inf for value in values]
+    return [_shortened(value) for value in values]
+
+
+def _shortened(value: float) -> float:
+    """A number to DIGITS digits; NaN, which has no order, is infinity."""
+    if not math.isfinite(value):
+        return math.inf
+    return float(f"{value:.{DIGITS}g}")
 
 
 def _exact(parts: Parts) -> Parts:
@@ -186,7 +207,7 @@ def compare_replays(
 
     `shadow` are the same steps as the old side computes them in float64, where it ran in float32.
     """
-    start = next((update.before for update in old if update.before), old[0].after)
+    start = _start(old)
     before = _by_step(old) if shadow is None else _first_of_each_step(shadow)
     after = _first_of_each_step(replays)
     steps = min(len(before), len(after))
@@ -250,7 +271,10 @@ def _judged(
     gate: float | None,
     closed_loop: bool = True,
 ) -> Comparison:
-    """Judge by every element and sum that was kept, each leaf and each kind of sum by its own movement."""
+    """Judge by every element and sum in the records.
+
+    Each leaf and each kind of sum is judged by its own movement.
+    """
     before, after = _stacked(old), _stacked(new)
     # A digest cannot be near another one: it only tells identical from equivalent, below.
     parts = {_name(part): part for part in before if part.name != "digest"}
@@ -297,9 +321,11 @@ def _located(difference: Difference | None, parts: dict[str, Part]) -> Differenc
     number = difference.index[0]
     if part.name == "sample":
         return replace(difference, index=_index_in_leaf(part, number))
+    # The first element of counts is the number of NaN.
     if part.name == "counts":
         what = ("NaN", "inf", "-inf")[number]
         return replace(difference, leaf=f"{part.leaf} (number of {what})", index=())
+    # Of a sum only the block is known in which an element differs.
     first, last = (list(index) for index in block(number, part.shape))
     return replace(difference, leaf=f"{part.leaf} (weighted sum of {first} to {last})", index=())
 
@@ -317,7 +343,9 @@ def _leaves(found: Comparison, parts: dict[str, Part]) -> tuple[LeafError, ...]:
         part = parts[error.leaf]
         known = leaves.get(part.leaf, LeafError(part.leaf, part.shape, 0.0))
         leaves[part.leaf] = replace(
-            known, error=max(known.error, error.error), finite=known.finite and error.finite
+            known,
+            error=max(known.error, error.error),
+            finite=known.finite and error.finite,
         )
     return tuple(leaves.values())
 
@@ -330,6 +358,7 @@ def _one_side_alone(old: Sequence[Update], new: Sequence[Update], number: int) -
     side, alone = ("old", old[number]) if len(old) > number else ("new", new[number])
     part, values = next(iter(alone.after.items()))
     value = float(values.astype(np.float64).flat[0])
+    # A number stands for the step that was taken.
     pair = (value, math.nan) if side == "old" else (math.nan, value)
     step = number if alone.step is None else alone.step
     counts = f"the old side took {len(old)} steps of this optimizer, the new side {len(new)}"

@@ -1,10 +1,11 @@
-"""What a program may choose within an expression: every choice becomes an optimizer of its own."""
+"""The choices that a program makes within an expression: each is compared as an optimizer."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,52 +15,51 @@ from codemods.optimizers import optimizers
 from optim2optax.parity.sampling import KNOWN_MODULES
 
 MOST = 16
-"""How many combinations of choices are taken; beyond that, each choice is made by itself."""
+"""The most combinations of choices; beyond that, each choice is made by itself."""
 
 LONGEST = 20_000
 """The largest number of steps to which a replay goes."""
 
 LARGEST = 512
-"""The largest size on both sides of which leaves are probed."""
+"""The largest size below and above which leaves are probed."""
 
 SIZES = (".ndim", ".shape", ".size", "ndim(", "len(", "size(")
 OTHER = "any other"
 _ANY = object()
-"""Stands for a value that leaves the source text in its place, for which a number is sampled later."""
+"""The choice that leaves the source text in its place, for which a number is sampled later."""
 
 
 def variants(emitted: EmittedOptimizer) -> list[EmittedOptimizer]:
-    """An optimizer with its choices made, in every way: booleans, branches, comparisons with literals, keys of a dict."""
+    """An optimizer with its choices made, in every way.
+
+    Choices are booleans, branches, comparisons with literals, and keys of a dict.
+    """
     choices = {text: values for text, values in _choices(emitted).items() if len(values) > 1}
-    number = 1
-    for values in choices.values():
-        number *= len(values)
-    if number <= MOST:
-        combinations = [
-            dict(zip(choices, values, strict=True))
-            for values in itertools.product(*choices.values())
-        ]
+    if math.prod(map(len, choices.values())) <= MOST:
+        products = itertools.product(*choices.values())
+        combinations = [dict(zip(choices, values, strict=True)) for values in products]
     else:
         usual = {text: values[0] for text, values in choices.items()}
-        combinations = [
-            usual,
-            *({**usual, text: other} for text, values in choices.items() for other in values[1:]),
-        ]
+        combinations = [usual]
+        for text, values in choices.items():
+            combinations += [{**usual, text: other} for other in values[1:]]
     return list(dict.fromkeys(_with(emitted, combination) for combination in combinations))
 
 
 def _choices(emitted: EmittedOptimizer) -> dict[str, tuple[Any, ...]]:
+    """The values between which a program chooses, by the source texts of the expressions."""
     found: dict[str, list[Any]] = {}
     for tree in _trees(emitted):
         reader = _Reader(tree, emitted)
         for node, values in (*reader.choices(), *reader.booleans()):
             known = found.setdefault(ast.unparse(node), [])
-            known += [
-                value
-                for value in values
-                if not any(value is other or _same(value, other) for other in known)
-            ]
+            known += [value for value in values if not _is_among(value, known)]
     return {text: tuple(values) for text, values in found.items()}
+
+
+def _is_among(value: Any, known: list[Any]) -> bool:
+    """Whether a value is known; to Python, True and 1 are equal, but they are two choices."""
+    return any(value is other or _same(value, other) for other in known)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -67,36 +67,39 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _trees(emitted: EmittedOptimizer) -> list[ast.AST]:
+    """The syntax trees of an optimizer's source texts."""
     texts = [emitted.legacy_expression, emitted.optax_expression]
     supports = (*getattr(emitted, "legacy_supports", ()), *emitted.supports)
     return [*(ast.parse(text, mode="eval") for text in texts), *map(ast.parse, supports)]
 
 
 class _Reader:
-    """Finds what chooses in a tree, and the values that it chooses by."""
+    """Finds the choices in a tree: expressions of the program, with the values to choose from.
+
+    `bound` are names that the tree itself binds, `known` those that have no value to choose.
+    """
 
     def __init__(self, tree: ast.AST, emitted: EmittedOptimizer) -> None:
         self.tree = tree
-        nodes = [*ast.walk(tree)]
-        self.bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
-        self.bound |= {
-            node.id
-            for node in nodes
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-        }
+        self.bound: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.arg):
+                self.bound.add(node.arg)
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                self.bound.add(node.id)
         self.known = {*KNOWN_MODULES, *vars(builtins)}
-        self.known |= {ast.unparse(ast.parse(emitted.schedule))} if emitted.schedule else set()
-        self.known |= {
-            node.name
-            for source in (*getattr(emitted, "legacy_supports", ()), *emitted.supports)
-            for node in ast.walk(ast.parse(source))
-            if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        }
+        if emitted.schedule:
+            self.known.add(ast.unparse(ast.parse(emitted.schedule)))
+        for source in (*getattr(emitted, "legacy_supports", ()), *emitted.supports):
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                    self.known.add(node.name)
 
     def choices(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
         """Each expression of the program that a branch depends on."""
         for node in ast.walk(self.tree):
             match node:
+                # optim.Adam(1e-3) if use_adam else optim.Momentum(0.1)
                 case (
                     ast.IfExp(test=test)
                     | ast.If(test=test)
@@ -106,37 +109,37 @@ class _Reader:
                 case ast.comprehension(ifs=tests):
                     for test in tests:
                         yield from self._of_test(test)
+                # rate or 1e-3
                 case ast.BoolOp(op=operator, values=[*first, _]):
                     nothing = False if isinstance(operator, ast.And) else None
-                    yield from (
-                        (value, (_ANY, nothing))
-                        for value in first
-                        if self._is_of_the_program(value)
-                    )
+                    for value in first:
+                        if self._is_of_the_program(value):
+                            yield value, (_ANY, nothing)
+                # name == "adam"
                 case ast.Compare(left=left, ops=[_], comparators=[right]):
                     yield from self._of_comparison(left, right)
-                case ast.Subscript(value=ast.Dict(keys=keys), slice=key) if self._is_of_the_program(
-                    key
-                ):
-                    yield key, tuple(one.value for one in keys if isinstance(one, ast.Constant))
+                # {"adam": optim.Adam(1e-3), "sgd": optim.GradientDescent(0.1)}[name]
+                case ast.Subscript(value=ast.Dict(keys=keys), slice=key):
+                    if self._is_of_the_program(key):
+                        yield key, tuple(one.value for one in keys if isinstance(one, ast.Constant))
 
     def booleans(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
-        """Each expression of the program that stands for a boolean parameter of a legacy optimizer."""
+        """Each expression of the program for a boolean parameter of a legacy optimizer."""
         for node in ast.walk(self.tree):
             name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
             if not isinstance(node, ast.Call) or name not in optimizers():
                 continue
+            # optim.Momentum(0.1, nesterov=settings.nesterov)
             parameters = optimizers()[name].parameters
-            given = {
-                parameter.name: value
-                for parameter, value in zip(parameters, node.args, strict=False)
-            }
-            given |= {word.arg: word.value for word in node.keywords if word.arg}
+            names = [parameter.name for parameter in parameters]
+            arguments = dict(zip(names, node.args, strict=False))
+            arguments |= {word.arg: word.value for word in node.keywords if word.arg}
             for parameter in parameters:
-                if parameter.default in ("True", "False") and parameter.name in given:
-                    yield from self._of_test(given[parameter.name])
+                if parameter.default in ("True", "False") and parameter.name in arguments:
+                    yield from self._of_test(arguments[parameter.name])
 
     def _of_test(self, node: ast.expr) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
+        """The expressions of the program that are true or false in a test."""
         if self._is_of_the_program(node):
             yield node, (True, False)
         elif isinstance(node, ast.BoolOp):
@@ -149,16 +152,21 @@ class _Reader:
     def _of_comparison(
         self, left: ast.expr, right: ast.expr
     ) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
+        """An expression of the program that is compared with a literal, and values to compare."""
         for node, other in ((left, right), (right, left)):
             try:
                 value = ast.literal_eval(other)
             except ValueError:
                 continue
             if self._is_of_the_program(node):
-                yield node, tuple(one for literal in _each(value) for one in _around(literal))
+                # name in ("adam", "adamw")
+                yield node, tuple(itertools.chain.from_iterable(map(_around, _each(value))))
 
     def _is_of_the_program(self, node: ast.expr) -> bool:
-        """Whether the program has one value for it: no call of a function with what a predicate is given, for example."""
+        """Whether the program has one value for an expression.
+
+        It has none for what depends on the arguments of a predicate.
+        """
         if any(isinstance(inner, ast.Name) and inner.id in self.bound for inner in ast.walk(node)):
             return False
         root: ast.expr = node
@@ -185,6 +193,7 @@ def _around(value: Any) -> tuple[Any, ...]:
 
 
 def _with(emitted: EmittedOptimizer, chosen: Mapping[str, Any]) -> EmittedOptimizer:
+    """An optimizer with chosen values in the place of expressions of the program."""
     values = {text: value for text, value in chosen.items() if value is not _ANY}
     if not values:
         return emitted
@@ -204,10 +213,13 @@ _SUPPORTS = ("supports", "legacy_supports")
 
 
 def _exchanged(text: str, values: Mapping[str, Any], mode: str) -> str:
-    return ast.unparse(ast.fix_missing_locations(_Choose(values).visit(ast.parse(text, mode=mode))))
+    tree = _Choose(values).visit(ast.parse(text, mode=mode))
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 class _Choose(ast.NodeTransformer):
+    """Puts values in the place of expressions, which it knows by their source texts."""
+
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
 
@@ -219,30 +231,27 @@ class _Choose(ast.NodeTransformer):
 
 
 def horizon(emitted: EmittedOptimizer, steps: int) -> int:
-    """How many steps go past every number in the expressions that may be one of steps, up to LONGEST."""
-    numbers = [
-        number for tree in _trees(emitted) for number in _numbers(tree) if number >= steps - 2
-    ]
-    return min(int(max(numbers, default=0) * 1.1) + 10, LONGEST) if numbers else 0
+    """More steps than any number of steps in the expressions, up to LONGEST; 0 if there is none."""
+    found = itertools.chain.from_iterable(map(_numbers, _trees(emitted)))
+    numbers = [number for number in found if number >= steps - 2]
+    return min(int(max(numbers) * 1.1) + 10, LONGEST) if numbers else 0
 
 
 def _numbers(node: ast.AST) -> Iterator[float]:
-    """The whole numbers in a tree that are no sizes, and the products and sums of such."""
+    """The whole numbers in a tree that are no sizes, and the products and sums of two of them."""
     if isinstance(node, ast.keyword) and node.arg == "min_dim_size_to_factor":
         return
     if isinstance(node, ast.Compare) and any(word in ast.unparse(node) for word in SIZES):
         return
+    # epochs * 1000
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult | ast.Sub):
         parts = [list(_numbers(part)) for part in (node.left, node.right)]
         if all(len(part) == 1 for part in parts):
             (left,), (right,) = parts
             yield left * right if isinstance(node.op, ast.Mult) else left + right
-    if (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, int | float)
-        and node.value % 1 == 0
-    ):
-        yield float(node.value)
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, int | float) and value % 1 == 0:
+        yield float(value)
     for child in ast.iter_child_nodes(node):
         yield from _numbers(child)
 
@@ -260,10 +269,8 @@ def sizes(emitted: EmittedOptimizer) -> tuple[int, ...]:
 
 
 def _constants(node: ast.AST) -> Iterator[int]:
+    """The whole numbers below a node."""
     for inner in ast.walk(node):
-        if (
-            isinstance(inner, ast.Constant)
-            and isinstance(inner.value, int)
-            and not isinstance(inner.value, bool)
-        ):
-            yield inner.value
+        value = inner.value if isinstance(inner, ast.Constant) else None
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield value

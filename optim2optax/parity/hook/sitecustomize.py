@@ -1,6 +1,8 @@
-"""What each Python process of a command imports first: its modules come from the side's own copy, and its steps are recorded.
+"""The first module that each Python process of a command imports.
 
-The folder of this file is put first on PYTHONPATH. Standard library alone: it runs in processes that have nothing of ours.
+It lets modules come from the side's own copy, and has steps recorded. The folder of this file is
+put first on PYTHONPATH. It uses the standard library alone, as it runs in processes that may have
+no other package.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 VARIABLE = "OPTIM2OPTAX_SIDE"
 RECORDED = {"jax", "flax", "optax"}
-"""The packages ahead of which the recording starts: a process that imports none of them takes no step."""
+"""The packages ahead of which the recording starts.
+
+A process that imports none of them takes no step.
+"""
 
 APPLICATION = "optim2optax"
 OURS = {APPLICATION, "codemods"}
@@ -36,28 +41,30 @@ CHANGES = {
     "os.link": 2,
     "os.symlink": 2,
 }
-"""What changes files by other means than `open`, and how many of its arguments are paths."""
+"""The audit events of other changes to files than by `open`, and how many arguments are paths."""
 
 
 class Copies:
-    """The trees of the user's, and the copies in which the side runs instead."""
+    """The user's trees, and the copies in which the side runs instead."""
 
     def __init__(self, copies: Sequence[Sequence[str]], kept: Sequence[str]) -> None:
         self.copies = copies
         self.kept = kept
+        self._elsewhere = [*(place for _, place in copies), *kept]
 
     def of(self, path: str) -> str | None:
-        """Where a path into a tree of the user's is in the copy; None if it is in none, or no part of what was copied."""
+        """The place in the copy of a path into one of the user's trees.
+
+        It is None if the path leads elsewhere, or to files that are not copied.
+        """
         full = os.path.abspath(path)
-        if any(_inside(full, place) for _, place in self.copies) or any(
-            _inside(full, place) for place in self.kept
-        ):
+        if any(_inside(full, place) for place in self._elsewhere):
             return None
         for original, place in self.copies:
-            if _inside(full, original) and "site-packages" not in full[len(original) :].split(
-                os.sep
-            ):
-                return place + full[len(original) :]
+            if _inside(full, original):
+                inside = full[len(original) :]
+                if "site-packages" not in inside.split(os.sep):
+                    return place + inside
         return None
 
     def instead(self, path: str) -> str:
@@ -65,28 +72,26 @@ class Copies:
         return self.of(path) or path
 
     def foreign(self) -> list[str]:
-        """The files of modules that were loaded from a tree of the user's all the same, or from an installed copy of it."""
-        files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-        return sorted(
-            file
-            for file in files
-            if isinstance(file, str) and (self.of(file) or self._is_installed(file))
-        )
+        """The files of modules that were loaded from the user's trees, or from installed copies."""
+        modules = list(sys.modules.values())
+        files = {getattr(module, "__file__", None) for module in modules}
+        paths = [file for file in files if isinstance(file, str)]
+        return sorted(file for file in paths if self.of(file) or self._is_installed(file))
 
     def _is_installed(self, file: str) -> bool:
-        """Whether a module of a package comes from among the installed ones, and the tree has one of its name."""
+        """Whether a module is from an installed package, and the tree has one of its name."""
         _, found, inside = file.rpartition(f"{os.sep}site-packages{os.sep}")
         if not found or os.sep not in inside or inside.partition(os.sep)[0] in RECORDED:
             return False
-        return any(
-            os.path.exists(os.path.join(place, *src, inside))
-            for _, place in self.copies
-            for src in ((), ("src",))
-        )
+        for _, place in self.copies:
+            for folder in (place, os.path.join(place, "src")):
+                if os.path.exists(os.path.join(folder, inside)):
+                    return True
+        return False
 
 
 class Loaded(Loader):
-    """The loader of a package that the recorder has imported while the user's program was about to."""
+    """The loader of a package that the recorder has imported just ahead of the user's program."""
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module
@@ -97,16 +102,16 @@ class Loaded(Loader):
         return self.module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has been executed."""
+        """Nothing is left to do but to give the module its own spec: it has been executed."""
         module.__spec__ = self.spec
 
     def __getattr__(self, name: str) -> Any:
-        """What is asked of the loader besides, such as for files in the package."""
+        """Other methods of the loader, such as those for files in the package."""
         return getattr(self.spec.loader, name)
 
 
 class Finder:
-    """Finds in the copy what any other finder finds in the user's tree, and starts the recording when it is needed."""
+    """Finds modules of the user's tree in the copy, and starts the recording when it is needed."""
 
     def __init__(self, side: dict[str, Any], copies: Copies) -> None:
         self.side = side
@@ -119,35 +124,36 @@ class Finder:
     ) -> ModuleSpec | None:
         """The spec of a module, as `sys.meta_path` asks for it."""
         if name == APPLICATION and self.side["elsewhere"]:
-            # Its own imports, such as LibCST, are not there.
+            # An old Python has no LibCST, which `__init__.py` would import.
             bare = ModuleSpec(name, None, is_package=True)
             bare.submodule_search_locations = [os.path.join(self.side["ours"], name)]
             return bare
+        # The user's environment may have another version of this package, or none.
         if name in OURS:
             return PathFinder.find_spec(name, [self.side["ours"]])
         if name in RECORDED and not self.armed:
+            # `import jax`, `flax` or `optax`, for the first time
             self.armed = True
             self.arm()
             if name in sys.modules:
                 return _already(sys.modules[name])
         for finder in sys.meta_path:
-            spec = (
-                None
-                if finder is self or not hasattr(finder, "find_spec")
-                else finder.find_spec(name, path, target)
-            )
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(name, path, target)
             if spec is not None:
                 return self.redirected(spec)
         return None
 
     def arm(self) -> None:
-        """Start the recording. What the recorder imports for itself is nothing of the user's."""
+        """Start the recording; the recorder imports no modules of the user's for itself."""
         before = list(sys.path)
-        sys.path[:] = [
-            place
-            for place in before
-            if not any(_inside(os.path.abspath(place), c) for _, c in self.copies.copies)
-        ]
+        copies = [root for _, root in self.copies.copies]
+
+        def is_in_copy(place: str) -> bool:
+            return any(_inside(os.path.abspath(place), root) for root in copies)
+
+        sys.path[:] = [place for place in before if not is_in_copy(place)]
         self.arming = True
         try:
             arming = "legacy_arming" if self.side["elsewhere"] else "arming"
@@ -166,10 +172,12 @@ class Finder:
         moved = None if places is None else [self.copies.instead(place) for place in places]
         if not origin and (places is None or moved == list(places)):
             return spec
+        # The recorder has no imports from the user's tree, and a file may not be in the copy.
         if self.arming or (origin and not os.path.exists(origin)):
             raise ModuleNotFoundError(f"No module named {spec.name!r}", name=spec.name)
         if origin:
             return spec_from_file_location(spec.name, origin, submodule_search_locations=moved)
+        # A namespace package has no file, only folders.
         namespace = ModuleSpec(spec.name, None, is_package=True)
         namespace.submodule_search_locations = moved or []
         return namespace
@@ -180,7 +188,10 @@ def _inside(path: str, folder: str) -> bool:
 
 
 def _already(module: ModuleType) -> ModuleSpec:
-    """A spec by which the import that is under way gets a module as it is. Whoever imports looks at the module's own."""
+    """A spec by which the current import gets a module as it is.
+
+    The import looks at the module's own spec as well.
+    """
     spec = copy.copy(module.__spec__)
     assert spec is not None
     spec.loader = Loaded(module)
@@ -198,6 +209,7 @@ def _refuse_changes(copies: Copies, scratch: str) -> None:
 
     def check(event: str, arguments: tuple[Any, ...]) -> None:
         paths: tuple[Any, ...] = ()
+        # open("/home/me/project/model.msgpack", "wb")
         if event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING:
             paths = arguments[:1]
         elif event in CHANGES:
@@ -209,6 +221,7 @@ def _refuse_changes(copies: Copies, scratch: str) -> None:
 
     def _is_the_users(path: str, followed: bool) -> bool:
         full = os.path.abspath(path)
+        # Elsewhere, only the user's trees are protected; a link in a copy may lead anywhere.
         if not _inside(full, scratch):
             return copies.of(full) is not None
         real = os.path.realpath(full if followed else os.path.dirname(full))
@@ -218,7 +231,7 @@ def _refuse_changes(copies: Copies, scratch: str) -> None:
 
 
 def _run_the_users() -> None:
-    """Run the `sitecustomize` that this one stands before."""
+    """Run the `sitecustomize` of the user's own that this one hides."""
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [place for place in sys.path if os.path.abspath(place) != here]
     spec = PathFinder.find_spec("sitecustomize", sys.path)
@@ -229,7 +242,9 @@ def _run_the_users() -> None:
 
 
 def _install(side: dict[str, Any]) -> None:
+    """Let this process run in the copy, if its folder is in the user's tree."""
     copies = Copies(side["copies"], side["kept"])
+    # A script of the user's may have changed into the folder of the original.
     here = copies.of(os.getcwd())
     if here is not None and os.path.isdir(here):
         os.chdir(here)

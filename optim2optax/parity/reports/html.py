@@ -16,11 +16,17 @@ SMALLEST = 1e-18
 """Stands for zero on a logarithmic axis."""
 
 LARGEST = 1e18
-"""Stands for all that is larger: a leaf that should not move makes errors of 1e307, too much for an axis to scale."""
+"""Stands for all that is larger.
+
+A leaf that should not move makes errors of 1e307, too much for an axis to scale.
+"""
 
 
 def render_html(report: Report) -> str:
-    """The page: totals, environment, contents, and for each case verdict, sources, error over steps, leaves, and its script."""
+    """The page: totals, environment and contents, and the details of each case.
+
+    These are its verdict, sources, error over steps, leaves, and script.
+    """
     return _template().render(
         report=report, words=words, figures=figures, gate=gate, place=place, plot=plot
     )
@@ -52,6 +58,7 @@ def plot(comparison: Comparison) -> str:
         axes = figure.add_subplot()
         for name, values in shown.items():
             heights = [min(max(value, SMALLEST), LARGEST) for value in values]
+            # A line of one point would not be seen.
             axes.plot(heights, label=name, linewidth=1.2, marker="o" if len(heights) == 1 else None)
         axes.set(yscale="log", xlabel="step", ylabel="error over movement")
         axes.legend(frameon=False)

@@ -13,7 +13,10 @@ VERSION = 1
 
 
 def render_json(report: Report) -> str:
-    """One object with version, summary, cases and environment. A number that is not finite is a string: "nan", "inf", "-inf"."""
+    """One object with version, summary, cases and environment.
+
+    A number that is not finite is a string: "nan", "inf", "-inf".
+    """
     content = {
         "version": VERSION,
         "summary": report.summary,
@@ -24,6 +27,7 @@ def render_json(report: Report) -> str:
 
 
 def _case(case: Case) -> dict[str, Any]:
+    """The object of a case; a case that could not run has null in the place of figures."""
     comparison = case.comparison
     difference = None if comparison is None else comparison.first_difference
     return {
@@ -42,6 +46,7 @@ def _case(case: Case) -> dict[str, Any]:
 
 
 def _strict(value: Any) -> Any:
+    """A value with texts in the place of NaN and infinity, which JSON does not have."""
     match value:
         case dict():
             return {key: _strict(item) for key, item in value.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from itertools import accumulate
 
 from optim2optax.parity.reports.text import gate, place, words
@@ -25,15 +26,16 @@ def render_markdown(report: Report, limit: int = LIMIT) -> str:
 
     Args:
         report: what was found.
-        limit: how many UTF-8 bytes there may be. What does not fit is left out, and a last sentence says of how many cases.
+        limit: how many UTF-8 bytes there may be. The rest is left out, and a last sentence says of
+            how many cases.
     """
     cases = report.cases
-    parts: list[tuple[int | None, str]] = [
-        (None, _head(report)),
-        *((number, _row(case)) for number, case in enumerate(cases)),
-        (None, "\n"),
-        *((number, _details(case)) for number, case in enumerate(cases) if not case.passes),
-    ]
+    # Each part comes with the number of its case, if it is of one.
+    parts: list[tuple[int | None, str]] = [(None, _head(report))]
+    parts += [(number, _row(case)) for number, case in enumerate(cases)]
+    parts.append((None, "\n"))
+    parts += [(number, _details(case)) for number, case in enumerate(cases) if not case.passes]
+    # The parts that fit, from the first one on, and then the sentence on the others.
     ends = list(accumulate(len(text.encode()) for _, text in parts))
     if ends[-1] <= limit:
         return "".join(text for _, text in parts)
@@ -51,25 +53,26 @@ def _head(report: Report) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     return (
         f"## Parity of flax.optim and optax\n\n{totals}\n\n"
-        f"{found.device_count} × {_cell(found.device_kind)} ({found.platform}); {versions}; seed {found.seed}\n\n"
-        "| | Case | Verdict | Error over movement | float32 drift | Steps |\n|---|---|---|---|---|---|\n"
+        f"{found.device_count} × {_cell(found.device_kind)} ({found.platform}); "
+        f"{versions}; seed {found.seed}\n\n"
+        "| | Case | Verdict | Error over movement | float32 drift | Steps |\n"
+        "|---|---|---|---|---|---|\n"
     )
 
 
 def _row(case: Case) -> str:
     found = case.comparison
-    drift = "" if found is None or found.drift is None else f"{found.drift:.1e}"
-    figures = (
-        ("", "", "")
-        if found is None
-        else (f"{found.error:.1e}{gate(found)}", drift, str(found.steps))
-    )
+    figures = ("", "", "")
+    if found is not None:
+        drift = "" if found.drift is None else f"{found.drift:.1e}"
+        figures = (f"{found.error:.1e}{gate(found)}", drift, str(found.steps))
     cells = (SIGNS[case.outcome], _cell(case.name), words(case.outcome), *figures)
     return f"| {' | '.join(cells)} |\n"
 
 
 def _details(case: Case) -> str:
     difference = case.comparison and case.comparison.first_difference
+    # The remarks of a case that ran include its reason.
     reason = case.reason if case.comparison is None else "\n".join(case.remarks)
     parts = [
         f"First at {_cell(place(difference))}.\n" if difference else "",
@@ -79,14 +82,13 @@ def _details(case: Case) -> str:
         f"To repeat it:\n\n{_block(case.reproduction, 'python')}\n" if case.reproduction else "",
     ]
     body = "\n".join(part for part in parts if part)
-    return f"<details><summary>{_escaped(case.name)}: {words(case.outcome)}</summary>\n\n{body}\n</details>\n\n"
+    summary = f"{_escaped(case.name)}: {words(case.outcome)}"
+    return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n\n"
 
 
 def _cell(text: str) -> str:
     """Text that means nothing to Markdown, in one line."""
-    return "".join(
-        f"\\{letter}" if letter in "\\`*_{}[]|#~" else letter for letter in _escaped(text)
-    )
+    return re.sub(r"[\\`*_{}\[\]|#~]", r"\\\g<0>", _escaped(text))
 
 
 def _escaped(text: str) -> str:
@@ -97,6 +99,7 @@ def _escaped(text: str) -> str:
 def _block(text: str, language: str = "text") -> str:
     """A block of code, in a fence longer than any in it."""
     fence = "```"
+    # A source text may have a docstring with a fence in it.
     while fence in text:
         fence += "`"
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
