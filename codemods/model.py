@@ -52,7 +52,8 @@ class Options:
     optimizers that are not to be converted, by path, line and source text, because their parity was not proven. `modernize`
     is for what else has been removed since, `rename` for variables called `optimizer` that hold a train state now. The
     `style` says whether an optimizer becomes a train state or, where that can be, variables for its parts. The `budget` is
-    the number of facts, each an object at a place, beyond which the analysis takes in no more files.
+    the number of facts, each an object at a place, beyond which the analysis takes in no more files. With `old_checkpoints`,
+    the program loads what it stored before, too.
     """
 
     form: Form = "alias"
@@ -65,6 +66,7 @@ class Options:
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
     budget: int = 1_500_000
+    old_checkpoints: bool = False
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""
