@@ -57,7 +57,7 @@ class Options:
     `rename` for variables called `optimizer` that are a train state now. The `style` says whether
     an optimizer becomes a train state or, where that can be, variables for its parts. The `budget`
     is the number of facts, each an object at a place, beyond which the analysis takes in no more
-    files.
+    files. With `old_checkpoints`, the program loads what it stored before, too.
     """
 
     form: Form = "alias"
@@ -70,6 +70,7 @@ class Options:
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
     budget: int = 1_500_000
+    old_checkpoints: bool = False
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""

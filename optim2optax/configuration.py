@@ -117,6 +117,7 @@ KEYS: Mapping[str, Check] = {
     "unsafe": BOOLEAN,
     "rename": BOOLEAN,
     "modernize": BOOLEAN,
+    "old-checkpoints": BOOLEAN,
     "vendor": BOOLEAN,
     "vendor-as": STRING,
     "jobs": COUNT,

@@ -76,6 +76,7 @@ OPTIMIZER = LegacyOptimizer(
     {"grad_ema": "mu", "grad_sq_ema": "nu"},
     convert,
     module="lamb",
+    kept_in=("ScaleByAdamState",),
     counts=True,
     is_viewable=True,
     masks_decay=True,

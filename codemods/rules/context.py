@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, count
+from itertools import chain, count, islice
 
 from codemods.analysis.bound import taken_by_classes
 from codemods.analysis.complexity import ComplexNumbers
@@ -34,6 +34,7 @@ from codemods.idioms.own_states import OwnStates
 from codemods.idioms.schedules import Schedules
 from codemods.optimizers.base import Support
 from codemods.optimizers.views import OPTIMIZER_STATE, is_viewable, param_state
+from codemods.rules.older_checkpoints import OlderCheckpoints
 from codemods.sources.modules import Unit
 
 OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {"builtins", "jax", "flax", "optax", "numpy", "absl"}
@@ -103,6 +104,11 @@ class Context(Stepping):
         return Functional(self, self.overrides, self.clippings, self.own_states, self.counted)
 
     @cached_property
+    def older_checkpoints(self) -> OlderCheckpoints:
+        """The calls that load checkpoints from before the migration too."""
+        return OlderCheckpoints(self, self.functional)
+
+    @cached_property
     def more_uses(self) -> list[Use]:
         """What changes beside the legacy constructs because of idioms, and what forbids changes.
 
@@ -113,6 +119,7 @@ class Context(Stepping):
             *self.masks.uses(),
             *self.clippings.uses(),
             *self.own_states.uses(),
+            *self.older_checkpoints.uses(),
         ]
         uses += [*self.functional.uses(), *self.handling.uses(), *ComplexNumbers(self.facts).uses()]
         uses += uses_taken_for_others(self.facts)
@@ -128,7 +135,9 @@ class Context(Stepping):
         if use.kind in ("definition", "definition.create"):
             kept = self._kept_because(use)
             if kept:
-                return f"Its definition keeps the interface that it had: {kept}"
+                is_told = self.options.old_checkpoints and use.kind == "definition.create"
+                older = self._older_checkpoints(use) if is_told else ()
+                return " ".join([f"Its definition keeps the interface that it had: {kept}", *older])
         match use.kind:
             case "definition":
                 if why := self.masks.reasons.get(use.node):
@@ -228,16 +237,12 @@ class Context(Stepping):
     def _older_checkpoints(self, created: Use) -> Iterator[str]:
         """What reads a checkpoint from before the migration, if the program restores one."""
         ours = self._groups(created.things)
-        for use in self.facts.uses:
-            # checkpoints.restore_checkpoint(directory, optimizer)
-            if use.kind == "restored" and ours & self._groups(use.things):
-                yield (
-                    f"It is restored at {use.where}, where a checkpoint from before the migration "
-                    "does not load: `optim2optax checkpoint convert` writes it anew, and "
-                    "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads "
-                    "it."
-                )
-                return
+        notes = (
+            self.older_checkpoints.note(use)
+            for use in self.older_checkpoints.restored
+            if ours & self._groups(use.things)
+        )
+        yield from islice(filter(None, notes), 1)
 
     @cached_property
     def exposed(self) -> frozenset[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.evidence import last_word
 from codemods.analysis.uses import Use
 from codemods.flow.binding import arguments_of, taking, values_of
 from codemods.model import Refusal
@@ -13,6 +12,7 @@ from codemods.optimizers.methods import REPLICATE, RESTORE_STATE
 from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.rules.older_checkpoints import may_have_copies
 
 
 @rule(
@@ -49,21 +49,6 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
 
 
-def _may_have_copies(node: ast.expr, use: Use, context: Context) -> bool:
-    """Whether an optimizer that comes here may have been replicated by its own method."""
-    if not context.axes(use.things):
-        return False
-    # save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
-    if isinstance(node, ast.Call) and last_word(node.func) == "unreplicate":
-        return False
-    # where it is replicated in the same function, what comes before that has no copies
-    scope = context.facts.scope(node)
-    replicated = (found for found in context.facts.uses if found.kind == "optimizer.replicate")
-    ours = (found for found in replicated if not {*found.things}.isdisjoint(use.things))
-    here = [found for found in ours if context.facts.scope(found.owner) is scope]
-    return not here or any(context.facts.dataflow.may_follow(node, found.node) for found in here)
-
-
 ONE_COPY = Support(
     name="one_copy",
     source='''def one_copy(state):
@@ -96,7 +81,7 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
     stored as it is, so one copy is taken where it may have several.
     """
     assert isinstance(use.node, ast.expr)
-    if not _may_have_copies(use.node, use, context):
+    if not may_have_copies(use.node, use, context):
         return Keep()
     # checkpoints.save_checkpoint(directory, state.optimizer, step)
     if not isinstance(use.node, ast.Name):
@@ -114,7 +99,7 @@ def _refuse_copies() -> Refusal:
 
 @rule(
     "FO606",
-    "a restored optimizer has as many copies as before",
+    "an optimizer is restored as it was",
     "restored",
     before="optimizer = checkpoints.restore_checkpoint(directory, optimizer)\n",
     after=(
@@ -127,14 +112,23 @@ def restored(use: Use, context: Context) -> Edit | Keep:
 
     What was stored before the migration has another layout. `optim2optax checkpoint convert` writes
     it anew, and `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads it; the report
-    offers both where an optimizer is created that the program restores.
+    offers both where an optimizer is created that the program restores. With `--old-checkpoints`
+    the program does it itself: the call becomes
+    `restore_old_or_new(checkpoints.restore_checkpoint, directory, optimizer)`, by functions that
+    are added to the file. They restore as before, and where that fails for a checkpoint with an
+    optimizer in the place of the train state, each value goes to its place, or an error names it.
+    That is so for `restore_checkpoint` and the optimizers of which optax keeps the same; where it
+    is not, the report says why.
     """
     assert isinstance(use.node, ast.Call)
+    loading = context.older_checkpoints.edit(use)
+    if loading is not None:
+        return loading
     optimizers = (
         value for value in values_of(use.node) if context.facts.things(value, "optimizer")
     )
     state = next(optimizers, None)
-    if state is None or not _may_have_copies(state, use, context):
+    if state is None or not may_have_copies(state, use, context):
         return Keep()
     template = f"{{support:{AS_MANY_COPIES.name}}}({use.unit.source(state)}, {{it}})"
     return Replace(use.span, template, supports=(AS_MANY_COPIES,))
@@ -154,7 +148,7 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     are, the optimizer is left, with a reason.
     """
     call, owner = use.call, use.owner_hole
-    copies = _may_have_copies(use.owner, use, context)
+    copies = may_have_copies(use.owner, use, context)
     if copies and not isinstance(use.owner, ast.Name):
         return _refuse_copies()
     one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"

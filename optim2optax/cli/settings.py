@@ -53,6 +53,7 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         rename=values["rename"],
         modernize=values["modernize"],
         budget=values["budget"],
+        old_checkpoints=values["old_checkpoints"],
     )
     return Settings(
         options=options,
