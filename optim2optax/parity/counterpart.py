@@ -144,7 +144,8 @@ def _counterpart(
         return emitted
     legacy = before.slice_of_text(emitted.legacy_expression, emitted.line, frozenset({"optim"}))
     alone = _without_clips(actual.slice.expression, expected.slice.expression, emitted)
-    definitions, wanted = dict(actual.slice.definitions), dict(expected.slice.definitions)
+    definitions = dict(actual.slice.definitions)
+    wanted = dict(expected.slice.definitions)
     helpers = helper_names(emitted)
     return replace(
         _as_counterpart(emitted),
