@@ -51,6 +51,7 @@ def in_new_tree(
     others are compared within these. What has no counterpart, on either side, comes with the
     reason.
     """
+    # Most files of a project have no optimizer on either side.
     if not result.optimizers and "optax" not in among.new.text(new):
         return ()
     before, expected, actual = among.old.file(old), among.expected.file(old), among.new.file(new)
@@ -69,6 +70,7 @@ def in_new_tree(
                 paired.append(_without(emitted))
             continue
         root = wanted.root_of(node)
+        # The kernels' `optim.Adam` is compared within the `MultiOptimizer` around it.
         if root is not None and root.node is not node and root.node in whole:
             continue
         place = pairs.get(node)
@@ -380,6 +382,7 @@ def _paired(expected: Sequence[Place], actual: Sequence[Place]) -> dict[ast.expr
     pair(lambda place: place.scope)
     pair(lambda place: (place.scope, ast.unparse(place.node)), only_as_many=False)
     pair(lambda place: ast.unparse(place.node), only_as_many=False)
+    # Here the number of places has to be the same on both sides again.
     pair(lambda _: None)
     return pairs
 

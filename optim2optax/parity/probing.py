@@ -114,6 +114,7 @@ def _apart(
             far = finite & (np.abs(p - q) > gate * scale)
         places = np.argwhere(far | (np.isfinite(p) != np.isfinite(q)))
         if len(places):
+            # `argwhere` is in the order of steps, so the first place is the first step.
             step, *index = map(int, places[0])
             link = "what becomes of an extreme gradient"
             values_there = float(p[(step, *index)]), float(q[(step, *index)])

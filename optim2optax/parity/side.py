@@ -74,8 +74,10 @@ class Side:
     def command(self, words: Sequence[str]) -> list[str]:
         """The command with its paths in the copy, and with Python in front of a script."""
         first, *rest = [self.moved(word) for word in words]
+        # `python3.8 train.py`, under whatever interpreter the side has
         if re.fullmatch(r"python[0-9.]*", first):
             first = self.python
+        # `train.py` alone is a script, too.
         if first.endswith(".py"):
             return [self.python, first, *rest]
         return [first, *rest]
@@ -160,6 +162,7 @@ class Side:
         for name in names:
             launcher = folder / name
             launcher.write_text(LAUNCHER.format(hook=hook, python=python))
+            # A shell script of the user's calls `python train.py`.
             launcher.chmod(0o755)
         return folder
 
