@@ -173,7 +173,8 @@ def _compared_in_float32(runs: _Runs) -> Comparison | None:
         return None
     if closed.verdict is Verdict.DIFFERENT:
         return replace(closed, remarks=(IN_FLOAT32, *closed.remarks))
-    shadows, replays = by_kind(runs.old.replays), by_kind(runs.new.replays)
+    shadows = by_kind(runs.old.replays)
+    replays = by_kind(runs.new.replays)
     judged = []
     for kind, updates in _of_optimizers(runs.old).items():
         if kind not in shadows or kind not in replays:
@@ -385,7 +386,8 @@ class _Runs:
         """Run one side. Raises CommandError if there is nothing to compare."""
         folder = side.copy / self.folder.resolve().relative_to(self.root)
         words = watched(side.command(self.command))
-        environment, output = side.environment(folder), side.records / OUTPUT
+        environment = side.environment(folder)
+        output = side.records / OUTPUT
         output.touch()
         # Files that are older than this were not written by the command.
         since = output.stat().st_mtime_ns

@@ -183,7 +183,8 @@ def replay(
         The start, and the parameters of either side, stacked over steps.
     """
     # Both are compiled as one function, which takes a fifth less time than two.
-    before_side, after_side = _side(old), _side(new)
+    before_side = _side(old)
+    after_side = _side(new)
 
     def run(*arguments: Any) -> tuple[PyTree, PyTree]:
         return before_side(*arguments), after_side(*arguments)

@@ -558,7 +558,8 @@ class ScenarioItem(ParityItem):
             return folder / BEFORE, self.after
         if module is not None:
             return session.before(folder / module), session.new(folder / module)
-        before, after = folder / BEFORE, folder / AFTER
+        before = folder / BEFORE
+        after = folder / AFTER
         if before.with_suffix(NOTEBOOK).exists() and not before.exists():
             before, after = before.with_suffix(NOTEBOOK), after.with_suffix(NOTEBOOK)
         return before, after if after.exists() else session.new(before)

@@ -92,7 +92,8 @@ class Side:
             del found[SAFE_PATH]
         if self.elsewhere is not None:
             found["XLA_FLAGS"] = flags_for_old_xla()
-        launchers, beside = str(self._launchers()), str(Path(self.python).parent)
+        launchers = str(self._launchers())
+        beside = str(Path(self.python).parent)
         return found | {
             "PWD": str(folder),
             "PATH": _joined(launchers, beside, found.get("PATH", "")),
@@ -158,7 +159,8 @@ class Side:
             f"python3.{sys.version_info.minor}",
             Path(self.python).resolve().name,
         }
-        hook, python = shlex.quote(str(HOOK)), shlex.quote(self.python)
+        hook = shlex.quote(str(HOOK))
+        python = shlex.quote(self.python)
         for name in names:
             launcher = folder / name
             launcher.write_text(LAUNCHER.format(hook=hook, python=python))
