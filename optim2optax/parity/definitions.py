@@ -108,7 +108,7 @@ class Definitions:
         self._parents = _parents_within(self.tree)
 
     def slice_of(self, node: ast.expr) -> Slice:
-        """What an expression of this file depends on."""
+        """An expression of this file, and the code that it depends on."""
         found, definitions, _ = self.followed(node)
         return Slice(ast.unparse(found), definitions)
 
@@ -174,7 +174,7 @@ class Definitions:
         return self._project.module(module, level, self._path)
 
     def of_module(self, name: str) -> Bound:
-        """What a name of the module itself is bound to."""
+        """The value or definition that a name of the module itself is bound to."""
         bound = self._bindings.get(self.tree, {}).get(name, [])
         return bound[0] if len(bound) == 1 else None
 

@@ -22,7 +22,7 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a run beside the values that are compared.
+    """Facts of a run beside the values that are compared.
 
     Args:
         taken: how many steps the optimizers took; None stands for as many as there are values.

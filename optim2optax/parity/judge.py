@@ -43,7 +43,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 class Verdict(str, Enum):
-    """What a comparison found."""
+    """The result of a comparison."""
 
     IDENTICAL = "identical"
     EQUIVALENT = "equivalent"

@@ -419,7 +419,7 @@ class ParityItem(pytest.Item):
             raise ParityError(str(self.case.comparison or self.case.reason))
 
     def run(self) -> Case:
-        """What came of the case."""
+        """Run it, and give its result."""
         raise NotImplementedError
 
     def repetition(self) -> str:
