@@ -49,6 +49,7 @@ def _reason(error: Exception) -> str:
 
     Errors of parity itself and of the memory of a device have messages that say all.
     """
+    # The cause of an UnevaluableError is what the evaluation raised.
     for found in (error, error.__cause__):
         if isinstance(found, jax.errors.JaxRuntimeError):
             message = str(found)
@@ -62,6 +63,7 @@ def _reason(error: Exception) -> str:
 def _known_fault(emitted: EmittedOptimizer, comparison: Comparison) -> str:
     """A known fault of the old side, if it shows; the new side has it too."""
     lost = [leaf.leaf for leaf in comparison.leaves if not leaf.finite]
+    # Its trust ratio divides by the norm of an update that is 0.
     if not lost or "optim.LAMB" not in emitted.legacy_expression:
         return ""
     where = ", ".join(lost)

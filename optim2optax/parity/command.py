@@ -173,7 +173,8 @@ def _compared_in_float32(runs: _Runs) -> Comparison | None:
         return None
     if closed.verdict is Verdict.DIFFERENT:
         return replace(closed, remarks=(IN_FLOAT32, *closed.remarks))
-    shadows, replays = by_kind(runs.old.replays), by_kind(runs.new.replays)
+    shadows = by_kind(runs.old.replays)
+    replays = by_kind(runs.new.replays)
     judged = []
     for kind, updates in _of_optimizers(runs.old).items():
         if kind not in shadows or kind not in replays:
@@ -263,6 +264,7 @@ def _with_open_loop(found: Comparison, runs: _Runs) -> Comparison:
 
 def _with_left_behind(found: Comparison, runs: _Runs) -> Comparison:
     """The comparison, with that of files and lines, which needs a further run of the old side."""
+    # A difference of updates explains any difference of files.
     if not runs.wanted or found.verdict is Verdict.DIFFERENT:
         return found
     again = None if runs.again is None else runs.again.left
@@ -273,6 +275,7 @@ def _with_left_behind(found: Comparison, runs: _Runs) -> Comparison:
 def _why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
     if not is_small(kind):
         return "its gradients are too large to be kept"
+    # params = optax.apply_updates(params, updates)
     if any(update.step is None for update in old):
         return "the old side applies its updates by hand"
     return new.not_replayed.get(kind, "the new side applies its updates by hand")
@@ -327,6 +330,7 @@ class _Runs:
                 "the old side met no legacy optimizer: "
                 "nothing that it stepped is of flax.optim or a copy of it"
             )
+        # A new side that hangs ends by itself, without an option.
         self.patience = self.timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
         return found
 
@@ -374,6 +378,7 @@ class _Runs:
             copy_before(self.before, self.root, side.copy, linked)
         else:
             copy_tree(self.root, side.copy, linked)
+        # The program may read `../data`.
         surround(self.root, side.copy.parent)
         return side
 
@@ -381,7 +386,8 @@ class _Runs:
         """Run one side. Raises CommandError if there is nothing to compare."""
         folder = side.copy / self.folder.resolve().relative_to(self.root)
         words = watched(side.command(self.command))
-        environment, output = side.environment(folder), side.records / OUTPUT
+        environment = side.environment(folder)
+        output = side.records / OUTPUT
         output.touch()
         # Files that are older than this were not written by the command.
         since = output.stat().st_mtime_ns

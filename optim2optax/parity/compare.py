@@ -128,6 +128,7 @@ def _legacy_side(definition: Any) -> Side:
     def trajectory(params: PyTree, gradients: PyTree, rates: Any) -> PyTree:
         def step(optimizer: Any, inputs: tuple[PyTree, Any]) -> tuple[Any, PyTree]:
             gradient, rate = inputs
+            # optimizer.apply_gradient(gradient, learning_rate=rate)
             override = {} if rate is None else {"learning_rate": rate}
             optimizer = optimizer.apply_gradient(gradient, **override)
             return optimizer, optimizer.target
@@ -146,6 +147,7 @@ def _optax_side(transformation: Any) -> Side:
             carry: tuple[PyTree, Any], inputs: tuple[PyTree, Any]
         ) -> tuple[tuple[PyTree, Any], PyTree]:
             (params, state), (gradient, rate) = carry, inputs
+            # opt_state.hyperparams["learning_rate"] = rate
             state = state if rate is None else with_rate(state, rate)
             overrides = {} if rate is None or not keeps_interface else {"learning_rate": rate}
             updates, state = transformation.update(gradient, state, params, **overrides)
@@ -181,7 +183,8 @@ def replay(
         The start, and the parameters of either side, stacked over steps.
     """
     # Both are compiled as one function, which takes a fifth less time than two.
-    before_side, after_side = _side(old), _side(new)
+    before_side = _side(old)
+    after_side = _side(new)
 
     def run(*arguments: Any) -> tuple[PyTree, PyTree]:
         return before_side(*arguments), after_side(*arguments)

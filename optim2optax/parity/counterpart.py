@@ -51,9 +51,12 @@ def in_new_tree(
     others are compared within these. What has no counterpart, on either side, comes with the
     reason.
     """
+    # Most files of a project have no optimizer on either side.
     if not result.optimizers and "optax" not in among.new.text(new):
         return ()
-    before, expected, actual = among.old.file(old), among.expected.file(old), among.new.file(new)
+    before = among.old.file(old)
+    expected = among.expected.file(old)
+    actual = among.new.file(new)
     if before is None or expected is None or actual is None:
         return tuple(_without(emitted) for emitted in result.optimizers)
     helpers = _Helpers(result.optimizers)
@@ -69,6 +72,7 @@ def in_new_tree(
                 paired.append(_without(emitted))
             continue
         root = wanted.root_of(node)
+        # The kernels' `optim.Adam` is compared within the `MultiOptimizer` around it.
         if root is not None and root.node is not node and root.node in whole:
             continue
         place = pairs.get(node)
@@ -101,7 +105,8 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
     counterparts = [emitted for emitted in optimizers if isinstance(emitted, Counterpart)]
     reasons = [emitted.reason for emitted in counterparts if emitted.reason]
     nobodys = reasons.count(NOBODYS)
-    old, pairs = len(optimizers) - nobodys, len(optimizers) - len(reasons)
+    old = len(optimizers) - nobodys
+    pairs = len(optimizers) - len(reasons)
     text = f"{pairs} of {old} optimizers of the old tree are paired with the new one"
     return f"{text}; {nobodys} of the new tree belong to none" if nobodys else text
 
@@ -144,7 +149,8 @@ def _counterpart(
         return emitted
     legacy = before.slice_of_text(emitted.legacy_expression, emitted.line, frozenset({"optim"}))
     alone = _without_clips(actual.slice.expression, expected.slice.expression, emitted)
-    definitions, wanted = dict(actual.slice.definitions), dict(expected.slice.definitions)
+    definitions = dict(actual.slice.definitions)
+    wanted = dict(expected.slice.definitions)
     helpers = helper_names(emitted)
     return replace(
         _as_counterpart(emitted),
@@ -178,7 +184,8 @@ def _without_clips(expression: str, expected: str, emitted: EmittedOptimizer) ->
     `rewrite` puts the clipping of gradients, which an old program does in its step, into the front
     of the chain: `optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))`.
     """
-    whole, given = _links(expected), _links(expression)
+    whole = _links(expected)
+    given = _links(expression)
     moved = len(whole) - len(_links(emitted.optax_expression))
     if moved <= 0 or whole[:moved] != given[:moved] or not given[moved:]:
         return expression
@@ -277,7 +284,9 @@ class _Places:
     def __init__(
         self, file: Definitions, helpers: _Helpers, known: Iterable[ast.expr] = ()
     ) -> None:
-        self.file, self.helpers, self._known = file, helpers, set(known)
+        self.file = file
+        self.helpers = helpers
+        self._known = set(known)
         self.all = [self._place(node) for node in self._within(file.tree)]
         parts: set[ast.AST] = set()
         for place in self.all:
@@ -308,7 +317,8 @@ class _Places:
 
     def _place(self, node: ast.expr) -> Place:
         _, _, reached = self.file.followed(node)
-        scope, target = self.file.path(node), self._target(node)
+        scope = self.file.path(node)
+        target = self._target(node)
         return Place(scope, target, node, tuple(reached), self._makes(node))
 
     def _target(self, node: ast.expr) -> str:
@@ -379,6 +389,7 @@ def _paired(expected: Sequence[Place], actual: Sequence[Place]) -> dict[ast.expr
     pair(lambda place: place.scope)
     pair(lambda place: (place.scope, ast.unparse(place.node)), only_as_many=False)
     pair(lambda place: ast.unparse(place.node), only_as_many=False)
+    # Here the number of places has to be the same on both sides again.
     pair(lambda _: None)
     return pairs
 

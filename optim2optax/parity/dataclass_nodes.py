@@ -37,7 +37,8 @@ def _register(
         fields = [field for field in fields if field.name not in drop_fields]
         data_fields = [field.name for field in fields if not field.metadata.get("static", False)]
         meta_fields = [field.name for field in fields if field.metadata.get("static", False)]
-    data, meta = tuple(data_fields), tuple(meta_fields)
+    data = tuple(data_fields)
+    meta = tuple(meta_fields)
 
     def flatten(node: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
         leaves = [(jax.tree_util.GetAttrKey(name), getattr(node, name)) for name in data]

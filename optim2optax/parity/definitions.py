@@ -107,7 +107,7 @@ class Definitions:
         self._parents = _parents_within(self.tree)
 
     def slice_of(self, node: ast.expr) -> Slice:
-        """What an expression of this file depends on."""
+        """An expression of this file, and the code that it depends on."""
         found, definitions, _ = self.followed(node)
         return Slice(ast.unparse(found), definitions)
 
@@ -173,7 +173,7 @@ class Definitions:
         return self._project.module(module, level, self._path)
 
     def of_module(self, name: str) -> Bound:
-        """What a name of the module itself is bound to."""
+        """The value or definition that a name of the module itself is bound to."""
         bound = self._bindings.get(self.tree, {}).get(name, [])
         return bound[0] if len(bound) == 1 else None
 
@@ -213,19 +213,31 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
             | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
         ):
             yield name, value
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(
-            names
+        # rate, decay = 1e-3, 0.9
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
+            targets
         ) == len(values):
-            # rate, decay = 1e-3, 0.9
-            for target, value in zip(names, values, strict=True):
+            for target, value in zip(targets, values, strict=True):
                 if isinstance(target, ast.Name):
                     yield target.id, value
                 else:
-                    yield from _unknown(target)
+                    yield from ((name, None) for name in _stored_in(target))
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name, node
+        case ast.Import() | ast.ImportFrom():
+            yield from _imported_by(node)
+        case _:
+            yield from ((name, None) for name in _bound_without_value(node))
+
+
+def _bound_without_value(node: ast.AST) -> Iterator[str]:
+    """The names that a node binds to values that are not known."""
+    match node:
         # a = b = 1; rate, decay = settings; del rate
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             for target in targets:
-                yield from _unknown(target)
+                yield from _stored_in(target)
+        # step += 1; for step in range(9): ...; with open(path) as file: ...
         case (
             ast.AugAssign(target=target)
             | ast.For(target=target)
@@ -233,9 +245,7 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
             | ast.comprehension(target=target)
             | ast.withitem(optional_vars=ast.expr() as target)
         ):
-            yield from _unknown(target)
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name, node
+            yield from _stored_in(target)
         # except ValueError as name; case [*name]; def f(name)
         case (
             ast.ExceptHandler(name=str(name))
@@ -243,12 +253,9 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
             | ast.MatchStar(name=str(name))
             | ast.arg(arg=name)
         ):
-            yield name, None
+            yield name
         case ast.Global(names=names) | ast.Nonlocal(names=names):
-            for name in names:
-                yield name, None
-        case ast.Import() | ast.ImportFrom():
-            yield from _imported_by(node)
+            yield from names
 
 
 def _imported_by(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Bound]]:
@@ -266,11 +273,11 @@ def _imported_by(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Bound
             yield _root(alias.name), Imported(_root(alias.name))
 
 
-def _unknown(target: ast.expr) -> Iterator[tuple[str, Bound]]:
-    """The names in a target, with values that are not known."""
+def _stored_in(target: ast.expr) -> Iterator[str]:
+    """The names in a target that are assigned to, or deleted."""
     for node in ast.walk(target):
         if isinstance(node, ast.Name) and not _is_load(node):
-            yield node.id, None
+            yield node.id
 
 
 def _changed_by(node: ast.AST) -> Iterator[str]:

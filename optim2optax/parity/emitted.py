@@ -152,6 +152,7 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
         names = {**given, "optim": optim}
         _define(sampled.supports, names)
         new = _evaluate(sampled.optax, names)
+    # Such as a schedule, or a function that makes a transformation.
     if not (hasattr(new, "init") and hasattr(new, "update")):
         raise UnevaluableError(f"`{emitted.after}` is not a gradient transformation")
     return old, new
@@ -243,6 +244,7 @@ def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
     """
     wanted = {*_names(text)}
     found: list[str] = []
+    # A source may need those before it, so the last one is looked at first.
     for source in reversed(sources):
         if wanted.intersection(_defined_in([source])):
             found.insert(0, source)

@@ -56,6 +56,7 @@ def prepare(jax_platform: str | None, devices: int | None) -> None:
 def _choose(asked: str) -> None:
     import jax
 
+    # JAX calls it cuda in this variable.
     os.environ["JAX_PLATFORMS"] = {"gpu": "cuda"}.get(asked, asked)
     jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])  # type: ignore[no-untyped-call]
     try:

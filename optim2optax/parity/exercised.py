@@ -22,7 +22,7 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a run beside the values that are compared.
+    """Facts of a run beside the values that are compared.
 
     Args:
         taken: how many steps the optimizers took; None stands for as many as there are values.
@@ -103,7 +103,8 @@ def is_still(values: NDArray[Any], start: NDArray[Any]) -> bool:
 def named(leaves: Collection[str]) -> str:
     """Leaves as people read them: some by name, the others by number."""
     names = sorted(leaves)
-    shown, others = names[:NAMED], len(names) - NAMED
+    shown = names[:NAMED]
+    others = len(names) - NAMED
     words = [*shown, f"{others} more"] if others > 0 else shown
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 

@@ -76,6 +76,7 @@ def definitions_may_act(sources: Collection[str], known: Collection[str] = ()) -
     """
     made = [node for source in sources for node in ast.parse(source).body]
     own = _own_attributes(made)
+    # Helpers as `rewrite` emits them are known to be harmless.
     checked = (node for node in made if getattr(node, "name", "") not in known)
     found = chain.from_iterable(_unknown(node, own) for node in checked)
     return next(found, None)

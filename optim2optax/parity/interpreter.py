@@ -66,6 +66,7 @@ def create_legacy_environment(directory: Path, python: str | None = None) -> Pat
     install = [str(interpreter), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
     _run(install, f"install {', '.join(REQUIREMENTS)}")
     check_legacy_python(interpreter)
+    # On Windows it is `Lib/site-packages`, elsewhere `lib/python3.8/site-packages`.
     for package in directory.glob("**/site-packages/jax/__init__.py"):
         add_stand_ins(package.parent.parent)
     return interpreter
@@ -75,6 +76,7 @@ def find_python() -> str:
     """A Python from 3.8 to 3.11. Raises LegacyEnvironmentError if there is none."""
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     for version in VERSIONS:
+        # This process may itself run under a Python that fits.
         found = sys.executable if version == running else shutil.which(f"python{version}")
         if found and _answers(found, version):
             return found

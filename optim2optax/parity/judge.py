@@ -43,7 +43,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 class Verdict(str, Enum):
-    """What a comparison found."""
+    """The result of a comparison."""
 
     IDENTICAL = "identical"
     EQUIVALENT = "equivalent"
@@ -243,7 +243,8 @@ def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDAr
     """
     if same_bits(before, after):
         return np.zeros(before.shape)
-    p, q = before.astype(np.float64), after.astype(np.float64)
+    p = before.astype(np.float64)
+    q = after.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         distance = np.abs(p - q)
         # The usual case, without the passes over the arrays that NaN and infinities need.
@@ -272,7 +273,8 @@ def _first(
     leaf = max(leaves, key=lambda leaf: float(ratios[leaf][step].max()))
     worst = np.unravel_index(int(np.argmax(ratios[leaf][step])), ratios[leaf].shape[1:])
     index = tuple(map(int, worst))
-    p, q = float(before[leaf][step][index]), float(after[leaf][step][index])
+    p = float(before[leaf][step][index])
+    q = float(after[leaf][step][index])
     return Difference(step, leaf, index, p, q, _ulp_distance(p, q))
 
 

@@ -107,7 +107,8 @@ def compare_left_behind(
     worst, unsteady = 0.0, []
     # The places of the old side come first, in their order, then those of the new side alone.
     for place in {**old, **new}:
-        before, after = old.get(place), new.get(place)
+        before = old.get(place)
+        after = new.get(place)
         rerun = None if again is None else again.get(place)
         if again is not None and not _is_steady(before, rerun):
             unsteady.append(place)
@@ -191,7 +192,8 @@ def _distances(old: Numbers, new: Numbers) -> NDArray[np.float64]:
 
     It is 0 where both are NaN or the same, and infinite where one is not finite.
     """
-    before, after = old.values.astype(np.float64), new.values.astype(np.float64)
+    before = old.values.astype(np.float64)
+    after = new.values.astype(np.float64)
     same = (before == after) | (np.isnan(before) & np.isnan(after))
     with np.errstate(invalid="ignore"):
         distances = np.nan_to_num(np.abs(before - after), nan=np.inf, posinf=np.inf)

@@ -35,7 +35,8 @@ def main(scenario: str, path: str, out: str, steps: int) -> None:
     jnp.float32, jnp.int32 = jnp.float64, jnp.int64
     # from models import MLP
     sys.path.insert(0, str(_root(path)))
-    module, script = _load(path), _load(scenario)
+    module = _load(path)
+    script = _load(scenario)
     arrays = {"replay": np.asarray(getattr(script, "replay", False))}
     with contextlib.closing(script.run(module)) as values:
         for number, value in enumerate(itertools.islice(values, steps or None)):

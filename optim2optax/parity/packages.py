@@ -21,7 +21,8 @@ def import_packages(path: Path | None) -> None:
         return
     for node in ast.walk(ast.parse(path.read_bytes())):
         for name in _imported_by(node):
-            folder, file = path.parent / name.partition(".")[0], path.parent / f"{name}.py"
+            folder = path.parent / name.partition(".")[0]
+            file = path.parent / f"{name}.py"
             if not folder.exists() and not file.exists():
                 with suppress(ImportError):
                     importlib.import_module(name)

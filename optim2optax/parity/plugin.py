@@ -196,6 +196,7 @@ class ParitySession:
         folder = self._temporary_folder()
         copy_tree(self.root, folder)
         for path, result in self.rewritten.items():
+            # A file outside of the repository is not in the copy.
             if result.changed and path.is_relative_to(self.root):
                 (folder / path.relative_to(self.root)).write_bytes(result.after)
         return folder
@@ -261,6 +262,7 @@ class ParitySession:
     ) -> None:
         """Add optimizers of files that the new tree does not have, and the training command."""
         for path, emitted in self.emitted.items():
+            # Such as a file that was removed, whose optimizers have no counterpart.
             if emitted and not path.exists():
                 items.extend(optimizer_items(session, path, emitted))
         given = self.config.getoption("--parity-command")
@@ -313,11 +315,13 @@ class ParitySession:
         """Attach the case to the report, on which it travels from worker processes."""
         report = yield
         if isinstance(item, ParityItem) and call.when == "call" and item.case is not None:
+            # pytest-xdist sends only plain values to the first process.
             vars(report)["parity_case"] = _packed(item.case)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the case of a report."""
+        # Reports of setup and teardown have no case.
         packed = getattr(report, "parity_case", None)
         if packed is not None:
             self.cases.append(_unpacked(packed))
@@ -413,7 +417,7 @@ class ParityItem(pytest.Item):
             raise ParityError(str(self.case.comparison or self.case.reason))
 
     def run(self) -> Case:
-        """What came of the case."""
+        """Run it, and give its result."""
         raise NotImplementedError
 
     def repetition(self) -> str:
@@ -531,6 +535,7 @@ class ScenarioItem(ParityItem):
         if against := self.config.getoption("--parity-against"):
             return baseline_case(name, Path(against), self.path, after)
         case = scenario_case(name, self.path, before, after, python)
+        # The old side runs once more, as the comparison does not have its values.
         if self.config.getoption("--parity-save") and case.comparison is not None:
             with as_modules(before, before) as (old, _):
                 session.baselines[name] = baseline_of(self.path, old, python)
@@ -551,7 +556,8 @@ class ScenarioItem(ParityItem):
             return folder / BEFORE, self.after
         if module is not None:
             return session.before(folder / module), session.new(folder / module)
-        before, after = folder / BEFORE, folder / AFTER
+        before = folder / BEFORE
+        after = folder / AFTER
         if before.with_suffix(NOTEBOOK).exists() and not before.exists():
             before, after = before.with_suffix(NOTEBOOK), after.with_suffix(NOTEBOOK)
         return before, after if after.exists() else session.new(before)

@@ -23,6 +23,7 @@ def precise(wide: bool = True) -> Iterator[None]:
     hide, or feign, a difference between the functions themselves. So does `jnp.int32` mean int64,
     since JAX divides int32 in float32: a schedule of an int32 step would round.
     """
+    # jnp.asarray(rate, jnp.float32)
     renamed = {"float32": jnp.float64, "int32": jnp.int64} if wide else {}
     with (
         _enable_x64(wide),

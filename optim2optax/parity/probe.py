@@ -68,7 +68,8 @@ def params_around(sizes: Sequence[int], seed: int = 0) -> PyTree:
     shapes = set(itertools.chain.from_iterable(map(_shapes_around, sizes)))
     params: dict[str, Any] = {}
     for shape in sorted(shapes):
-        kernel, bias = random.normal(size=shape), random.normal(size=shape[-1:])
+        kernel = random.normal(size=shape)
+        bias = random.normal(size=shape[-1:])
         params["x".join(map(str, shape))] = {"kernel": kernel, "bias": bias}
     return params
 

@@ -73,7 +73,8 @@ def compare_probed(
         return found
 
     def compare(few: PyTree, steps: int) -> Comparison:
-        gradients, rates = recorded_gradients(few, steps, seed), _rates(overrides, steps)
+        gradients = recorded_gradients(few, steps, seed)
+        rates = _rates(overrides, steps)
         start, before, after = replay(old, new, few, gradients, rates, quick=True)
         return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
 
@@ -83,7 +84,8 @@ def compare_probed(
         other = compare(few, many)
         if other.verdict is Verdict.DIFFERENT:
             return other
-    gradients, rates = extreme_gradients(params, steps, seed), _rates(overrides, steps)
+    gradients = extreme_gradients(params, steps, seed)
+    rates = _rates(overrides, steps)
     for wide in (True, False):
         trees = replay(old, new, params, gradients, rates, wide)
         start, before, after = map(leaves_by_path, trees)
@@ -106,7 +108,8 @@ def _apart(
     for leaf, values in before.items():
         if same_bits(values, after[leaf]):
             continue
-        p, q = np.asarray(values, np.float64), np.asarray(after[leaf], np.float64)
+        p = np.asarray(values, np.float64)
+        q = np.asarray(after[leaf], np.float64)
         finite = np.isfinite(p) & np.isfinite(q)
         with np.errstate(all="ignore"):
             reached = np.maximum(np.abs(p - start[leaf]), np.abs(p))
@@ -114,6 +117,7 @@ def _apart(
             far = finite & (np.abs(p - q) > gate * scale)
         places = np.argwhere(far | (np.isfinite(p) != np.isfinite(q)))
         if len(places):
+            # `argwhere` is in the order of steps, so the first place is the first step.
             step, *index = map(int, places[0])
             link = "what becomes of an extreme gradient"
             values_there = float(p[(step, *index)]), float(q[(step, *index)])

@@ -22,7 +22,7 @@ NOT_FOUND = 127
 """The exit code of a shell whose command does not exist."""
 
 BY_SIGNAL = 128
-"""What a shell adds to the number of the signal that ended its command."""
+"""The number that a shell adds to that of the signal that ended its command."""
 
 
 def run_whole(

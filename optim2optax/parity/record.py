@@ -173,7 +173,8 @@ class Recorder:
     def _write(
         self, step: int, before: Parts, after: Parts, beside: Mapping[str, Parts] | None = None
     ) -> None:
-        old, new = _arrays(before), _arrays(after)
+        old = _arrays(before)
+        new = _arrays(after)
         # Of large leaves, there are fewer parts ahead of a step.
         common = [part for part in old if part in new]
         idle = all(old[part].tobytes() == new[part].tobytes() for part in common)

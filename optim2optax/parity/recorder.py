@@ -114,9 +114,11 @@ def recording(
         _record_copies(stack, settings)
         _record_classes(stack, settings)
         if legacy:
-            cls, name = _legacy_optimizer(stack, settings), "apply_gradient"
+            cls = _legacy_optimizer(stack, settings)
+            name = "apply_gradient"
         else:
-            cls, name = _train_state(stack, settings), "apply_gradients"
+            cls = _train_state(stack, settings)
+            name = "apply_gradients"
         stack.callback(setattr, cls, name, vars(cls)[name])
         setattr(cls, name, _recorded(vars(cls)[name], settings, settings.rounding))
         yield
@@ -287,7 +289,8 @@ def _recorded(
         beside = settings.beside(state, gradients, new)
         rate = kwargs.get("learning_rate")
         rate = float("nan") if rate is None else rate
-        before, after = settings.start(params(state)), settings.part(params(new))
+        before = settings.start(params(state))
+        after = settings.part(params(new))
         jax.debug.callback(keeper.keep, count(state), before, beside, rate, after)
         return new
 
@@ -306,7 +309,9 @@ def _functional(step: Callable[..., Any], settings: _Settings) -> Callable[..., 
         new = rounded_leaves(new) if settings.rounding else new
         keeper = settings.keeper
         keeper.meet(definition)
-        steps, before, after = _steps_taken(state), settings.start(params), settings.part(new)
+        steps = _steps_taken(state)
+        before = settings.start(params)
+        after = settings.part(new)
         jax.debug.callback(keeper.functional, steps, before, after)
         return new, new_state
 
@@ -320,7 +325,8 @@ def _applied(apply_updates: Callable[..., Any], settings: _Settings) -> Callable
     def applied(params: Any, updates: Any) -> Any:
         new = apply_updates(params, updates)
         if not getattr(_inside, "value", False):
-            before, after = settings.start(params), settings.part(new)
+            before = settings.start(params)
+            after = settings.part(new)
             jax.debug.callback(settings.keeper.update, before, after)
         return new
 

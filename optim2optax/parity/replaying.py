@@ -49,7 +49,8 @@ def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
     """
     lost, found = read_inputs(folder)
     for kind, states in recorder.met.items():
-        inputs, state = found.get(kind, Inputs()), next(iter(states.values()))
+        inputs = found.get(kind, Inputs())
+        state = next(iter(states.values()))
         if len(states) == 1 and inputs.made_of:
             places = correspondence(inputs.made_of, state)
             corresponding = [("/".join(new), "/".join(old), sign) for new, old, sign in places]

@@ -111,6 +111,7 @@ def repetition(arguments: Sequence[str], remarks: Sequence[str]) -> str:
 
 def _old_helpers(sample: Sample) -> str:
     """A function around those that the old side reaches, as the new side may use the same names."""
+    # Where the old side is an expression alone, it needs no function of its own.
     if not sample.legacy_supports:
         return ""
     body = "\n".join((*sample.legacy_supports, f"return {sample.legacy}"))

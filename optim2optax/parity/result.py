@@ -106,6 +106,7 @@ class Report:
         It is 2 if there is no case, or one that could not run or proves nothing, else 1 if one is
         different, else 0.
         """
+        # No case at all is an error in how parity was called.
         outcomes = {case.outcome for case in self.cases}
         # A run that proves less than it was asked for is no success, even beside a difference.
         if not outcomes or outcomes & {Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN}:

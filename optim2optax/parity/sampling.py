@@ -164,6 +164,7 @@ class _Sampler:
             ) if name == same:
                 call.func = self._predicate(call.func)
                 return node
+        # lambda path, _: "kernel" in path
         if not self._unknown(node):
             return node
         taken = self.text + "".join(self.named.values())
@@ -195,6 +196,7 @@ class _Sampler:
     def _placeholder(self, node: ast.expr, value: Any, text: str) -> ast.expr:
         """The name that stands for an expression; equal expressions have the same one."""
         source = ast.unparse(node)
+        # The same learning rate may be given to two optimizers.
         if source in self.places:
             return ast.Name(self.places[source], ast.Load())
         name = f"_{len(self.values)}"

@@ -281,7 +281,8 @@ def modules_around(path: Path) -> Iterator[str]:
     root = path.resolve().parent
     while (root / "__init__.py").exists():
         root = root.parent
-    before, known = list(sys.path), set(sys.modules)
+    before = list(sys.path)
+    known = set(sys.modules)
     sys.path[:0] = [str(root)]
     try:
         inside = path.resolve().relative_to(root).with_suffix("")

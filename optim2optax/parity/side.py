@@ -74,8 +74,10 @@ class Side:
     def command(self, words: Sequence[str]) -> list[str]:
         """The command with its paths in the copy, and with Python in front of a script."""
         first, *rest = [self.moved(word) for word in words]
+        # `python3.8 train.py`, under whatever interpreter the side has
         if re.fullmatch(r"python[0-9.]*", first):
             first = self.python
+        # `train.py` alone is a script, too.
         if first.endswith(".py"):
             return [self.python, first, *rest]
         return [first, *rest]
@@ -90,7 +92,8 @@ class Side:
             del found[SAFE_PATH]
         if self.elsewhere is not None:
             found["XLA_FLAGS"] = flags_for_old_xla()
-        launchers, beside = str(self._launchers()), str(Path(self.python).parent)
+        launchers = str(self._launchers())
+        beside = str(Path(self.python).parent)
         return found | {
             "PWD": str(folder),
             "PATH": _joined(launchers, beside, found.get("PATH", "")),
@@ -156,10 +159,12 @@ class Side:
             f"python3.{sys.version_info.minor}",
             Path(self.python).resolve().name,
         }
-        hook, python = shlex.quote(str(HOOK)), shlex.quote(self.python)
+        hook = shlex.quote(str(HOOK))
+        python = shlex.quote(self.python)
         for name in names:
             launcher = folder / name
             launcher.write_text(LAUNCHER.format(hook=hook, python=python))
+            # A shell script of the user's calls `python train.py`.
             launcher.chmod(0o755)
         return folder
 

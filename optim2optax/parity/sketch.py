@@ -102,7 +102,8 @@ def _over_pieces(
     The last block has the elements that are left over.
     """
     length = flat.size // BLOCKS
-    piece, whole = length * (BLOCKS // _pieces(flat.size)), length * BLOCKS
+    piece = length * (BLOCKS // _pieces(flat.size))
+    whole = length * BLOCKS
 
     def facts_of(start: jax.Array) -> dict[str, jax.Array]:
         return facts(jax.lax.dynamic_slice(flat, (start,), (piece,)).reshape(-1, length), start)

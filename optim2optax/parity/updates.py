@@ -71,7 +71,8 @@ def compare_updates(
     Raises:
         DifferentParametersError: if the two sides step different parameters.
     """
-    before, after = by_kind(old), by_kind(new)
+    before = by_kind(old)
+    after = by_kind(new)
     if before.keys() != after.keys():
         raise DifferentParametersError(_alone(before.keys(), after.keys()))
     compared = [_compare(updates, after[kind], gate) for kind, updates in before.items()]
@@ -95,7 +96,8 @@ def _step_of_difference(found: Comparison) -> int:
 
 def _alone(before: Iterable[Kind], after: Iterable[Kind]) -> str:
     """The message on parameters that one side alone steps."""
-    old, new = set(chain.from_iterable(before)), set(chain.from_iterable(after))
+    old = set(chain.from_iterable(before))
+    new = set(chain.from_iterable(after))
     sides = []
     for side, alone in (("old", old - new), ("new", new - old)):
         if alone:
@@ -140,7 +142,8 @@ def _in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update
     They correspond by their steps, or else in the order in which they came, without idle ones.
     """
     if all(update.step is not None for update in (*old, *new)):
-        updates, others = _by_step(old), _by_step(new)
+        updates = _by_step(old)
+        others = _by_step(new)
         old_steps = [update.step for update in updates]
         new_steps = [update.step for update in others]
         if old_steps == new_steps:
@@ -275,7 +278,8 @@ def _judged(
 
     Each leaf and each kind of sum is judged by its own movement.
     """
-    before, after = _stacked(old), _stacked(new)
+    before = _stacked(old)
+    after = _stacked(new)
     # A digest cannot be near another one: it only tells identical from equivalent, below.
     parts = {_name(part): part for part in before if part.name != "digest"}
     known = _rounding([*old, *new])

@@ -1,1 +1,1 @@
-"""What is put first on the PYTHONPATH of a command."""
+"""The folder that is put first on the PYTHONPATH of a command."""
