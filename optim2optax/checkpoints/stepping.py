@@ -63,6 +63,7 @@ def _parts(state: Any, transformations: Mapping[Path, Any]) -> dict[Path, Parts]
     found: dict[Path, Parts] = {}
     for place, train_state in train_states(state):
         found[place] = (train_state.tx, train_state.params, train_state.opt_state)
+    # (params, opt_state, tx) without a train state
     for place, tx in transformations.items():
         like = parts_at(state, place)
         found[place] = (tx, like["params"], like["opt_state"])

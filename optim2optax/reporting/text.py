@@ -112,6 +112,7 @@ def _noted(path: str, site: Site) -> str:
 def _totals(report: Report, done: str) -> Iterator[str]:
     summary = report.summary
     if summary["sites"]:
+        # 12 sites in 3 files: 10 rewritten, 0 suppressed, 2 unresolved
         files = sum(1 for result in report.results if result.sites)
         vendored = f"{summary['vendored']} vendored, " if summary["vendored"] else ""
         yield (
@@ -136,6 +137,7 @@ def _beyond(report: Report) -> Iterator[str]:
     files = [result.path for result in report.errors if (result.error or "").startswith(ENTANGLED)]
     sites = sum(site.code == BEYOND for _, site in report.sites)
     if files:
+        # one file, or the folder around all
         where = printable(files[0] if len(files) == 1 else commonpath(files) or ".")
         reaching = ""
         if sites:
