@@ -187,7 +187,8 @@ def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
     Raises:
       CheckpointError: if neither has the shape of the place, or the copies differ.
     """
-    shape, wanted = np.shape(value), np.shape(place)
+    shape = np.shape(value)
+    wanted = np.shape(place)
     if shape == wanted:
         return value
     if copies is None or shape != (copies, *wanted):

@@ -100,7 +100,9 @@ def _kind(found: Found) -> str:
 
 
 def _type(leaf: Leaf) -> str:
-    return leaf.dtype if leaf.shape is None else f"{leaf.shape} {leaf.dtype}"
+    if leaf.shape is None:
+        return leaf.dtype
+    return f"{leaf.shape} {leaf.dtype}"
 
 
 def _amount(size: float) -> str:
