@@ -42,14 +42,8 @@ def with_dependencies(
     users = [file for file, content in contents.items() if _uses_optax(content)]
     if not (moved or users) or not any(map(options.selects, CODES)):
         return {}
-    # !pip install flax
-    notebooks = [
-        file for file, content in contents.items() if declares(file.path) and b"pip" in content
-    ]
-    code = {file.location: file for file in contents}
-    declaring = concerning([*find(), *notebooks], contents, (*moved, *users))
-    files = [code.get(file.location, file) for file in declaring]
     found: dict[Found, FileResult] = {}
+    files = _declaring(contents, (*moved, *users), find)
     sources = _sources(files, contents, options, found)
     if not sources:
         return found
@@ -68,6 +62,20 @@ def with_dependencies(
 
 def _uses_optax(content: bytes) -> bool:
     return b"optax" in content and IMPORT.search(content) is not None
+
+
+def _declaring(
+    contents: Mapping[Found, bytes], moved: Sequence[Found], find: Declaring
+) -> list[Found]:
+    """The files that declare the dependencies of moved code."""
+    # !pip install flax
+    notebooks = [
+        file for file, content in contents.items() if declares(file.path) and b"pip" in content
+    ]
+    # a setup.py may be found as code and as declaring
+    code = {file.location: file for file in contents}
+    declaring = concerning([*find(), *notebooks], contents, moved)
+    return [code.get(file.location, file) for file in declaring]
 
 
 def _sources(

@@ -51,6 +51,7 @@ def find_wheel(wheel: Path | None = None) -> Path:
 
 
 def _verify(wheel: Path) -> None:
+    # also if the user gives it: what the wheel has is run
     try:
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     except OSError as error:

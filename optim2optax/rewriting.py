@@ -67,16 +67,10 @@ def rewrite_files(
       LegacyWheelError: if a copy of `flax.optim` is needed and cannot be made; nothing has been
         written.
     """
-    contents: dict[Found, bytes] = {}
     results: dict[Found, FileResult] = {}
-    for done, file in enumerate(found, 1):
-        if progress is not None:
-            progress("Reading", done, len(found))
-        try:
-            contents[file] = read_file(file)
-        except UnreadableError as error:
-            results[file] = FileResult(file.path, b"", b"", error=str(error))
+    contents = _read(found, progress, results)
     run = partial(_proven, options=options, jobs=jobs, progress=progress, prove=prove)
+    # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
     for repository, files in by_repository(contents).items():
         own = {file: contents[file] for file in files}
@@ -93,6 +87,21 @@ def rewrite_files(
         if file not in results:
             results[file] = FileResult(file.path, contents[file], contents[file])
     return [*(results[file] for file in found), *others]
+
+
+def _read(
+    found: Sequence[Found], progress: Progress | None, results: dict[Found, FileResult]
+) -> dict[Found, bytes]:
+    """The contents of files; `results` gets those that cannot be read."""
+    contents: dict[Found, bytes] = {}
+    for done, file in enumerate(found, 1):
+        if progress is not None:
+            progress("Reading", done, len(found))
+        try:
+            contents[file] = read_file(file)
+        except UnreadableError as error:
+            results[file] = FileResult(file.path, b"", b"", error=str(error))
+    return contents
 
 
 def _write(results: dict[Found, FileResult]) -> None:

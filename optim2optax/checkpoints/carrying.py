@@ -69,6 +69,7 @@ def carried_parts(
     """
     like = {name: serialization.to_state_dict(part) for name, part in new.items()}
     if has_interface(tx):
+        # the state of the definition is that of the transformation
         kept = {("opt_state", *path): ("state", *path) for path, _ in leaves(like["opt_state"])}
         return _Carrying(old, like, kept).carried()
     places = places_of(new["opt_state"])
@@ -83,6 +84,7 @@ def carried_parts(
     negative = {("opt_state", *place.path) for place in places if place.state in negated}
     carrying = _Carrying(old, like, sources, negative)
     if "step" not in new:
+        # the program need not count the steps itself
         carrying.used.add(STEP)
     return carrying.carried()
 
@@ -138,6 +140,7 @@ class _Carrying:
 
     def _value(self, path: Path, place: Any) -> Any:
         source = self.sources.get(path)
+        # an injected hyperparameter, or an average that neither side keeps
         if source is None or (place is None and source not in self.leaves):
             return place
         if source not in self.leaves:
@@ -145,6 +148,7 @@ class _Carrying:
                 f"{said(path)} of the new state is not in the checkpoint, "
                 f"which would have it at {said(source)}."
             )
+        # several states of optax may count the steps
         if source in self.used and source != STEP:
             raise CheckpointError(
                 f"{said(path)} is one of several places in the new state for {said(source)}."
@@ -183,7 +187,8 @@ def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
     Raises:
       CheckpointError: if neither has the shape of the place, or the copies differ.
     """
-    shape, wanted = np.shape(value), np.shape(place)
+    shape = np.shape(value)
+    wanted = np.shape(place)
     if shape == wanted:
         return value
     if copies is None or shape != (copies, *wanted):

@@ -51,10 +51,11 @@ def marks_of(optimizer: Mapping[str, Tree]) -> dict[Path, tuple[Mark, ...]]:
 
 def _marks(path: Path, value: Any, copies: int | None) -> Iterator[Mark]:
     yield _mark(value)
-    if copies is not None and np.shape(value)[:1] == (copies,):
+    shape = np.shape(value)
+    if copies is not None and shape[:1] == (copies,):
         yield _mark(value[0])
     # Adafactor(beta1=None) has a zero for the average that it does not keep
-    if path[-1] == "m" and np.shape(value)[-1:] == (1,) and not np.any(value):
+    if path[-1] == "m" and shape[-1:] == (1,) and not np.any(value):
         yield NOTHING
 
 

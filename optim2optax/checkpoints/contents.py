@@ -116,6 +116,7 @@ def _steps(step: Tree) -> tuple[int | None, int | None]:
     """The number of steps, and of copies."""
     if isinstance(step, int):
         return step, None
+    # a replicated optimizer has an array of equal steps
     if not isinstance(step, Array) or 0 in step.shape or step.dtype.kind not in "iu":
         return None, None
     copies = step.shape[0] if step.shape else None
@@ -132,6 +133,7 @@ def _names(states: Tree, params: Tree) -> set[str]:
 
 def _of_parameters(states: Tree, params: Tree) -> Iterator[Mapping[str, Tree]]:
     """The state of each parameter."""
+    # the states have the structure of the params, with a dict of fields at each leaf
     if isinstance(params, dict) and isinstance(states, dict):
         for key, value in params.items():
             yield from _of_parameters(states.get(key), value)

@@ -94,6 +94,7 @@ def planned(old: Path, new: Path) -> list[tuple[Path, Path]]:
         if not old.is_dir():
             raise CheckpointError(f"{old} is no folder with checkpoints.")
     with to_be_written(new):
+        # an existing folder may get further checkpoints
         if new.exists() and (not new.is_dir() or new.samefile(old)):
             raise CheckpointError(f"{new} is no other folder to write to: choose another name.")
     return [(source, new / source.relative_to(old)) for source in checkpoints_at(old)]
@@ -140,6 +141,7 @@ def _loaded(source: Path, factory: str) -> Any:
     except CheckpointError:
         raise
     except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, it is the program's
+        # once more, with numbers
         forget_modules_here()
         fresh = made(factory)
         return load(source, fresh.state, fresh.transformations)

@@ -86,6 +86,7 @@ def nodes_of(opt_state: Any) -> list[tuple[Path, Any]]:
 
 def _kind(node: Any) -> str:
     """The name of a state's type, without a prefix from `rewrite`; empty if it is not a state."""
+    # FlaxWeightNormState, emitted into a program that has a WeightNormState
     name = type(node).__name__ if hasattr(node, "_fields") else ""
     known = (*kept_by(), *WRAPPERS, *SCHEDULES, *INJECTED, WEIGHT_NORM_STATE)
     for word in known:
@@ -97,6 +98,7 @@ def _kind(node: Any) -> str:
 def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]:
     kind = _kind(node)
     if kind in kept_by():
+        # ScaleByAdamState(count=…, mu=…, nu=…)
         yield from _kept(node, path, group, is_split)
     elif kind == WEIGHT_NORM_STATE:
         yield from _of_weight_norm(node, path, group)

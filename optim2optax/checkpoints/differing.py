@@ -56,7 +56,9 @@ def _between(place: str, old: Tree, new: Tree) -> Iterator[Difference]:
 
 
 def _described(leaf: Tree) -> str:
-    return f"{leaf.shape} {leaf.dtype}" if isinstance(leaf, Array) else repr(leaf)
+    if isinstance(leaf, Array):
+        return f"{leaf.shape} {leaf.dtype}"
+    return repr(leaf)
 
 
 def _largest(old: Any, new: Any) -> float:
@@ -65,7 +67,8 @@ def _largest(old: Any, new: Any) -> float:
     kind = np.complex128 if old.dtype.kind == "c" else np.float64
     for start in range(0, len(old), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        one, other = old[part].astype(kind), new[part].astype(kind)
+        one = old[part].astype(kind)
+        other = new[part].astype(kind)
         # where both are NaN, or the same infinity, a difference would be NaN
         same = (one == other) | (np.isnan(one) & np.isnan(other))
         gaps = np.abs(np.where(same, 0.0, one) - np.where(same, 0.0, other))

@@ -88,12 +88,18 @@ def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tre
 def _one_step(groups: Mapping[str, Tree]) -> Tree:
     """The step that all groups have."""
     steps = [group["step"] for group in groups.values()]
-    numbers = [step.item() if isinstance(step, Array) and step.nbytes else step for step in steps]
+    numbers = [_number(step) for step in steps]
     if any(number != numbers[0] for number in numbers):
         raise CheckpointError(
             "`state` has groups with different steps, and the new state counts them as one."
         )
     return steps[0]
+
+
+def _number(step: Tree) -> Any:
+    if isinstance(step, Array) and step.nbytes:
+        return step.item()
+    return step
 
 
 def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:
@@ -109,8 +115,10 @@ def _has_shapes(state: Mapping[str, Tree], shapes: Mapping[str, Shape]) -> bool:
     if not all(_shape(state.get(field)) == shape for field, shape in shapes.items()):
         return False
     others = [value for field, value in state.items() if field not in shapes and value is not None]
+    if not others:
+        return True
     # Adafactor has placeholders for the averages that it does not keep
-    return all("v_row" in shapes and _shape(value) == PLACEHOLDER for value in others)
+    return "v_row" in shapes and all(_shape(value) == PLACEHOLDER for value in others)
 
 
 def _shape(value: Tree) -> Shape | None:

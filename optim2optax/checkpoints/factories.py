@@ -36,6 +36,7 @@ def thought_of(factory: str) -> Fresh:
     make = made_by(factory)
     transformations: dict[Path, Any] = {}
 
+    # JAX takes only arrays from a function
     def without_transformations() -> Any:
         state, found = split(make())
         transformations.update(found)
@@ -73,6 +74,7 @@ def made_by(factory: str) -> Callable[[], Any]:
     except ModuleNotFoundError as error:
         raise CheckpointError(f"{factory} cannot be imported from here: {error}.") from None
     except (Exception, SystemExit) as error:
+        # module 'flax' has no attribute 'optim'
         is_legacy = "flax" in str(error) and "optim" in str(error)
         hint = " Is the program migrated?" if is_legacy else ""
         raise CheckpointError(

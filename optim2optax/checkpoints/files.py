@@ -117,7 +117,9 @@ def read(path: Path) -> Tree:
     Raises:
       CheckpointError: if it cannot be read.
     """
-    return orbax.read(path) if orbax.is_orbax(path) else flax_msgpack.read(path)
+    if orbax.is_orbax(path):
+        return orbax.read(path)
+    return flax_msgpack.read(path)
 
 
 def size_of(path: Path) -> int:

@@ -35,7 +35,8 @@ def refuse_other_kinds(new: Mapping[str, Any] | Any, fresh: Any, carried: Collec
         if like is None:
             continue
         is_carried = any(path[: len(place)] == place for place in carried)
-        kind, wanted = _kind(value, is_carried), _kind(like, is_carried)
+        kind = _kind(value, is_carried)
+        wanted = _kind(like, is_carried)
         if kind != wanted:
             raise CheckpointError(
                 f"{said(path)} is {kind} in the checkpoint, and {wanted} in the new state."
@@ -45,7 +46,9 @@ def refuse_other_kinds(new: Mapping[str, Any] | Any, fresh: Any, carried: Collec
 def _kind(leaf: Any, is_carried: bool) -> str:
     """The kind of a leaf, in words. Beside optimizers, all numbers are of one kind."""
     name = _name(leaf)
-    return "a number" if name in KINDS and not is_carried else f"of type {name}"
+    if name in KINDS and not is_carried:
+        return "a number"
+    return f"of type {name}"
 
 
 def _name(leaf: Any) -> str:

@@ -90,6 +90,7 @@ def _plain(tree: Any) -> Tree:
     """A tree of dicts and leaves."""
     if isinstance(tree, dict):
         return {str(key): _plain(value) for key, value in tree.items()}
+    # as the state dict of a list
     if isinstance(tree, list | tuple):
         return {str(number): _plain(value) for number, value in enumerate(tree)}
     if not isinstance(tree, np.ndarray | np.generic):
@@ -111,6 +112,7 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
     """
     if path.exists() and not overwrite:
         raise CheckpointError(f"{path} exists: choose another name, or use --force.")
+    # on the same disk, so that the folder can be renamed
     with to_be_written(path):
         beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
     new, old = beside / "new", beside / "old"

@@ -30,8 +30,10 @@ def child_at(node: Any, path: Path) -> Any:
         if isinstance(node, Mapping):
             # keys need not be strings, but those of a state dict are
             node = next(child for name, child in node.items() if str(name) == key)
+        elif key.isdigit():
+            node = node[int(key)]
         else:
-            node = node[int(key)] if key.isdigit() else getattr(node, key)
+            node = getattr(node, key)
     return node
 
 
@@ -44,4 +46,6 @@ def key_of(key: Any) -> str:
 
 def said(path: Path) -> str:
     """A place, for people."""
-    return f"`{'/'.join(path)}`" if path else "the top"
+    if not path:
+        return "the top"
+    return f"`{'/'.join(path)}`"

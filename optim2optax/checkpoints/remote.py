@@ -84,6 +84,7 @@ class Copies:
         """
         if not is_address(path):
             return _local(path)
+        # with a slash, so that runs/1 does not contain runs/10
         here = f"{_without_end(str(path))}/"
         there = f"{_without_end(str(source))}/"
         if here.startswith(there) or there.startswith(here):
@@ -114,6 +115,7 @@ class Copies:
                 system.put_file(str(place), part)
                 system.mv(part, root)
             except BaseException:
+                # no part of the file stays there
                 with suppress(Exception):
                     system.rm_file(part)
                 raise
@@ -150,7 +152,7 @@ def _opened(address: str) -> tuple[Any, str]:
 def _parts_of(name: str, root: str) -> tuple[str, ...]:
     """The place of a file below a root."""
     parts = PurePosixPath(name[len(root) :].lstrip("/")).parts
-    if ".." in parts:
+    if ".." in parts:  # an archive may have such names
         raise CheckpointError(f"{name} has a name that leads out of its folder.")
     return parts
 

@@ -47,12 +47,13 @@ def as_text(files: Sequence[Inspected]) -> str:
 
 
 def _lines(file: Inspected) -> Iterator[str]:
-    if file.contents is None:
+    if file.contents is None:  # it cannot be read
         yield f"error: {file.error}"
         return
     yield f"{file.path} ({_amount(file.size)})"
     for found in file.contents.found:
         yield f"  {found.path or 'the whole file'}: {_described(found)}"
+        # the types stand in one column
         width = max((len(leaf.path) for leaf in found.parameters), default=0)
         for leaf in found.parameters:
             yield f"    {leaf.path:{width}}  {_type(leaf)}"
@@ -90,7 +91,7 @@ def _counted(number: int, noun: str) -> str:
 def _kind(found: Found) -> str:
     if found.kind == "train state":
         return "a train state"
-    if not found.names:
+    if not found.names:  # an OptimizerDef of the program
         return "a legacy optimizer of its own kind"
     *most, last = found.names
     if not most:
@@ -99,7 +100,9 @@ def _kind(found: Found) -> str:
 
 
 def _type(leaf: Leaf) -> str:
-    return leaf.dtype if leaf.shape is None else f"{leaf.shape} {leaf.dtype}"
+    if leaf.shape is None:
+        return leaf.dtype
+    return f"{leaf.shape} {leaf.dtype}"
 
 
 def _amount(size: float) -> str:

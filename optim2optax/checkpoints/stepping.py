@@ -63,6 +63,7 @@ def _parts(state: Any, transformations: Mapping[Path, Any]) -> dict[Path, Parts]
     found: dict[Path, Parts] = {}
     for place, train_state in train_states(state):
         found[place] = (train_state.tx, train_state.params, train_state.opt_state)
+    # (params, opt_state, tx) without a train state
     for place, tx in transformations.items():
         like = parts_at(state, place)
         found[place] = (tx, like["params"], like["opt_state"])
@@ -86,12 +87,16 @@ def _optimizers(flax: Any, source: FilePath, before: str) -> dict[Path, Any]:
 def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
     """Let both sides of one optimizer take a step in float64, and compare the params."""
     tx, params, opt_state = parts
-    optimizer, params, opt_state = _wide(optimizer), _wide(params), _wide(opt_state)
+    optimizer = _wide(optimizer)
+    params = _wide(params)
+    opt_state = _wide(opt_state)
     grads = _gradients(serialization.to_state_dict(params))
     old = optimizer.apply_gradient(serialization.from_state_dict(optimizer.target, grads)).target
     updates, _ = tx.update(serialization.from_state_dict(params, grads), opt_state, params)
     new = optax.apply_updates(params, updates)
-    start, expected, found = _leaves(params), _leaves(old), _leaves(new)
+    start = _leaves(params)
+    expected = _leaves(old)
+    found = _leaves(new)
     for path, leaf in expected.items():
         difference = np.max(np.abs(found[path] - leaf))
         movement = np.max(np.abs(leaf - start[path]))

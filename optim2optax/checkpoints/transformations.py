@@ -40,4 +40,6 @@ def _items(node: Any) -> list[tuple[Any, Any]]:
 
 
 def _is_transformation(value: Any) -> bool:
-    return callable(getattr(value, "init", None)) and callable(getattr(value, "update", None))
+    init = getattr(value, "init", None)
+    update = getattr(value, "update", None)
+    return callable(init) and callable(update)

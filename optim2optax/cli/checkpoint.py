@@ -100,7 +100,7 @@ def _print_differences(
     from optim2optax.checkpoints.files import newest_at, read
     from optim2optax.checkpoints.remote import local_copies
 
-    if len(paths) != 2:
+    if len(paths) != 2:  # inspect --diff old
         raise click.UsageError("--diff takes two checkpoints")
     try:
         with local_copies() as copies:
@@ -183,12 +183,14 @@ def convert(
       2  wrong usage, NEW cannot be written, or the packages for it are not installed
     """
     try:
+        # these import JAX and Flax
         from optim2optax.checkpoints import CheckpointError, converting
         from optim2optax.checkpoints.remote import is_address, local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(
             f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
         ) from error
+    # Orbax writes a folder
     if is_address(new) and (whole_folder or format_ == "orbax"):
         raise click.UsageError(
             "at an address, one file can be written: give a folder of this machine, and copy that"

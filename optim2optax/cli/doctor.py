@@ -37,6 +37,8 @@ Examples:
 
 
 class _Version(click.ParamType[Version]):
+    """A version on the command line."""
+
     name = "version"
 
     def convert(

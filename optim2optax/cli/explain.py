@@ -45,6 +45,7 @@ def command(name: str) -> None:
     from codemods.optimizers import optimizers
     from codemods.rules import catalogue
 
+    # `explain fo202` and `explain adam` are right, too
     rules = {code.casefold(): rule for code, rule in catalogue().items()}
     legacy = {known.casefold(): optimizer for known, optimizer in optimizers().items()}
     folded = name.casefold()

@@ -185,7 +185,7 @@ def command(
         require_extra()
         _create_environment(create_legacy_env, legacy_python)
         return
-    training = context.meta.get("command", [])
+    training = context.meta.get("command", [])  # python train.py --steps 20
     if not paths and not training:
         raise click.UsageError("give files or directories, or a command behind --")
     if (files or lines) and not training:
@@ -201,6 +201,7 @@ def command(
     require_extra()
     from optim2optax.parity.environment import PlatformError, prepare
 
+    # before JAX is used, which then keeps its devices
     try:
         prepare(platform, devices)
     except PlatformError as error:
@@ -307,6 +308,7 @@ def _run(
 
     try:
         if selection.against is None:
+            # once, before several processes need it
             find_wheel()
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
@@ -317,6 +319,7 @@ def _run(
         for name in wanted:
             option = OPTIONS.get(name, f"--parity-{name}")
             arguments.append(f"{option}={folder / name}")
+        # the user's options are for the user's tests
         os.environ.pop("PYTEST_ADDOPTS", None)
         with _safe_path():
             # with only a command, there is no file to collect
@@ -407,6 +410,7 @@ def _temporary_folder() -> Iterator[Path]:
     remove_abandoned(Path(tempfile.gettempdir()))
     prefix = f"{TEMPORARY}{os.getpid()}-"
     with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        # `tempfile` asks for TMPDIR once, and other processes inherit it
         os.environ["TMPDIR"] = tempfile.tempdir = folder
         try:
             yield Path(folder)

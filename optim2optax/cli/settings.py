@@ -115,6 +115,7 @@ def _vendoring(values: _Values) -> Vendoring:
     if place is None:
         return Vendoring(values["vendor"])
     name = os.path.basename(os.path.normpath(place))
+    # --vendor-as src/my-optim
     if not name.isidentifier() or iskeyword(name):
         raise click.UsageError(f"{values.origin('vendor_as')}: {name} cannot be imported")
     if not values["vendor"] and "vendor_as" not in values.configured:

@@ -18,6 +18,7 @@ def additions(
     is_in_base = is_included
     if any(section.base and has_requirement(section, OPTAX) for section in sections):
         is_in_base = True
+    # the base first, as the other sections need not have what it has
     for section in sorted(sections, key=lambda section: not section.base):
         flax = _last(section, FLAX)
         # nothing is added beside a requirement with hashes, or to constraints

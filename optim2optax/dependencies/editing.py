@@ -60,6 +60,7 @@ class _File:
             if finding not in suppressed:
                 edits += finding.edits
         after = self._edited(edits)
+        # a safeguard: every edit of a requirement gives a readable file
         if edits and not _is_readable(after, path):
             why = "The edited file could not be read any more, so it is left."
             found = [not_read(found[0].span, why)]

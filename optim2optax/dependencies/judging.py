@@ -19,6 +19,14 @@ from optim2optax.dependencies.versions import (
 )
 
 GPU = "For a GPU, today's JAX is installed as `jax[cuda12]` or `jax[cuda13]`."
+TITLES = {
+    "python": "Python",
+    "flax": "Flax",
+    "jax": "JAX",
+    "numpy": "NumPy",
+    "scipy": "SciPy",
+}
+"""How messages call distributions, where that is not their normalized name."""
 
 
 def judged(declared: Declared, text: str, needs: Needs) -> Iterator[Finding]:
@@ -36,22 +44,26 @@ def judged(declared: Declared, text: str, needs: Needs) -> Iterator[Finding]:
         return
     if new is None:
         return
-    if declared.is_hashed:
+    if declared.is_hashed:  # flax==0.3.4 --hash=sha256:…
         yield hashed(declared.span, declared.name)
         return
-    code = PYTHON if declared.name == "python" else RAISED
     what = f"What replaces `{replaced}`" if replaced else "The new code"
+    message = f"{what} needs {_shown(declared.name)} {lowest} or later."
+    yield _raising(declared, text, new, message)
+
+
+def _raising(declared: Declared, text: str, version: str, message: str) -> Finding:
+    """The finding that raises the version of a requirement."""
     before = text[slice(*declared.span)]
     # jaxlib==0.1.71+cuda111
     _, separator, local = declared.spec.partition("+")
-    note = f"`+{local}` is dropped. {GPU}" if separator else ""
-    yield Finding(
-        code,
-        declared.span,
-        f"{what} needs {_shown(declared.name)} {lowest} or later.",
-        _edits(declared, new),
-        _replaced(before, declared.span, declared.version, new),
-        note=note,
+    return Finding(
+        code=PYTHON if declared.name == "python" else RAISED,
+        span=declared.span,
+        message=message,
+        edits=_edits(declared, version),
+        new=_replaced(before, declared.span, declared.version, version),
+        note=f"`+{local}` is dropped. {GPU}" if separator else "",
     )
 
 
@@ -116,10 +128,4 @@ def _replaced(text: str, span: Span, part: Span, new: str) -> str:
 
 
 def _shown(name: str) -> str:
-    return {
-        "python": "Python",
-        "flax": "Flax",
-        "jax": "JAX",
-        "numpy": "NumPy",
-        "scipy": "SciPy",
-    }.get(name, name)
+    return TITLES.get(name, name)

@@ -18,6 +18,7 @@ def read(text: str, path: str) -> Reading:
     sections, problems = of_tables(text, packages, _table, "pep440", base=("packages",))
     for value in values:
         if value.path == PYTHON:
+            # [requires] python_version = "3.9"
             start, end = value.span
             inner = (start + 1, end - 1)
             python = Declared("python", value.span, inner, value.text, syntax="minor")

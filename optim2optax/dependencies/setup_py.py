@@ -53,7 +53,7 @@ def read(text: str, path: str) -> Reading:
                 seen.update(ast.walk(element))
     for other in ast.walk(module):
         # "jax==0.2.1" in a list that is built otherwise
-        if _is_pinned(other) and other not in seen:
+        if other not in seen and _is_pinned(other):
             why = "It is not in a list of `setup` that is written out."
             problems.append(not_read(where.span(other), why))
     return Reading(tuple(sections.values()), tuple(problems))
@@ -174,6 +174,7 @@ def _section(text: str, node: List, where: _Where, *, base: bool) -> tuple[Secti
     for element in node.elts:
         span = where.string(element)
         if span is None:
+            # f"jax=={VERSION}"
             whole = where.span(element)
             if PINNED.search(text[slice(*whole)]):
                 problems.append(not_read(whole, "It is not written out in one piece."))

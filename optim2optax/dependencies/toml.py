@@ -50,6 +50,7 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
     values: list[Value] = []
     whole = ""
     parts = STAND_IN.split(tomlkit.dumps(document))
+    # text, number, text, …, number, text
     for before, number in zip(parts[::2], (*parts[1::2], None), strict=True):
         whole += before
         if number is not None:
@@ -57,6 +58,7 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
             start = len(whole)
             whole += item.as_string()
             values.append(Value(path, str(item), (start, len(whole))))
+    # tomlkit may lose text of odd files, and then all places are wrong
     if whole != text:
         raise UnreadableError("cannot be read to the letter", 1)
     return [value for value in values if not text.startswith(LONG_QUOTES, value.span[0])]

@@ -114,7 +114,8 @@ def _clauses(alternative: str, syntax: Syntax) -> Iterator[str]:
     if rest.strip(" ,"):
         raise NotUnderstoodError(f"`{alternative}` is no version that is understood")
     for found in CLAUSE.finditer(alternative):
-        operator, version = found["operator"] or "", found["version"]
+        operator = found["operator"] or ""
+        version = found["version"]
         if version == "*":
             continue
         if operator == "^":
@@ -124,7 +125,8 @@ def _clauses(alternative: str, syntax: Syntax) -> Iterator[str]:
         elif operator == "~":
             # ~1.2.3 is >=1.2.3,==1.2.*
             yield f">={version}"
-            yield f"=={'.'.join(map(str, Version(version).release[:2]))}.*"
+            minor = ".".join(map(str, Version(version).release[:2]))
+            yield f"=={minor}.*"
         elif operator == "=" and syntax == "conda":
             # =1.2 is any 1.2 for conda
             yield f"=={version.removesuffix('.*').removesuffix('*')}.*"
@@ -145,4 +147,5 @@ def _next_breaking(version: Version) -> str:
     release = version.release
     last = len(release) - 1
     index = next((index for index, number in enumerate(release) if number), last)
-    return ".".join(map(str, (*release[:index], release[index] + 1)))
+    numbers = (*release[:index], release[index] + 1)
+    return ".".join(map(str, numbers))

@@ -133,6 +133,7 @@ def shown(location: str) -> str:
     if location.startswith(here):
         relative = location.removeprefix(here)
     else:
+        # relative to the current folder even so: ../src/train.py
         try:
             relative = os.path.relpath(location)
         except ValueError:  # another drive
@@ -170,7 +171,7 @@ def _walk(
     try:
         with os.scandir(directory) as entries:
             children = list(entries)
-    except OSError:
+    except OSError:  # reading the folder as a file gives the error
         yield directory
         return
     ignores = [*ignores, *read_gitignore(directory)]

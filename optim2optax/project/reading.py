@@ -9,7 +9,7 @@ from optim2optax.project.finding import Found
 
 
 class UnreadableError(Exception):
-    """Why a file cannot be read, in a few words."""
+    """A file cannot be read; the message says why in a few words."""
 
 
 def read_file(found: Found) -> bytes:

@@ -29,6 +29,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
+            # the content is on the disk before the name is
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(mode)

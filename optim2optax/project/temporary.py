@@ -30,6 +30,7 @@ def remove_leftovers(locations: Iterable[str]) -> None:
     for folder, names in by_folder.items():
         with contextlib.suppress(OSError):
             for entry in os.listdir(folder):
+                # .train.py.optim2optax-k3x_9q2a.tmp
                 found = LEFTOVER.fullmatch(entry)
                 if found and found[1] in names:
                     _remove_if_old(os.path.join(folder, entry))

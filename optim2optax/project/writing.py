@@ -28,7 +28,7 @@ class Change:
 
 
 class UnwritableError(Exception):
-    """Why a file cannot be replaced, in a few words."""
+    """A file cannot be replaced; the message says why in a few words."""
 
 
 def write_files(changes: Sequence[Change]) -> dict[str, str]:
@@ -53,7 +53,7 @@ def write_files(changes: Sequence[Change]) -> dict[str, str]:
                 staged[change.location] = _stage(change)
             except (UnwritableError, OSError) as error:
                 problems[change.location] = _reason(error)
-        if problems:
+        if problems:  # nothing has been replaced yet
             why = "not written, because another file cannot be"
             return {change.location: why for change in changes} | problems
         for change in changes:
@@ -100,6 +100,7 @@ def _stage(change: Change) -> str:
             file.flush()
             os.fsync(file.fileno())
         if sys.platform != "win32":
+            # only root may give a file to another user
             with contextlib.suppress(PermissionError):
                 os.chown(temporary, status.st_uid, status.st_gid)
         # the permission to enter a folder is not one to execute a file

@@ -42,6 +42,7 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _is_consequence(annotation: Annotation) -> bool:
+    # an error has no title
     return annotation.properties.get("title") in CONSEQUENCES
 
 

@@ -50,7 +50,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     parts = [rule.explanation]
     if rule.before:
         parts.append(f"Before:\n{rule.before}")
-    text = "\n\n".join(part for part in parts if part)
+    text = "\n\n".join(part for part in parts if part)  # a rule may have no explanation
     if rule.after:
         text += f"\nAfter:\n{rule.after}"
     return {

@@ -121,6 +121,7 @@ def package_files(wheel: Path) -> dict[str, bytes]:
 
 def origin_of(content: bytes) -> str:
     """The name of the file of `flax/optim` that a file was vendored from; empty if it was not."""
+    # the line of origin stands behind the licence
     head = content[:2000].decode("utf-8", "replace")
     line = next((line for line in head.splitlines() if line.startswith(ORIGIN)), "")
     return line.removeprefix(ORIGIN).partition(";")[0]
@@ -128,13 +129,16 @@ def origin_of(content: bytes) -> str:
 
 def is_as_written(content: bytes) -> bool:
     """Whether a file of a copy has no change but of its line endings."""
-    return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()[:16] in WRITTEN
+    # git may write `\r\n` on Windows
+    digest = hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+    return digest[:16] in WRITTEN
 
 
 def _changed(name: str, text: str) -> str:
     # the line of origin stands below the licence
     origin = (LICENCE_ENDS, LICENCE_ENDS + _origin(name))
     for old, new in (origin, *EXCHANGED.get(name, (STRUCT,))):
+        # the wheel is verified, so that this cannot fail
         assert old in text, f"flax/optim/{name} lacks {old!r}"
         text = text.replace(old, new)
     return text

@@ -44,6 +44,7 @@ def migrated_with_copies(
       LegacyWheelError: if a copy is needed, and the wheel of Flax 0.5.3, which has it, cannot be
         found or fetched.
     """
+    # a copy may be among the files of the run, or elsewhere in the project
     own = copies_among(sources)
     root = root_of(files)
     existing = {copy.path for copy in own} | copies_near(root, _legacy_folders(files, sources))
@@ -62,6 +63,7 @@ def migrated_with_copies(
     finished = copies.pointed_at(results, new, place) if existing or new else results
     by_path = {result.path: result for result in finished}
     for copy in own:
+        # what needed a copy may have been migrated now
         by_path.update((result.path, result) for result in copy.if_unneeded(finished, root, files))
     kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
     if place is None or place in existing:
