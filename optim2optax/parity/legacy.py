@@ -22,6 +22,7 @@ from typing import Any
 
 import flax
 import jax
+import jax.numpy as jnp
 
 from optim2optax.legacy_wheel import find_wheel
 
@@ -126,6 +127,7 @@ def replaced(namespace: MutableMapping[str, Any], values: Mapping[str, Any]) -> 
 
 
 _modules: dict[str, ModuleType] = {}
+_TYPES = {"float32": jnp.float32, "int32": jnp.int32}
 
 
 def _legacy_modules(wheel: Path) -> Mapping[str, ModuleType]:
@@ -145,8 +147,13 @@ def _execute(wheel: Path) -> dict[str, ModuleType]:
     assert spec is not None
     assert spec.loader is not None
     package: Any = importlib.util.module_from_spec(spec)
-    # On import the old package changes the warning filters of the process.
-    with warnings.catch_warnings(), replaced(sys.modules, {"flax.optim": package}):
+    # On import the old package changes the warning filters of the process. Defaults of parameters,
+    # such as Adafactor's `dtype_momentum`, are those of optax, even if `precise` renames them now.
+    with (
+        warnings.catch_warnings(),
+        replaced(sys.modules, {"flax.optim": package}),
+        replaced(vars(jnp), _TYPES),
+    ):
         spec.loader.exec_module(package)
         # Earlier releases had it in the package itself, for code with flax.optim.DynamicScale.
         package.DynamicScale = importlib.import_module("flax.optim.dynamic_scale").DynamicScale

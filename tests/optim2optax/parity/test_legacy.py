@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -248,3 +249,23 @@ def test_a_file_of_another_kind(tmp_path: Path) -> None:
 def test_a_new_module_sees_no_old_flax(user_file: Path) -> None:
     with pytest.raises(ImportError):
         load_module(user_file, "train", legacy=False)
+
+
+FIRST_IN_FLOAT64 = """
+import inspect
+
+import jax.numpy as jnp
+
+from optim2optax.parity.legacy import legacy_optim
+from optim2optax.parity.precision import precise
+
+real = jnp.float32
+with precise(), legacy_optim() as optim:
+    default = inspect.signature(optim.Adafactor).parameters["dtype_momentum"].default
+assert default is real, default
+"""
+
+
+def test_defaults_do_not_depend_on_the_precision_at_the_first_use(legacy_wheel: Path) -> None:
+    """Adafactor keeps its momentum as optax does, also if the old Flax is first met in float64."""
+    subprocess.run([sys.executable, "-c", FIRST_IN_FLOAT64], check=True)
