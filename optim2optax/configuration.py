@@ -22,7 +22,7 @@ class ConfigurationError(Exception):
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a pyproject.toml sets, by the name of the option's parameter (`output_format`). Without such a file, nothing."""
+    """What a pyproject.toml sets, by the name of the option's parameter (`output_format`)."""
 
     path: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -34,7 +34,11 @@ class Configuration:
 
 
 def find_configuration(directory: str) -> Configuration:
-    """Read the nearest pyproject.toml, from a directory upwards, that has the table. Raises ConfigurationError."""
+    """Read the nearest pyproject.toml, from a directory upwards, that has the table.
+
+    Raises:
+      ConfigurationError: if it cannot be read, or sets what there is not.
+    """
     while True:
         path = os.path.join(directory, FILE_NAME)
         table = _read_table(path)

@@ -30,22 +30,25 @@ State = TypeVar("State")
 def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
     """The state of a migrated program, as a legacy checkpoint has it.
 
-    Each train state in `state` goes on from the legacy optimizer that the checkpoint has at the same place, or just below it,
-    where a dataclass around an optimizer became a train state itself. So do parameters and a state of optax at the place of an
-    optimizer, perhaps with a number of steps: as a tuple, or by these names. All else is taken from the same place.
+    Each train state in `state` goes on from the legacy optimizer that the checkpoint has at the
+    same place, or just below it, where a dataclass around an optimizer became a train state itself.
+    So do parameters and a state of optax at the place of an optimizer, perhaps with a number of
+    steps: as a tuple, or by these names. All else is taken from the same place.
 
     Args:
-      path: a file that the old `flax.serialization` or `flax.training.checkpoints` wrote, a checkpoint of Orbax, or a folder
-        with several, of which the one with the highest number is taken; or an address of one of these that `fsspec` opens.
-      state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with some in it; or with their parts,
-        perhaps with their transformation ahead of them, which is then no part of the result.
+      path: a file that the old `flax.serialization` or `flax.training.checkpoints` wrote, a
+        checkpoint of Orbax, or a folder with several, of which the one with the highest number is
+        taken; or an address of one of these that `fsspec` opens.
+      state: a fresh state, as the migrated program makes it: a `TrainState`, or any pytree with
+        some in it; or with their parts, perhaps with their transformation ahead of them, which is
+        then no part of the result.
 
     Returns:
       A state of the same structure, with the values of the checkpoint.
 
     Raises:
-      CheckpointError: if the file is no checkpoint, if something in it has no place in `state`, or if `state` has a place for
-        which there is nothing in it. Nothing is invented.
+      CheckpointError: if the file is no checkpoint, if something in it has no place in `state`, or
+        if `state` has a place for which there is nothing in it. Nothing is invented.
     """
     whole, transformations = split(state)
     with local_copies() as copies:
@@ -54,12 +57,18 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
 
 
 def load(path: FilePath, state: Any, transformations: Mapping[Path, Any]) -> Any:
-    """The same of one file, for a state whose transformations outside of train states are known by their places."""
+    """The same of one file.
+
+    The transformations outside of train states are given by their places.
+    """
     return _Loading(read(path), state, transformations).loaded()
 
 
 class _Loading:
-    """Loads a tree into a fresh state, whose transformations outside of train states are known by their places."""
+    """Loads a tree into a fresh state.
+
+    The transformations outside of train states are given by their places.
+    """
 
     def __init__(self, old: Tree, state: Any, transformations: Mapping[Path, Any]) -> None:
         self.state = state
@@ -115,22 +124,27 @@ class _Loading:
         if len(below) == 1:
             return below[0]
         raise CheckpointError(
-            f"the checkpoint has no legacy optimizer at {said(place)}, where the new state has a train state."
+            f"the checkpoint has no legacy optimizer at {said(place)}, where the new state has a "
+            "train state."
         )
 
     def _compare_steps(self, place: Path, optimizer: Mapping[str, Tree]) -> None:
-        """A dataclass around an optimizer may have counted its steps once more: then there is one count for both."""
+        """Check that a dataclass and its optimizer counted the same: there is one count now."""
         if place not in self.others:
             return
         self.taken.add(place)
         step, [steps, *_] = as_numpy(self.others[place]), map(as_numpy, _steps(optimizer))
         if not np.all(np.asarray(step) == steps):
             raise CheckpointError(
-                f"{said(place)} of the checkpoint is {step}, and its optimizer's step {steps}: the new state has one for both."
+                f"{said(place)} of the checkpoint is {step}, and its optimizer's step {steps}: the "
+                "new state has one for both."
             )
 
     def _filled(self, like: Any, path: Path) -> Any:
-        """A state dict like another one, with the values that there are; what is taken from the checkpoint is noted."""
+        """A state dict like another one, with the values that there are.
+
+        What is taken from the checkpoint is noted.
+        """
         if path in self.values:
             return self.values[path]
         if isinstance(like, Mapping):
@@ -145,7 +159,7 @@ class _Loading:
 def _carried(
     place: Path, old: Mapping[str, Tree], like: Mapping[str, Any], tx: Any
 ) -> dict[Path, Any]:
-    """The state dicts of what goes on from an optimizer, by their places; an error says where that is."""
+    """The state dicts of what goes on from an optimizer, by their places."""
     try:
         optimizer = renewed(old, like, tx)
         marks = marks_of(optimizer)
@@ -222,17 +236,23 @@ def train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
 
 
 PARTS = ("params", "opt_state", "step")
-"""What a program has instead of a train state, in this order if it is a tuple. It need not count the steps."""
+"""What a program has instead of a train state, in this order if it is a tuple.
+
+It need not count the steps.
+"""
 
 
 def parts_at(state: Any, place: Path) -> dict[str, Any]:
-    """Parameters, a state of optax and perhaps a number of steps that are at a place instead of a train state; or nothing."""
+    """What is at a place instead of a train state: parameters, a state of optax, perhaps a step."""
     keys = _keys_of_parts(at(serialization.to_state_dict(state), place))
     return {name: child_at(state, (*place, key)) for name, key in keys.items()}
 
 
 def _keys_of_parts(node: Any) -> dict[str, str]:
-    """The keys of parameters, of a state of optax and of the number of steps at one place; none if these are not all there is."""
+    """The keys of parameters, of a state of optax and of the number of steps at one place.
+
+    None, if there is anything else.
+    """
     keys = {*node} if isinstance(node, Mapping) else set()
     for names in (PARTS, ("0", "1", "2")):
         if {*names[:2]} <= keys <= {*names}:

@@ -60,7 +60,8 @@ class StoppedError(click.ClickException):
     type=click.Choice(STYLES),
     default="train-state",
     show_default=True,
-    help="A train state in the place of an optimizer, or variables for its parts where that can be.",
+    help="A train state in the place of an optimizer, or variables for its parts where that can "
+    "be.",
 )
 @click.option(
     "--select",
@@ -152,15 +153,17 @@ def command(
 ) -> None:
     """Rewrite flax.optim code to optax, in place.
 
-    PATH is a file, a directory (searched for .py and .ipynb files, respecting .gitignore), or - for standard input to standard
-    output. Give all files of a project at once: an optimizer built in one file is often stepped in another, and is
-    rewritten as a whole or not at all. Of several repositories each is a project of its own.
+    PATH is a file, a directory (searched for .py and .ipynb files, respecting .gitignore), or - for
+    standard input to standard output. Give all files of a project at once: an optimizer built in
+    one file is often stepped in another, and is rewritten as a whole or not at all. Of several
+    repositories each is a project of its own.
 
-    What cannot be migrated stays, with a reason. With --vendor, it runs on today's Flax all the same: a copy of flax.optim is put
-    into the project, and the imports that are left are pointed at it. Later runs keep the copy for as long as anything needs it.
+    What cannot be migrated stays, with a reason. With --vendor, it runs on today's Flax all the
+    same: a copy of flax.optim is put into the project, and the imports that are left are pointed at
+    it. Later runs keep the copy for as long as anything needs it.
 
-    A comment "# optim2optax: ignore[FO202]" leaves its line alone. Options can also be set in the table
-    [tool.optim2optax] of pyproject.toml.
+    A comment "# optim2optax: ignore[FO202]" leaves its line alone. Options can also be set in the
+    table [tool.optim2optax] of pyproject.toml.
     """
     from_stdin = STDIN in paths
     if from_stdin and len(paths) > 1:
@@ -191,7 +194,8 @@ def _rewrite_files(
         and len(repositories := by_repository(found)) > 1
     ):
         raise click.UsageError(
-            f"--vendor-as names one folder, and these files are of {len(repositories)} repositories: give those of one at a time"
+            f"--vendor-as names one folder, and these files are of {len(repositories)} "
+            "repositories: give those of one at a time"
         )
     try:
         with progress_line() as progress:
