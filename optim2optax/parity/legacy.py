@@ -16,6 +16,7 @@ import warnings
 import zipimport
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import ExitStack, contextmanager, nullcontext
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -86,6 +87,7 @@ def load_module(path: Path, name: str, legacy: bool) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"{name}_{next(_load_count)}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
+    spec.loader = _Fresh(spec.name, str(path))
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up by name while they are being defined.
     with (
@@ -96,6 +98,13 @@ def load_module(path: Path, name: str, legacy: bool) -> ModuleType:
     if legacy:
         _give_removed_names(module)
     return module
+
+
+class _Fresh(SourceFileLoader):
+    """Reads a file anew: bytecode may be that of another text of the same second and length."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(path)
 
 
 @contextmanager

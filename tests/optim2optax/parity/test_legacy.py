@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 import warnings
@@ -238,6 +239,16 @@ def test_a_loaded_module_is_found_by_no_import(user_file: Path) -> None:
     first, second = (load_module(user_file, "train", legacy=True) for _ in range(2))
     assert set(sys.modules) == before
     assert first.__name__ != second.__name__
+
+
+def test_a_file_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another text of the same length, written in the same second, is another module."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "train.py"
+    for rate in ("0.1", "0.2"):
+        path.write_text(f"rate = {rate}\n")
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+        assert load_module(path, "train", legacy=False).rate == float(rate)
 
 
 def test_a_file_of_another_kind(tmp_path: Path) -> None:
