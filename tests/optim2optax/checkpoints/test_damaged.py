@@ -6,6 +6,7 @@ For each there are five seconds, and 300 MB beside what the process has already.
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 import resource
@@ -111,7 +112,8 @@ def rearranged(tree: Any, numbers: random.Random) -> Any:
                 key
             )
         elif kind == 3:
-            node[key] = numbers.choice(OTHERS)
+            # A copy, since the next change may be one within it: of itself even, without an end.
+            node[key] = copy.deepcopy(numbers.choice(OTHERS))
         elif kind == 4 and isinstance(node[key], np.ndarray):
             node[key] = np.resize(node[key], numbers.choice([(1,), (2, 3), (4, 3, 2), (0,)]))
         elif not isinstance(other[another], dict):
