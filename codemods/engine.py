@@ -16,6 +16,7 @@ from codemods.analysis.removed_names import MODERNIZED, names_removed, says_pack
 from codemods.analysis.slicing import Slice
 from codemods.flow.solver import EntangledError
 from codemods.model import FileResult, Need, Options, Progress, Share, Site, Source, Stage, in_turn
+from codemods.planning.accounting import Accounting
 from codemods.planning.attempts import Attempts
 from codemods.planning.emitted import Emitter
 from codemods.planning.importing import ImportPlan, plan_imports
@@ -145,11 +146,12 @@ def _results(
     plan, edited = _edit_all(facts, options, share, report)
     after = {unit: applied.after for unit, (_, _, applied) in edited.items()}
     emitter = Emitter(facts, plan.decisions, after)
+    accounting = Accounting(plan)
     results = {}
     for unit, (code, sites, applied) in edited.items():
         before, text = files[unit.path]
         hints = tuple(
-            _site(decision, ImportPlan(), applied)
+            accounting.site(decision, ImportPlan(), applied)
             for decision in plan.hints
             if decision.use.unit is unit
         )
@@ -233,8 +235,9 @@ def _edit_all(
             if options.rename:
                 codes |= _renamed(plan, codes)
             edited = {}
+            accounting = Accounting(plan)
             for unit, (_, applied, _) in outcomes.items():
-                sites = tuple(_site(one, imports[unit], applied) for one in plan.of(unit))
+                sites = tuple(accounting.site(one, imports[unit], applied) for one in plan.of(unit))
                 edited[unit] = (codes[unit], sites, applied)
             return plan, edited
         modernized = {
@@ -345,41 +348,3 @@ def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
             continue
         markers[decision.use.node.lineno].append(f"{MARKER}{refusal.code} {refusal.reason}")
     return markers
-
-
-def _site(decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
-    use, span = decision.use, decision.use.span
-    status, refusal = decision.status, decision.refusal
-    is_import = use.kind == "import" and decision.applies
-    if is_import and use.node in imports.kept:
-        status, refusal = imports.kept[use.node]
-        after = None
-    else:
-        after = _text_after(decision, imports, applied) if decision.applies else None
-    reported = refusal if status in ("unresolved", "hint") else None
-    cell = use.unit.cell(span[0])
-    message = refusal.reason if refusal is not None else decision.rule.summary
-    return Site(
-        code=reported.code if reported is not None else decision.rule.code,
-        line=use.unit.line(span[0]),
-        column=span[1] + 1,
-        end_line=use.unit.line(span[2]),
-        end_column=span[3] + 1,
-        status=status,
-        evidence=use.evidence,
-        message=f"{cell}: {message}" if cell else message,
-        before=use.unit.source(use.node),
-        after=after,
-        remedy=reported.remedy if reported is not None else None,
-        note=decision.note if status == "rewritten" else "",
-    )
-
-
-def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> str:
-    """The new text of what a decision rewrote."""
-    edit = decision.edit
-    if isinstance(edit, MoveImport):
-        return edit.statement
-    if decision.use.kind == "import":
-        return "\n".join(imports.statements)
-    return applied.after.get(edit.span if isinstance(edit, Edit) else decision.use.span, "")

@@ -36,6 +36,16 @@ class WorkerError(RuntimeError):
     """A process that shared the work died."""
 
 
+class Location(NamedTuple):
+    """A line of a file, which counts from 1. For people it is `train.py:12`."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
 @dataclass(frozen=True)
 class Source:
     """One file as bytes.
@@ -57,7 +67,8 @@ class Options:
     `rename` for variables called `optimizer` that are a train state now. The `style` says whether
     an optimizer becomes a train state or, where that can be, variables for its parts. The `budget`
     is the number of facts, each an object at a place, beyond which the analysis takes in no more
-    files. With `old_checkpoints`, the program loads what it stored before, too.
+    files. With `old_checkpoints`, the program loads what it stored before, too; `trace` asks for
+    the way of its optimizer to each site.
     """
 
     form: Form = "alias"
@@ -71,6 +82,7 @@ class Options:
     unproven: frozenset[tuple[str, int, str]] = frozenset()
     budget: int = 1_500_000
     old_checkpoints: bool = False
+    trace: bool = False
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""
@@ -96,6 +108,11 @@ class Site:
     and uses a copy of `flax.optim` within the project. A hint is what `modernize` would have
     rewritten or reported. `note` says why a rewritten site has the general form, which is always
     right, where a shorter one might be expected; it is empty otherwise.
+
+    Sites that migrate together have one `group`: where its first optimizer is made, or its first
+    site is. It is None for sites of no optimizer. `cause` is the site of the group for which this
+    one stays, if that is another. `way` is where its optimizer comes from: the allocation site
+    first, then the calls by which it gets here. It is empty unless the options ask for it.
     """
 
     code: str
@@ -110,6 +127,9 @@ class Site:
     after: str | None = None
     remedy: str | None = None
     note: str = ""
+    group: Location | None = None
+    cause: Location | None = None
+    way: tuple[Location, ...] = ()
 
     @property
     def severity(self) -> Severity:

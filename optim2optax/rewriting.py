@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Site, Source
+from codemods.model import EmittedOptimizer, FileResult, Location, Options, Progress, Site, Source
 from codemods.sources.prefilter import mentions_legacy
 from optim2optax.declaring import Declaring, with_dependencies
 from optim2optax.processes import share
@@ -207,10 +207,20 @@ def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
     def renamed(text: str) -> str:
         return REFERENCE.sub(lambda match: shown.get(match[0], match[0]), text)
 
-    sites: list[Site] = []
-    for site in result.sites:
-        remedy = site.remedy and renamed(site.remedy)
-        sites.append(replace(site, message=renamed(site.message), remedy=remedy))
+    def moved(location: Location) -> Location:
+        return Location(shown[location.path], location.line)
+
+    sites = (
+        replace(
+            site,
+            message=renamed(site.message),
+            remedy=site.remedy and renamed(site.remedy),
+            group=site.group and moved(site.group),
+            cause=site.cause and moved(site.cause),
+            way=tuple(map(moved, site.way)),
+        )
+        for site in result.sites
+    )
     return replace(result, path=shown[result.path], sites=tuple(sites))
 
 

@@ -14,6 +14,7 @@ from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
 from codemods.flow.objects import Class, Function, Place, Thing
 from codemods.flow.scopes import Scope
+from codemods.model import Location
 from codemods.sources.modules import Unit
 
 MOST_STOPS = 3
@@ -22,13 +23,18 @@ MOST_STOPS = 3
 
 @dataclass(frozen=True)
 class Way:
-    """Where a thing was created, and the places in between, as the end of a sentence.
+    """Where a thing was created, and the calls by which it gets from there to a use."""
 
-    `through` is empty if there are none.
-    """
+    origin: Location
+    stops: tuple[Location, ...]
 
-    origin: str
-    through: str
+    @property
+    def through(self) -> str:
+        """The stops, as the end of a sentence; empty if there are none."""
+        shown = [str(stop) for stop in self.stops]
+        if len(shown) > MOST_STOPS:
+            shown = [*shown[: MOST_STOPS - 1], "…", shown[-1]]
+        return f" through {', '.join(shown)}" if shown else ""
 
 
 class Traces:
@@ -53,13 +59,11 @@ class Traces:
             return None
         if thing.evidence != "proven" or not isinstance(thing.node, ast.Call):
             return None
-        here, origin = use.where, thing.unit.place(thing.node.lineno)
-        stops = [stop for stop in self._stops(thing, node) if stop not in (here, origin)]
-        if len(stops) > MOST_STOPS:
-            stops = [*stops[: MOST_STOPS - 1], "…", stops[-1]]
+        here, origin = use.location, thing.unit.location(thing.node.lineno)
         if here == origin:
             return None
-        return Way(origin, f" through {', '.join(stops)}" if stops else "")
+        stops = (stop for stop in self._stops(thing, node) if stop not in (here, origin))
+        return Way(origin, tuple(stops))
 
     def _subject(self, use: Use) -> tuple[Thing | None, ast.expr | None]:
         """The optimizer or definition that a use is about, and the expression that holds it."""
@@ -72,26 +76,26 @@ class Traces:
             node = getattr(node, "value", None) or getattr(node, "func", None)
         return None, None
 
-    def _stops(self, thing: Thing, node: ast.expr) -> list[str]:
+    def _stops(self, thing: Thing, node: ast.expr) -> Iterable[Location]:
         """The calls on the shortest way by which an optimizer gets from one function to another."""
         located: list[tuple[Scope, Place]] = []
         for place in self._shortest(thing, self.facts.flow.places[node]):
             scope = self._scope(place)
             if scope is not None:
                 located.append((scope.function, place))
-        stops: dict[str, None] = {}
+        stops: dict[Location, None] = {}
         for (scope, place), (following_scope, following) in itertools.pairwise(located):
             if scope is not following_scope:
                 stop = self._crossing(place, following, following_scope)
-                if stop:
+                if stop is not None:
                     stops[stop] = None
-        return list(stops)
+        return stops
 
-    def _crossing(self, source: Place, target: Place, into: Scope) -> str:
+    def _crossing(self, source: Place, target: Place, into: Scope) -> Location | None:
         """The call by which an object gets from `source` to `target`: as argument or result."""
         # optimizer = create_optimizer()
         if isinstance(target, ast.Call):
-            return into.unit.place(target.lineno)
+            return into.unit.location(target.lineno)
         # train(optimizer)
         for unit, call in self._calls_with.get(source, ()):
             called = self.facts.objects(call.func)
@@ -99,8 +103,8 @@ class Traces:
                 isinstance(item, Class) or (isinstance(item, Function) and item.scope is into)
                 for item in called
             ):
-                return unit.place(call.lineno)
-        return ""
+                return unit.location(call.lineno)
+        return None
 
     @cached_property
     def _calls_with(self) -> dict[Place, list[tuple[Unit, ast.Call]]]:

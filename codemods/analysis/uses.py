@@ -14,7 +14,7 @@ from codemods.analysis.queries import Queries
 from codemods.flow.binding import values_of
 from codemods.flow.objects import Class, External, Function, Object, Thing
 from codemods.flow.reading import Annotation
-from codemods.model import Evidence
+from codemods.model import Evidence, Location
 from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import words
 
@@ -82,7 +82,11 @@ class Use:
     @property
     def where(self) -> str:
         """Where it is, for people."""
-        return self.unit.place(self.node.lineno)
+        return str(self.location)
+
+    @property
+    def location(self) -> Location:
+        return self.unit.location(self.node.lineno)
 
     @property
     def parent(self) -> ast.AST | None:

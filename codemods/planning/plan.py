@@ -18,7 +18,7 @@ from codemods.analysis.removed_names import MODERNIZED, UNKNOWN
 from codemods.analysis.trace import Traces, Way
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
-from codemods.model import Options, Refusal, Status
+from codemods.model import Location, Options, Refusal, Status
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.attempts import Attempts
@@ -46,7 +46,8 @@ BY_HAND = "Change it by hand, then delete the comment above."
 class Decision:
     """A use, the rule that decided on it, and the outcome: an edit, or a refusal.
 
-    A suppression is a refusal, too. `note` says why the edit is a general form, where a person may
+    A suppression is a refusal, too. `cause` is the decision for the sake of which a use is refused
+    that could migrate by itself. `note` says why the edit is a general form, where a person may
     have expected a shorter one.
     """
 
@@ -56,6 +57,7 @@ class Decision:
     refusal: Refusal | None = None
     status: Status = "rewritten"
     note: str = ""
+    cause: Decision | None = None
 
     @property
     def code(self) -> str:
@@ -279,6 +281,25 @@ def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
     return bool(made) and known and all(map(facts.legacy.definitions, optimizers))
 
 
+def first_sites(plan: Plan) -> dict[Thing, Location]:
+    """For each thing where its group begins: where an optimizer is made, or else at a site.
+
+    It is the first by path and line, so that it does not depend on the order of the files.
+    """
+    groups = _grouped(plan)
+    made: dict[Thing, list[Location]] = defaultdict(list)
+    for thing, group in groups.items():
+        # optimizer = optim.Adam(1e-3).create(params)
+        if thing.kind == "optimizer" and isinstance(thing.node, ast.Call):
+            made[group].append(thing.unit.location(thing.node.lineno))
+    used: dict[Thing, list[Location]] = defaultdict(list)
+    for decision in plan.decisions:
+        for thing in decision.use.things:
+            used[groups[thing]].append(decision.use.location)
+    first = {group: min(made[group] or locations) for group, locations in used.items()}
+    return {thing: first[group] for thing, group in groups.items() if group in first}
+
+
 def _grouped(plan: Plan) -> dict[Thing, Thing]:
     """The group of each thing: what changes for several of them at once changes for all or none."""
     together = (decision.use.things for decision in plan.decisions if len(decision.use.things) > 1)
@@ -492,6 +513,7 @@ def _complete_groups(plan: Plan, viewed: Thing | None) -> None:
             cause = next((one for one in causes.values() if one.use.unit.path in program), None)
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause, decision.use, traces.way(cause.use)))
+            decision.cause = cause
 
 
 def _keep_modules(plan: Plan) -> None:

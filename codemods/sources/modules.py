@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from posixpath import dirname
 
+from codemods.model import Location
 from codemods.sources.text import Columns
 
 RUN = re.compile(
@@ -69,7 +70,11 @@ class Unit:
 
     def place(self, number: int) -> str:
         """Where a line of the code is, for people."""
-        return f"{self.path}:{self.line(number)}"
+        return str(self.location(number))
+
+    def location(self, number: int) -> Location:
+        """Where a line of the code is in its file."""
+        return Location(self.path, self.line(number))
 
     def cell(self, number: int) -> str:
         """The cell in which a line of the code is, for people; empty if this is no notebook."""

@@ -1,0 +1,64 @@
+"""The account of every site: what became of it, with which others, and for the sake of which."""
+
+from __future__ import annotations
+
+from codemods.analysis.trace import Traces
+from codemods.model import Location, Site
+from codemods.planning.importing import ImportPlan
+from codemods.planning.plan import Decision, Plan, first_sites
+from codemods.rewriting.apply import Applied
+from codemods.rewriting.edits import Edit, MoveImport
+
+
+class Accounting:
+    """Gives an account of the decisions of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._groups = first_sites(plan)
+        self._traces = Traces(plan.facts) if plan.options.trace else None
+
+    def site(self, decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
+        """The account of a decision, given the imports and the new texts of its file."""
+        use, span = decision.use, decision.use.span
+        status, refusal = decision.status, decision.refusal
+        if use.kind == "import" and decision.applies and use.node in imports.kept:
+            status, refusal = imports.kept[use.node]
+        after = _text_after(decision, imports, applied) if status == "rewritten" else None
+        reported = refusal if status in ("unresolved", "hint") else None
+        cell = use.unit.cell(span[0])
+        message = refusal.reason if refusal is not None else decision.rule.summary
+        return Site(
+            code=reported.code if reported is not None else decision.rule.code,
+            line=use.unit.line(span[0]),
+            column=span[1] + 1,
+            end_line=use.unit.line(span[2]),
+            end_column=span[3] + 1,
+            status=status,
+            evidence=use.evidence,
+            message=f"{cell}: {message}" if cell else message,
+            before=use.unit.source(use.node),
+            after=after,
+            remedy=reported.remedy if reported is not None else None,
+            note=decision.note if status == "rewritten" else "",
+            group=self._group(decision),
+            cause=decision.cause.use.location if decision.cause is not None else None,
+            way=self._way(decision),
+        )
+
+    def _group(self, decision: Decision) -> Location | None:
+        things = decision.use.things
+        return self._groups.get(things[0]) if things else None
+
+    def _way(self, decision: Decision) -> tuple[Location, ...]:
+        way = self._traces.way(decision.use) if self._traces is not None else None
+        return () if way is None else (way.origin, *way.stops)
+
+
+def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> str:
+    """The new text of what a decision rewrote."""
+    edit = decision.edit
+    if isinstance(edit, MoveImport):
+        return edit.statement
+    if decision.use.kind == "import":
+        return "\n".join(imports.statements)
+    return applied.after.get(edit.span if isinstance(edit, Edit) else decision.use.span, "")
