@@ -134,6 +134,13 @@ class Calls(Elements):
     def load_attribute(self, owner: Place, name: str, result: Place) -> None:
         self.solver.watch(owner, lambda item: self._load_attribute(item, name, result))
 
+        def ask(item: Object) -> None:
+            if isinstance(item, Instance) and name not in ("__dict__", "__class__"):
+                self.call_special(item, "__getattr__", result)
+
+        # few programs have such a method, and every attribute that is read would ask for it
+        self.once_bound("__getattr__", lambda: self.solver.watch(owner, ask))
+
     def _load_attribute(self, item: Object, name: str, result: Place) -> None:
         match item:
             case External():
@@ -189,7 +196,6 @@ class Calls(Elements):
             return
         self.solver.connect(self.field(cls, name), result)
         self._class_attribute(item, name, result)
-        self.call_special(item, "__getattr__", result)
         self._replace_method(item, name, result)
         if name in METHODS:
             self.as_container(cls, lambda: self.solver.add(result, Method(item, name)))
@@ -202,11 +208,6 @@ class Calls(Elements):
         if item.role == POOL:
             self.solver.add(result, item)
             self.load_element(item, None, result)
-
-    def held_by(self, owner: Class | Opaque) -> Place:
-        """The place of the elements that instances of a class have as containers."""
-        self.any_field(owner)
-        return ("held", owner)
 
     def as_container(self, cls: Class, action: Callable[[], object]) -> None:
         """Act if a class derives from a container of Python, now or once that is known."""

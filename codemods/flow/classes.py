@@ -1,45 +1,51 @@
-"""Classes of the project: what they inherit, and the fields of their instances."""
+"""Classes of the project, and what they inherit."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from codemods.flow.objects import Class, Function, Instance, Object, Opaque, Place, Record
-from codemods.flow.solver import Solver
+from codemods.flow.fields import Fields
+from codemods.flow.objects import Class, Function, Instance, Object, Place, Record
 
 
 @dataclass
-class Classes:
+class Classes(Fields):
     """The part of the analysis that knows of classes."""
 
-    solver: Solver = field(default_factory=Solver)
     _bases: dict[Class, dict[Object, None]] = field(default_factory=dict)
     _heirs: dict[Class, dict[Class, None]] = field(default_factory=dict)
     """The subclasses of each class."""
     _ancestry: dict[Class, list[Object]] = field(default_factory=dict)
-    _fields: dict[Class | Opaque, dict[str, None]] = field(default_factory=dict)
-    """The names of the fields that anything has asked for."""
     _classes: dict[ast.AST, Class] = field(default_factory=dict)
     _reactions: dict[Class, list[Callable[[], None]]] = field(default_factory=dict)
     """What to do again when a base of a class becomes known."""
-    _whole: set[Class | Opaque] = field(default_factory=set)
-    """The classes of which any field has been asked for, see `any_field`."""
     _members: set[str] = field(default_factory=set)
     """The names that any class binds."""
+    _once_bound: dict[str, list[Callable[[], None]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """What to do once some class binds a name."""
 
     def declare_class(self, cls: Class, bases: list[Place]) -> None:
         self._classes[cls.node] = cls
         self.solver.add(("self", cls), Instance(cls))
         self._bases[cls] = {}
-        self._fields[cls] = {}
         self._members.update(cls.scope.names)
+        for name in [one for one in self._once_bound if one in cls.scope.names]:
+            for action in self._once_bound.pop(name):
+                action()
         for place in bases:
             self.solver.watch(place, lambda base: self._inherit(cls, base))
 
     def class_of(self, node: ast.ClassDef) -> Class:
         return self._classes[node]
+
+    def bases(self, cls: Class) -> Iterable[Object]:
+        """The bases of a class, in the order in which they became known; some are external."""
+        return tuple(self._bases[cls])
 
     def ancestry(self, cls: Class) -> list[Object]:
         """The class, its bases and theirs, nearest first; some are external."""
@@ -54,6 +60,13 @@ class Classes:
         for item in self.ancestry(cls):
             if isinstance(item, Class) and name in item.scope.names:
                 yield item
+
+    def once_bound(self, name: str, action: Callable[[], None]) -> None:
+        """Act as soon as any class binds a name."""
+        if name in self._members:
+            action()
+        else:
+            self._once_bound[name].append(action)
 
     def by_ancestry(self, cls: Class, action: Callable[[], None]) -> None:
         """Act now, and again whenever a base of the class becomes known."""
@@ -76,10 +89,7 @@ class Classes:
         if isinstance(base, Class):
             # What a method of the base does to `self`, it does to an instance of the subclass.
             self.solver.connect(("self", cls), ("self", base))
-            for name in tuple(self._fields[cls]):
-                self._join_field(cls, base, name)
-            if cls in self._whole:
-                self._join_whole_base(cls, base)
+            self.unite(cls, base)
 
     def _with_heirs(self, cls: Class) -> dict[Class, None]:
         """The class, and those that inherit from it, directly or not."""
@@ -91,81 +101,6 @@ class Classes:
                     found[heir] = None
                     pending.append(heir)
         return found
-
-    def field(self, owner: Class | Opaque, name: str) -> Place:
-        """The place of an instance's field; a class shares its fields with its bases."""
-        pending: list[Class | Opaque] = [owner]
-        while pending:
-            one = pending.pop()
-            names = self._fields.setdefault(one, {})
-            if name in names:
-                continue
-            names[name] = None
-            if one in self._whole:
-                self._join_whole(one, name)
-            # A base may set the field of `self`, and read what a subclass has set.
-            if isinstance(one, Class):
-                for base in self._bases[one]:
-                    if isinstance(base, Class):
-                        self._connect_fields(one, base, name)
-                        pending.append(base)
-        return ("field", owner, name)
-
-    def any_field(self, owner: Class | Opaque) -> tuple[Place, Place]:
-        """Where to read any field of an instance, and where to write one of unknown name.
-
-        A read of any field finds what is written so, a read of a field by its name does not.
-        """
-        if owner not in self._whole:
-            self._whole.add(owner)
-            for name in tuple(self._fields.get(owner, ())):
-                self._join_whole(owner, name)
-            for place in (("some field", owner), ("held", owner)):
-                self.solver.connect(place, ("any field", owner))
-            bases = self._bases[owner] if isinstance(owner, Class) else ()
-            for base in tuple(bases):
-                self._join_whole_base(owner, base)
-        return ("any field", owner), ("some field", owner)
-
-    def _join_whole(self, owner: Class | Opaque, name: str) -> None:
-        self.solver.connect(("field", owner, name), ("any field", owner))
-
-    def _join_whole_base(self, owner: Class | Opaque, base: Object) -> None:
-        if isinstance(base, Class):
-            read, written = self.any_field(base)
-            self.solver.connect(read, ("any field", owner))
-            self.solver.connect(("some field", owner), written)
-            self.solver.connect(("held", owner), ("held", base))
-
-    def is_asked_by_any_name(self, cls: Class) -> bool:
-        """Whether some field of a class is read or written by a name that is computed."""
-        return cls in self._whole
-
-    def field_places(self, owner: Class | Opaque) -> list[Place]:
-        """The places of all fields of an instance that anything has asked for, inherited or not.
-
-        A field that it shares with a base has the same objects at both places, and is listed once.
-        """
-        own = self._fields.get(owner, {})
-        ancestry = self.ancestry(owner) if isinstance(owner, Class) else [owner]
-        owners = [item for item in ancestry if isinstance(item, Class | Opaque)]
-        found: list[Place] = [("field", owner, name) for name in own]
-        for one in owners:
-            names = self._fields.get(one, ())
-            found += (("field", one, name) for name in names if name not in own)
-        for word in ("some field", "held"):
-            found += ((word, one) for one in owners)
-        return found
-
-    def _join_field(self, cls: Class, base: Class, name: str) -> None:
-        self.field(base, name)
-        self._connect_fields(cls, base, name)
-
-    def _connect_fields(self, cls: Class, base: Class, name: str) -> None:
-        lower = ("field", cls, name)
-        upper = ("field", base, name)
-        self.solver.connect(lower, upper)
-        self.solver.connect(upper, lower)
 
     def fields_in_order(self, cls: Class) -> list[str]:
         """The annotated fields of a dataclass or NamedTuple, inherited ones first."""

@@ -643,7 +643,7 @@ class Constraints(Calls):
     def _annotated_place(self, target: ast.expr, scope: Scope) -> Place:
         match target:
             case ast.Name(id=name) if isinstance(scope.node, ast.ClassDef):
-                return ("field", self.class_of(scope.node), name)
+                return self.annotated_field(self.class_of(scope.node), name)
             case ast.Name(id=name):
                 return self._bind(name, scope)
             case ast.Attribute(value=value, attr=name):
@@ -907,7 +907,9 @@ class Constraints(Calls):
             if key is None:  # {**others}
                 self.merge(source, Container(node))
             else:
-                self.solver.connect(self.expression(key, scope), ("keys", Container(node)))
+                written = self.expression(key, scope)
+                if not isinstance(written, ast.Constant):
+                    self.solver.connect(written, ("keys", Container(node)))
                 self.store_element(Container(node), self.key(key), source)
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> None:

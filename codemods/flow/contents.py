@@ -56,6 +56,8 @@ class Contents:
         self._known: set[Object] = set()
         self._seen: dict[tuple[Object | None, Place], int] = defaultdict(int)
         """How many of the objects at a place have been taken into account for a holder."""
+        self._united = 0
+        """How many of the hierarchies that became part of others have been taken into account."""
 
     def watch(self, place: Place) -> None:
         """Let `update` report this place."""
@@ -68,7 +70,7 @@ class Contents:
                 return (item, Derived(item))
             case Derived() | AnyDerived():
                 return (item,)
-        return tuple(self._carried.get(item, ()))
+        return tuple(self._carried.get(self._shared(item), ()))
 
     def at(self, places: Iterable[Place]) -> dict[Token, None]:
         """What the objects at some places carry, `AnyDerived` as it is."""
@@ -85,6 +87,7 @@ class Contents:
         Returns the watched places among them, and those at which some object carries more now.
         """
         found: dict[Place, None] = {}
+        self._follow_hierarchies(found)
         for place in touched:
             if place in self._watched:
                 found[place] = None
@@ -93,9 +96,28 @@ class Contents:
             if place in self._watched:
                 for item in self._new(None, place):
                     if isinstance(item, Carrier):
-                        self._places[item][place] = None
+                        self._places[self._shared(item)][place] = None
                         self._know(item, found)
         return found
+
+    def _shared(self, item: Object) -> Object:
+        """The object that is asked in the place of another: fields are those of a hierarchy."""
+        if not isinstance(item, Instance):
+            return item
+        top = self.flow.hierarchy(item.cls)
+        return Instance(top) if isinstance(top, Class) else item
+
+    def _follow_hierarchies(self, found: dict[Place, None]) -> None:
+        """Let what is around a hierarchy carry what the one carries of which it has become part."""
+        united = self.flow.united[self._united :]
+        self._united += len(united)
+        for old, new in united:
+            part, whole = Instance(old), Instance(new)
+            if part in self._known:
+                self._outer[whole][part] = None
+                self._know(whole, found)
+                for token in tuple(self._carried[whole]):
+                    self._carry(part, token, found)
 
     def _holders(self, place: Place) -> Iterator[Object]:
         """The objects of which a place is a part."""
@@ -112,7 +134,7 @@ class Contents:
     def _take_in(self, holder: Object, place: Place, found: dict[Place, None]) -> None:
         for item in self._new(holder, place):
             if isinstance(item, Carrier):
-                self._outer[item][holder] = None
+                self._outer[self._shared(item)][holder] = None
                 self._know(item, found)
             for token in self.within(item):
                 self._carry(holder, token, found)
@@ -141,11 +163,12 @@ class Contents:
 
     def _know(self, item: Object, found: dict[Place, None]) -> None:
         """Look into an object once; what comes to its parts later, `update` takes in."""
+        item = self._shared(item)
         if item in self._known:
             return
         self._known.add(item)
         for inner in _wrapped(item):
-            self._outer[inner][item] = None
+            self._outer[self._shared(inner)][item] = None
             self._know(inner, found)
             for token in self.within(inner):
                 self._carry(item, token, found)

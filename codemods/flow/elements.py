@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -59,14 +60,16 @@ class Elements(Classes):
         raise NotImplementedError
 
     def store_element(self, container: Container, key: Key, source: Place) -> None:
-        place = ("element", container, key)
         keys = self._keys.setdefault(container, {})
         if key not in keys:
             keys[key] = None
             for action in tuple(self._key_actions.get(container, ())):
                 action(key)
-        self.solver.connect(source, place)
-        self.solver.connect(place, ("elements", container))
+        # nothing reaches a number, and tables of them are long
+        if not isinstance(source, ast.Constant):
+            place = ("element", container, key)
+            self.solver.connect(source, place)
+            self.solver.connect(place, ("elements", container))
 
     def keys_of(self, container: Container) -> tuple[Key, ...]:
         """The keys under which a container has elements, None among them if some are not known."""

@@ -279,9 +279,9 @@ def parent_class(flow: Calls, site: CallSite) -> None:
         return
     cls = flow.class_of(node)
 
-    # `super().method` is looked up in the bases: an instance of each stands for it.
+    # `super().method` is looked up in the bases and theirs: an instance of each stands for it.
     def find() -> None:
-        for base in flow.ancestry(cls)[1:]:
+        for base in flow.bases(cls):
             if isinstance(base, Class):
                 flow.solver.add(site.result, Instance(base))
 
