@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.analysis.legacy import DEFINITIONS, RUN_TIME, legacy_name
+from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
 from codemods.dataflow.effects import Variable
 from codemods.flow.objects import Class, External, Object, Thing
@@ -56,7 +56,7 @@ def taken_by_classes(facts: Queries) -> Iterator[Object]:
 def _becomes_function(item: Object) -> bool:
     match item:
         case External(name=name):
-            return legacy_name(name) in (*DEFINITIONS, RUN_TIME)
+            return legacy_name(name) in (*DEFINITIONS, Unnamed.RUN_TIME)
         case Thing(kind="traversal"):
             return True
     return False

@@ -14,7 +14,7 @@ from functools import cached_property
 from codemods.analysis.members import tells
 from codemods.analysis.queries import Queries
 from codemods.flow.binding import values_of
-from codemods.flow.constraints import UNNAMED
+from codemods.flow.constraints import FromOutside
 from codemods.flow.containers import POOL
 from codemods.flow.contents import Token
 from codemods.flow.derived import Escape
@@ -148,7 +148,7 @@ class ClosedWorld:
             case ("element" | "elements" | "keys", Container(role=role), *_):
                 return role in UNKNOWN_CONTENTS
             case ("variable", _, name):
-                return name != UNNAMED
+                return name is not FromOutside.UNNAMED
         return True
 
     def _is_made_of_unknown(self, call: ast.Call) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codemods.analysis.evidence import last_word
 from codemods.analysis.facts import Facts
-from codemods.analysis.legacy import RUN_TIME
+from codemods.analysis.legacy import LegacyName, Unnamed
 from codemods.analysis.uses import Use
 from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit
@@ -31,7 +31,7 @@ class ComplexNumbers:
         if not self._made:
             return
         for thing in self.facts.groups:
-            if thing.kind != "definition" or thing.name not in self._of_reals:
+            if thing.kind != "definition" or thing.made_by not in self._of_reals:
                 continue
             if isinstance(thing.node, ast.expr):
                 program = self.facts.together(thing.unit)
@@ -41,9 +41,9 @@ class ComplexNumbers:
                     yield Use("complex", made, thing.unit, thing.node, (thing,))
 
     @cached_property
-    def _of_reals(self) -> frozenset[str]:
+    def _of_reals(self) -> frozenset[LegacyName]:
         names = (name for name, known in optimizers().items() if known.of_reals)
-        return frozenset((RUN_TIME, *names))
+        return frozenset((Unnamed.RUN_TIME, *names))
 
     @cached_property
     def _made(self) -> dict[str, str]:

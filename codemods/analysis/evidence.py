@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Literal
 
 from codemods.analysis.closed_world import ClosedWorld, creates, replaces_target
-from codemods.analysis.legacy import RUN_TIME, legacy_name
+from codemods.analysis.legacy import CLASS_AT_RUN_TIME, legacy_name
 from codemods.analysis.members import Members, tells
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES
@@ -37,7 +37,6 @@ from codemods.flow.objects import (
 )
 from codemods.flow.reading import Annotation
 from codemods.sources.modules import Unit
-from codemods.vocabulary import PACKAGE
 
 IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
 OPTIMIZER_LIKE = re.compile(r"(^|_)(opt|optim|optimizer|optimiser)s?\d*(_|$)", re.IGNORECASE)
@@ -172,7 +171,8 @@ class Evidence:
             if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(call.func):
                 kind = self._declared_kind(call.args[1])
                 if kind is not None and not self._known(unit, call.args[0], ""):
-                    self._seed_expression(call.args[0], Thing(kind, unit, call, "", "declared"))
+                    thing = Thing(kind, unit, call, evidence="declared")
+                    self._seed_expression(call.args[0], thing)
 
     def _seed_annotated(self, annotation: Annotation, named: TypeWithin) -> None:
         """Seed what one type within an annotation declares: `Optimizer`, or `Type[Optimizer]`."""
@@ -184,7 +184,7 @@ class Evidence:
             return
         kind = self._declared_kind(named.type)
         if kind is not None and not self.facts.within(annotation.target):
-            thing = Thing(kind, annotation.unit, annotation.node, "", "declared")
+            thing = Thing(kind, annotation.unit, annotation.node, evidence="declared")
             self.facts.flow.solver.add(self.facts.flow.inside(annotation.target, named), thing)
 
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
@@ -193,7 +193,7 @@ class Evidence:
         place = self.facts.flow.inside(annotation.target, named)
         known = any(isinstance(item, External) for item in self.facts.flow.solver.at(place))
         if self._declared_kind(named.type.slice) is not None and not known:
-            self.facts.flow.solver.add(place, External(f"{PACKAGE}.{RUN_TIME}"))
+            self.facts.flow.solver.add(place, CLASS_AT_RUN_TIME)
 
     def _declared_kind(self, node: ast.expr) -> str | None:
         """The kind of object that an annotation, or the second argument of `isinstance`, names."""
@@ -259,7 +259,7 @@ class Evidence:
             or self._has_states_of_its_own(unit)
         ):
             return False
-        self._seed_expression(node.value, Thing("state", unit, node, "", "deduced"))
+        self._seed_expression(node.value, Thing("state", unit, node, evidence="deduced"))
         return True
 
     def _seed_stepping(self, unit: Unit, node: ast.Attribute) -> bool:
@@ -268,11 +268,11 @@ class Evidence:
             return False
         evidence = _steps_by_hand(unit, node)
         if evidence is not None and self._is_of_jax(unit):
-            self._seed_expression(node.value, Thing("definition", unit, node, "", evidence))
+            self._seed_expression(node.value, Thing("definition", unit, node, evidence=evidence))
             return True
         if self._contradicted(unit, node):
             return False
-        thing = Thing("optimizer", unit, node, "", "deduced")
+        thing = Thing("optimizer", unit, node, evidence="deduced")
         self._link_sources(thing, node.value)
         self._seed_expression(node.value, thing)
         return True
@@ -291,7 +291,7 @@ class Evidence:
         )
         if not of_optimizer and not self.facts.flow.solver.reaches(call, self._has_optimizer):
             return False
-        thing = Thing("definition", unit, function, "", "deduced")
+        thing = Thing("definition", unit, function, evidence="deduced")
         self._seed_expression(function.value, thing)
         self._link_unknown(thing, unit, function.value)
         return True
@@ -430,7 +430,7 @@ class Evidence:
         if not self._is_sure(unit, node, is_named_so):
             self._seed_suspected("optimizer", unit, node, sources, always=True)
             return
-        thing = Thing("optimizer", unit, node, "", "deduced")
+        thing = Thing("optimizer", unit, node, evidence="deduced")
         self._link_sources(thing, node.value)
         for source in sources:
             self.facts.legacy.links[thing, source] = None
@@ -448,7 +448,7 @@ class Evidence:
         own = {thing: escape for thing, escape in sources.items() if thing.kind == kind}
         if not own and not always:
             return
-        thing = Thing(kind, unit, node, "", "likely")
+        thing = Thing(kind, unit, node, evidence="likely")
         for source, escape in own.items():
             self.facts.legacy.links[thing, source] = None
             if self.suspected.get(thing) is None:

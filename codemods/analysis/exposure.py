@@ -5,26 +5,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from codemods.analysis.legacy import DEFINITIONS, RUN_TIME, legacy_name
+from codemods.analysis.legacy import DEFINITIONS, LegacyName, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
 from codemods.flow.objects import Container, External, Instance, Object, Place
 
-CLASSES = frozenset((*DEFINITIONS, RUN_TIME))
+CLASSES = frozenset((*DEFINITIONS, Unnamed.RUN_TIME))
 
 ASKING = frozenset(("add", "count", "discard", "get", "index", "pop", "remove", "setdefault"))
 """The methods of containers that compare their first argument with the elements."""
 
 
-def exposed_classes(facts: Queries) -> frozenset[str]:
+def exposed_classes(facts: Queries) -> frozenset[LegacyName]:
     """The names of the legacy classes that are compared, have attributes read, or escape."""
-    found: set[str] = set()
+    found: set[LegacyName] = set()
     for unit in facts.project.units:
         for node in unit.nodes:
             found.update(_exposed_at(facts, node))
     return frozenset(found)
 
 
-def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[str]:
+def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
     # another file, with a function of its own, may have put there what is looked up
     for key in _keys(facts, node):
         yield from _classes(facts, key)
@@ -80,16 +80,16 @@ def _is_unknown_slot(facts: Queries, target: ast.expr) -> bool:
     return not any(isinstance(item, Instance | Container) for item in facts.objects(target.value))
 
 
-def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[str]:
+def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[LegacyName]:
     place = facts.flow.places.get(node)
     return iter(()) if place is None else _classes_at(facts, place, depth)
 
 
-def _classes_at(facts: Queries, place: Place, depth: int) -> Iterator[str]:
+def _classes_at(facts: Queries, place: Place, depth: int) -> Iterator[LegacyName]:
     items: Iterable[Object] = facts.flow.solver.at(place)
     for item in items:
         name = legacy_name(item.name) if isinstance(item, External) else None
-        if name in CLASSES:
-            yield str(name)
+        if name is not None and name in CLASSES:
+            yield name
         elif isinstance(item, Container) and depth:
             yield from _classes_at(facts, ("elements", item), depth - 1)

@@ -9,13 +9,13 @@ from functools import cached_property
 from codemods.analysis.evidence import last_word
 from codemods.analysis.facts import Facts
 from codemods.analysis.leaves import in_any_order, reduces_in_any_order
+from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import function_of, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
 from codemods.flow.objects import Container, Derived, Instance, Object, Place, Thing
-from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (
     AS_DICT,
@@ -403,7 +403,7 @@ class Handling:
         made: list[Thing] = []
         for thing in things:
             made += self.facts.legacy.definitions(thing) or [thing]
-        if not all(_is_countless(thing.name) for thing in made):
+        if not all(_is_countless(thing) for thing in made):
             return False
         return self._has_fixed_rates(made, things)
 
@@ -563,7 +563,7 @@ def _makers(statement: ast.stmt) -> Iterator[ast.Call]:
     yield from (value for value in values if isinstance(value, ast.Call))
 
 
-def _is_countless(name: str) -> bool:
-    """Whether the optax state of an optimizer has no count."""
-    found = optimizers().get(name)
+def _is_countless(definition: Thing) -> bool:
+    """Whether the optax state of a definition has no count."""
+    found = legacy_optimizer(definition)
     return found is not None and not (found.counts or found.is_composite)

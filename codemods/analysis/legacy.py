@@ -9,6 +9,7 @@ import ast
 import re
 from collections import defaultdict
 from dataclasses import replace
+from enum import Enum
 
 from codemods.flow.binding import values_of
 from codemods.flow.calls import Behaviour, Calls, Library
@@ -26,6 +27,7 @@ from codemods.flow.objects import (
 from codemods.flow.out_of_view import effect_of
 from codemods.flow.sites import CallSite, Effect
 from codemods.optimizers import optimizers
+from codemods.optimizers.base import LegacyOptimizer
 from codemods.vocabulary import AS_DICT, PACKAGE, READ_PLAIN, RESTORE, TO_STATE_DICT, words
 
 DEFINITIONS = tuple(optimizers())
@@ -45,15 +47,9 @@ MODULES = (
     "training",
     "traverse_util",
 )
-BARE = "bare"
-"""The name of a state that a definition made without an optimizer."""
-
 MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
 PARTS = (("optimizer", "state"), ("state", "step"), ("definition", "hyper_params"))
 """The attributes that are things themselves, by the kind of their owner."""
-
-RUN_TIME = "?"
-"""Stands for the class in `getattr(flax.optim, name)`."""
 
 OUTSIDE = words(
     "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
@@ -74,15 +70,53 @@ FOREIGN = ("torch.", "tensorflow.", "keras.", "t5x.", "haiku.", "optax.")
 """Packages with optimizers of their own."""
 
 
-def legacy_name(name: str) -> str | None:
-    """The name within `flax.optim`, whether it exists or not: `Adam` for `flax.optim.adam.Adam`.
+class Unnamed(Enum):
+    """What has no name within `flax.optim`, but is named or makes an object as a class does.
 
-    It is `""` for the package and its modules, and None for all other names.
+    The text of a member is what messages say.
+    """
+
+    MODULE = ""
+    """The package itself, or a module of it."""
+
+    RUN_TIME = "?"
+    """The class in `getattr(flax.optim, name)`."""
+
+    CUSTOM = "custom"
+    """A class of the program that derives from a legacy one."""
+
+    DEFINITION = "definition"
+    """A definition, by its `init_state`: it makes a state without an optimizer."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+LegacyName = str | Unnamed
+"""A name within `flax.optim`, whether it exists or not: `Adam`, `Optimizer.apply_gradient`."""
+
+CLASS_AT_RUN_TIME = External(f"{PACKAGE}.{Unnamed.RUN_TIME}")
+"""Stands for the class in `getattr(flax.optim, name)`: no program can write its name."""
+
+
+def legacy_name(name: str) -> LegacyName | None:
+    """The name within `flax.optim` for a full name: `Adam` for `flax.optim.adam.Adam`.
+
+    It is None for a name of anything else.
     """
     if name != PACKAGE and not name.startswith(f"{PACKAGE}."):
         return None
+    if name == CLASS_AT_RUN_TIME.name:
+        return Unnamed.RUN_TIME
     steps = name.split(".")[2:]
-    return ".".join(steps[1:] if steps and steps[0] in SUBPACKAGE else steps)
+    own = steps[1:] if steps and steps[0] in SUBPACKAGE else steps
+    return ".".join(own) if own else Unnamed.MODULE
+
+
+def legacy_optimizer(definition: Thing) -> LegacyOptimizer | None:
+    """What is known of the class of a definition; None if that is none of `flax.optim`."""
+    name = definition.made_by
+    return optimizers().get(name) if isinstance(name, str) else None
 
 
 def is_unknown_class(name: str) -> bool:
@@ -129,20 +163,20 @@ class FlaxOptim(Library):
         return name.startswith(FOREIGN) and len(way) <= 2
 
     def members(self, module: str) -> tuple[str, ...]:
-        if legacy_name(module) == "":
+        if legacy_name(module) is Unnamed.MODULE:
             return (*DEFINITIONS, *OTHER_NAMES)
         return MODULES if module == "flax" else ()
 
     def function(self, name: str) -> Behaviour | None:
         # instances of a class derived from `flax.optim.OptimizerDef` have a name with `()`
+        is_custom = name.endswith("()")
         legacy = legacy_name(name.removesuffix("()"))
         if traversal_name(name):
-            return self._make("traversal", legacy or "ModelParamTraversal")
-        if legacy and _is_record(legacy):
+            return self._make("traversal", "ModelParamTraversal")
+        if isinstance(legacy, str) and _is_record(legacy):
             return lambda flow, site: flow.solver.add(site.result, Result(f"{PACKAGE}.{legacy}"))
-        made = legacy and (legacy in (*DEFINITIONS, RUN_TIME) or is_unknown_class(legacy))
-        if legacy and (made or name.endswith("OptimizerDef()")):
-            return self._make("definition", "custom" if name.endswith("()") else legacy)
+        if legacy is not None and (_makes_definition(legacy) or name.endswith("OptimizerDef()")):
+            return self._make("definition", Unnamed.CUSTOM if is_custom else legacy)
         if name == "builtins.getattr":
             return _run_time_class
         if name in READ_PLAIN:
@@ -213,13 +247,13 @@ class FlaxOptim(Library):
                     pending.append(inner)
         return [item for item in found if item.kind == "definition"]
 
-    def _make(self, kind: str, name: str) -> Behaviour:
+    def _make(self, kind: str, made_by: LegacyName) -> Behaviour:
         def behaviour(flow: Calls, site: CallSite) -> None:
-            made = Thing(kind, site.unit, site.node, name)
+            made = Thing(kind, site.unit, site.node, made_by)
             flow.solver.add(site.result, made)
             for place in (*site.positional, *site.keywords.values()):
                 self._contain(flow, made, place, 3)
-            if name == "custom" and isinstance(site.node, ast.Call):
+            if made_by is Unnamed.CUSTOM and isinstance(site.node, ast.Call):
                 flow.solver.watch(
                     flow.places[site.node.func], lambda item: self._construct_base(flow, made, item)
                 )
@@ -249,12 +283,12 @@ class FlaxOptim(Library):
             flow.solver.watch(place, arrive)
 
     def _init_state(self, flow: Calls, definition: Thing, site: CallSite) -> None:
-        state = Thing("state", site.unit, site.node, BARE, definition.evidence)
+        state = Thing("state", site.unit, site.node, Unnamed.DEFINITION, definition.evidence)
         self.links[state, definition] = None
         flow.solver.add(site.result, state)
 
     def _create(self, flow: Calls, definition: Thing, site: CallSite) -> None:
-        optimizer = Thing("optimizer", site.unit, site.node, "", definition.evidence)
+        optimizer = Thing("optimizer", site.unit, site.node, None, definition.evidence)
         self.links[optimizer, definition] = None
         # definition.create(params, focus=traversal)
         target, focus = site.argument(0, "target"), site.argument(1, "focus")
@@ -298,9 +332,16 @@ class FlaxOptim(Library):
         return made
 
     def _part(self, whole: Thing, kind: str) -> Thing:
-        part = Thing(kind, whole.unit, whole.node, whole.name, whole.evidence)
+        part = Thing(kind, whole.unit, whole.node, whole.made_by, whole.evidence)
         self.links[whole, part] = None
         return part
+
+
+def _makes_definition(legacy: LegacyName) -> bool:
+    """Whether a call of what has this name makes a definition."""
+    if isinstance(legacy, Unnamed):
+        return legacy is Unnamed.RUN_TIME
+    return legacy in DEFINITIONS or is_unknown_class(legacy)
 
 
 def _is_record(legacy: str) -> bool:
@@ -322,8 +363,8 @@ def _run_time_class(flow: Calls, site: CallSite) -> None:
         return
 
     def arrive(item: Object) -> None:
-        if isinstance(item, External) and legacy_name(item.name) == "":
-            flow.solver.add(site.result, External(f"{PACKAGE}.{RUN_TIME}"))
+        if isinstance(item, External) and legacy_name(item.name) is Unnamed.MODULE:
+            flow.solver.add(site.result, CLASS_AT_RUN_TIME)
 
     flow.solver.watch(site.positional[0], arrive)
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
-from codemods.analysis.legacy import FlaxOptim, legacy_name
+from codemods.analysis.legacy import FlaxOptim, Unnamed, legacy_name
 from codemods.dataflow.moments import Dataflow
 from codemods.flow.constraints import Constraints
 from codemods.flow.exports import exported
@@ -249,7 +249,7 @@ class Queries:
                 # def make(library): return library.Adam(1e-3)
                 if not self.names_legacy(call.func):
                     owners = self.externals(call.func.value)
-                    if any(legacy_name(name) == "" for name in owners):
+                    if any(legacy_name(name) is Unnamed.MODULE for name in owners):
                         found[thing] = None
         return tuple(found)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from enum import Enum
 
 from codemods.analysis.evidence import last_word
-from codemods.analysis.legacy import DEFINITIONS, RUN_TIME, legacy_name
+from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.flow.binding import values_of
@@ -51,17 +52,19 @@ def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     if not isinstance(node, ast.Attribute | ast.Call):
         return None
     names = (legacy_name(found) for found in _patched(facts, node))
-    patched = {name.partition(".")[0] for name in names if name is not None}
+    patched = {str(name).partition(".")[0] for name in names if name is not None}
     if not patched:
         return None
-    classes = {*patched, "custom", RUN_TIME} if patched <= {*DEFINITIONS} else None
+    classes: set[str | Enum | None] | None = None
+    if patched <= {*DEFINITIONS}:
+        classes = {*patched, Unnamed.CUSTOM, Unnamed.RUN_TIME}
     things: dict[Thing, None] = {}
     program = facts.together(unit)
     for _, call in facts.flow.reading.calls:
         for thing in facts.things(call):
             if thing.node is not call or thing.unit.path not in program:
                 continue
-            if classes is None or thing.kind != "definition" or thing.name in classes:
+            if classes is None or thing.kind != "definition" or thing.made_by in classes:
                 things[thing] = None
     return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(things))
 

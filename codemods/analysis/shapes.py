@@ -66,7 +66,7 @@ class Parameters:
     def _has_keys(self, optimizer: Thing, params: ast.expr) -> bool:
         """Whether params are a dict, or similar, wherever they come from."""
         made_of = self.facts.legacy.definitions(optimizer)
-        if any(thing.name == "MultiOptimizer" for thing in made_of):
+        if any(thing.made_by == "MultiOptimizer" for thing in made_of):
             return True  # which accepted nothing else
         links = self.facts.legacy.links
         owners = [

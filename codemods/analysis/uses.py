@@ -5,10 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from codemods.analysis.legacy import DEFINITIONS, MULTI_OPTIMIZER, legacy_name, traversal_name
+from codemods.analysis.legacy import (
+    DEFINITIONS,
+    MULTI_OPTIMIZER,
+    LegacyName,
+    Unnamed,
+    legacy_name,
+    traversal_name,
+)
 from codemods.analysis.members import Members
 from codemods.analysis.queries import Queries
 from codemods.flow.binding import values_of
@@ -62,6 +69,7 @@ class Use:
     - `patched` (an attribute of a class or module that is assigned),
     - `KIND.ATTRIBUTE` for an attribute of a thing, such as `optimizer.target`.
 
+    `name` is what messages say, `legacy` the legacy class or module that it is, if it is one.
     `quoted` is the name in an annotation in quotes, `said` are the expressions that name it there.
     """
 
@@ -74,6 +82,7 @@ class Use:
     legacy_import: bool = True
     quoted: str = ""
     said: tuple[ast.expr, ...] = ()
+    legacy: LegacyName | None = None
 
     @property
     def span(self) -> Span:
@@ -165,13 +174,14 @@ class Uses:
             if legacy_name(item) is None and not traversal_name(item)
         )
         parent = unit.parents.get(node)
+        use = None
         if isinstance(parent, ast.Call) and parent.func is node:
-            made = self._made_use(unit, node, name, parent, others)
-            if made is not None:
-                return made
-        if node in annotated:
-            return self._annotated_use(unit, node, name, annotated[node], others)
-        return self._class_value(unit, node, name, parent)
+            use = self._made_use(unit, node, str(name), parent, others)
+        if use is None and node in annotated:
+            use = self._annotated_use(unit, node, str(name), annotated[node], others)
+        if use is None:
+            use = self._class_value(unit, node, name, parent)
+        return replace(use, legacy=name)
 
     def _made_use(
         self, unit: Unit, node: ast.expr, name: str, call: ast.Call, others: tuple[External, ...]
@@ -181,7 +191,7 @@ class Uses:
         is_legacy = any(legacy_name(item) is not None for item in externals)
         # optim.OptimizerState(…), of a definition of the user's
         state = _class_of_state(name, externals[0].rpartition(".")[2])
-        if state:
+        if state is not None:
             around = self._of_class_around(unit, node)
             return Use("definition", state, unit, call, around, others, is_legacy)
         # optim.Adam(…)
@@ -215,10 +225,10 @@ class Uses:
         """A legacy class as an attribute of a variable that holds the module `flax.optim`."""
         if not isinstance(node, ast.Attribute) or self.facts.things(node.value):
             return None  # a variable of any name may hold something else, too
-        if not any(legacy_name(name) == "" for name in self.facts.externals(node.value)):
+        if Unnamed.MODULE not in map(legacy_name, self.facts.externals(node.value)):
             return None
         made = self._made_by(
-            unit, lambda thing: thing.name == node.attr and not self._direct(thing)
+            unit, lambda thing: thing.made_by == node.attr and not self._direct(thing)
         )
         return Use("module", "", unit, node, made)
 
@@ -229,8 +239,11 @@ class Uses:
         named = (value for value in around if isinstance(value, ast.Name | ast.Attribute))
         return any(ast.unparse(value).rpartition(".")[2] in ("Type", "type") for value in named)
 
-    def _class_value(self, unit: Unit, node: ast.expr, name: str, parent: ast.AST | None) -> Use:
+    def _class_value(
+        self, unit: Unit, node: ast.expr, legacy: LegacyName, parent: ast.AST | None
+    ) -> Use:
         """The use of a legacy class or module that is neither called nor in an annotation."""
+        name = str(legacy)
         # class Mine(optim.OptimizerDef)
         if isinstance(parent, ast.ClassDef):
             return Use("base", name, unit, node, self._of_class_around(unit, node))
@@ -244,9 +257,11 @@ class Uses:
         # optim.Optimizer.apply_gradient
         if "." in name:
             return Use("value", name, unit, node, self._of_method(parent, node))
-        if name == "":
+        if legacy is Unnamed.MODULE:
             return Use("module", name, unit, node, self._made_by_name(unit, node, parent))
-        things = self._made_by(unit, lambda thing: thing.name == name and not self._direct(thing))
+        things = self._made_by(
+            unit, lambda thing: thing.made_by == legacy and not self._direct(thing)
+        )
         if name == "Optimizer" and self._tells_at_run_time(unit, node):
             things = self._any_optimizer(unit)
         return Use("value", name, unit, node, things)
@@ -275,7 +290,7 @@ class Uses:
         self, unit: Unit, node: ast.expr, parent: ast.AST | None
     ) -> tuple[Thing, ...]:
         """The definitions that the module makes where its classes are chosen by name."""
-        chosen = self._made_by(unit, lambda thing: thing.name == "?")
+        chosen = self._made_by(unit, lambda thing: thing.made_by is Unnamed.RUN_TIME)
         # getattr(optim, name)
         is_first = isinstance(parent, ast.Call) and parent.args[:1] == [node]
         if chosen and isinstance(parent, ast.Call) and is_first and len(parent.args) > 1:
@@ -335,7 +350,7 @@ class Uses:
         if around is None:
             return ()
         cls = self.facts.flow.class_of(around)
-        return self._made_by(unit, lambda thing: thing.name == "custom" and self._makes(thing, cls))
+        return self._made_by(unit, lambda thing: _is_custom(thing) and self._makes(thing, cls))
 
     def _makes(self, thing: Thing, cls: Class) -> bool:
         """Whether the allocation site of a thing makes an instance of a class."""
@@ -360,7 +375,7 @@ class Uses:
             if not self.facts.names_legacy(inner):
                 continue
             for name in map(legacy_name, self.facts.externals(inner)):
-                if name:
+                if isinstance(name, str):
                     named.setdefault((name, ast.unparse(inner)), []).append(inner)
         for (name, text), where in named.items():
             yield Use("annotation", name, unit, node, tuple(things), quoted=text, said=tuple(where))
@@ -372,11 +387,11 @@ class Uses:
         things = tuple(self.facts.things(node, "definition"))
         # make = optim.Adam; make(1e-3)
         names = [legacy_name(name) for name in self.facts.externals(node.func)]
-        name = next((name for name in names if name in (*DEFINITIONS, "?")), None)
+        name = next((name for name in names if name in (*DEFINITIONS, Unnamed.RUN_TIME)), None)
         if name is not None:
-            return Use("dynamic", name, unit, node, things)
+            return Use("dynamic", str(name), unit, node, things, legacy=name)
         # class Mine(optim.OptimizerDef): …; Mine(1e-3)
-        own = tuple(thing for thing in things if thing.node is node and thing.name == "custom")
+        own = tuple(thing for thing in things if thing.node is node and _is_custom(thing))
         if not own:
             return None
         items = self.facts.objects(node.func)
@@ -428,18 +443,23 @@ class Uses:
         return Use("filter", node.attr, unit, node, self._of_class_around(unit, node))
 
 
-def _name_among(externals: list[str]) -> str | None:
+def _name_among(externals: list[str]) -> LegacyName | None:
     """The name within `flax.optim` of one of some full names."""
     if any(traversal_name(item) for item in externals):
         return "ModelParamTraversal"
     return next((name for name in map(legacy_name, externals) if name is not None), None)
 
 
-def _class_of_state(name: str, last: str) -> str:
-    """The name of a class of states, public or private; empty for other classes."""
+def _is_custom(thing: Thing) -> bool:
+    """Whether a class of the program made a definition."""
+    return thing.made_by is Unnamed.CUSTOM
+
+
+def _class_of_state(name: str, last: str) -> str | None:
+    """The name of a class of states, public or private; None for other classes."""
     if name == "OptimizerState":
         return name
-    return last if PARAM_STATE.fullmatch(last) else ""
+    return last if PARAM_STATE.fullmatch(last) else None
 
 
 def _each(node: ast.AST | None) -> list[ast.expr]:

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum, auto
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -36,11 +37,6 @@ from codemods.flow.sites import CallSite, Key
 from codemods.sources.modules import Project, Unit, file_of, name_of
 
 BUILTINS = frozenset(vars(builtins))
-ANY, UNNAMED = "*", "?"
-"""Names that stand for variables of a module that are set from outside.
-
-`ANY` is for one that is set there at all, `UNNAMED` for one whose name is not known.
-"""
 
 LAZY = "__getattr__"
 RAISED = ("raised",)
@@ -77,6 +73,16 @@ UNARY: dict[type[ast.unaryop], str] = {
 
 JOINING = ("add", "mul", "or", "and", "sub", "xor")
 """The operators that make a container of two."""
+
+
+class FromOutside(Enum):
+    """What stands for the variables of a module that are set from outside, as if it were one."""
+
+    ANY = auto()
+    """Each that is set there."""
+
+    UNNAMED = auto()
+    """One whose name is not known."""
 
 
 class TooDeepError(Exception):
@@ -485,7 +491,7 @@ class Constraints(Calls):
         if module.unit is not None:
             scope = self.modules[module.unit]
             self.solver.connect(("variable", scope, name), result)
-            self.solver.connect(("variable", scope, UNNAMED), result)
+            self.solver.connect(("variable", scope, FromOutside.UNNAMED), result)
             if name not in scope.names and LAZY in scope.names:
                 self.solver.connect(self._made_lazily(scope), result)
             for item in self._by_star(scope, name):
@@ -531,12 +537,12 @@ class Constraints(Calls):
             self._member(module, name, result)
         elif module.unit is not None:
             scope = self.modules[module.unit]
-            for member in (*sorted(scope.names), ANY, UNNAMED):
+            for member in (*sorted(scope.names), *FromOutside):
                 place = ("variable", scope, member)
                 items = self.solver.at(place)
                 if items and all(map(_is_unanalysed, items)):
                     # A module that imports a whole library: one name stands for all of it.
-                    self.solver.add(result, External(f"{name_of(module.unit.path)}.{ANY}"))
+                    self.solver.add(result, External(f"{name_of(module.unit.path)}.*"))
                     self._load_analysed(place, result)
                 else:
                     self.solver.connect(place, result)
@@ -555,10 +561,10 @@ class Constraints(Calls):
             return
         scope = self.modules[module.unit]
         if name is None:
-            members = [*sorted(scope.names), UNNAMED]
+            members: list[str | FromOutside] = [*sorted(scope.names), FromOutside.UNNAMED]
         else:
             scope.names.add(name)
-            members = [name, ANY]
+            members = [name, FromOutside.ANY]
         for member in members:
             self.solver.connect(source, ("variable", scope, member))
 

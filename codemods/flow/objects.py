@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 from dataclasses import MISSING, dataclass, fields
+from enum import Enum
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -197,13 +198,14 @@ class Declared:
 class Thing:
     """An object of interest that the library makes, such as an optimizer, by its allocation site.
 
-    `kind` is the library's word for it, `name` what it was made with (the class, for a definition).
+    `kind` is the library's word for it, `made_by` the class that made it, by its name: a member of
+    an enumeration of the library's if it has none there, None if no class is known.
     """
 
     kind: str
     unit: Unit
     node: ast.AST
-    name: str
+    made_by: str | Enum | None = None
     evidence: str = "proven"
 
 

@@ -182,11 +182,11 @@ class _Attempts:
             if use.kind in ("stored", "restored"):
                 stored.update(use.things)
         groups = [members for members in self.groups if not stored.isdisjoint(members)]
-        alike: dict[str, list[Thing]] = defaultdict(list)
+        alike: dict[object, list[Thing]] = defaultdict(list)
         for members in groups:
             for thing in members:
                 if thing.kind == "definition":
-                    alike[thing.name].append(thing)
+                    alike[thing.made_by].append(thing)
         return unify([*groups, *alike.values()])
 
     def outcomes(self, refused: Mapping[Thing, str]) -> Outcomes:

@@ -106,7 +106,7 @@ def constructors(members: list[Thing], stepping: Stepping) -> dict[ast.Call, Thi
     calls = {
         node: thing
         for node, thing in made.items()
-        if isinstance(node, ast.Call) and thing.name in known
+        if isinstance(node, ast.Call) and thing.made_by in known
     }
     if len(calls) < len(made) or not calls.keys() <= stepping.constructors:
         raise Unproven("the optimizer is not made by a plain constructor")
@@ -121,14 +121,14 @@ def refuse_templates(members: list[Thing], stepping: Stepping) -> None:
     Raises:
       Unproven: if there may be such an optimizer.
     """
-    names = {thing.name for thing in members if thing.kind == "definition"}
+    names = {thing.made_by for thing in members if thing.kind == "definition"}
     stepped = {thing for use in stepping.all_steps for thing in use.things}
     for thing in stepping.facts.groups:
         if thing.kind != "optimizer" or thing.evidence != "proven":
             continue
         if thing in stepped or thing in members:
             continue
-        made = {found.name for found in stepping.facts.legacy.definitions(thing)}
+        made = {found.made_by for found in stepping.facts.legacy.definitions(thing)}
         if made.isdisjoint(names):
             continue
         if any(word in thing.unit.code for word in RESTORING):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
+from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import block_of, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
@@ -16,7 +17,6 @@ from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of, may_wait
 from codemods.idioms.predicates import Predicates
 from codemods.idioms.schedules import Schedules
-from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, given
 from codemods.optimizers.methods import TRAVERSAL
 from codemods.rewriting.edits import Edit
@@ -183,10 +183,11 @@ class Masks:
     def _decaying(self, first: Group, second: Group, unit: Unit) -> Group | None:
         """The group that decays, of two that are otherwise the same."""
         definitions = [*self.facts.things(first.definition), *self.facts.things(second.definition)]
-        names = {definition.name for definition in definitions}
-        if len(names) != 1 or not all(optimizers()[name].masks_decay for name in names):
+        kinds = {definition.made_by: legacy_optimizer(definition) for definition in definitions}
+        kind = kinds.popitem()[1] if len(kinds) == 1 else None
+        if kind is None or not kind.masks_decay:
             return None
-        signature = optimizers()[names.pop()].parameters
+        signature = kind.parameters
         found = [given(group.definition, signature) for group in (first, second)]
         one, other = [arguments if isinstance(arguments, dict) else {} for arguments in found]
         # a schedule takes the place of both rates

@@ -91,4 +91,4 @@ def _constructors(stepping: Stepping, things: list[Thing]) -> list[ast.Call]:
     if any(not {*things}.isdisjoint(use.things) for use in reading):
         raise Unproven("the hyperparameters of the optimizer are read")
     refuse_templates(things, stepping)
-    return [call for call, thing in made.items() if thing.name not in composite()]
+    return [call for call, thing in made.items() if thing.made_by not in composite()]

@@ -121,7 +121,7 @@ class Exports:
 
     def _exported_anew(self, item: Import) -> tuple[str, str] | None:
         name = legacy_name(item.target)
-        if not name or item.name == "*" or not self._is_migrated(item.unit):
+        if not isinstance(name, str) or item.name == "*" or not self._is_migrated(item.unit):
             return None
         given, called = self.plan.shared.given, self.plan.shared.called
         supports = interface_of(name) if self.plan.options.selects("FO706") else ()

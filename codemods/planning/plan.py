@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from codemods.analysis.facts import Facts, unify
-from codemods.analysis.legacy import RUN_TIME
+from codemods.analysis.legacy import Unnamed
 from codemods.analysis.names import Name, names_for
 from codemods.analysis.removed_names import MODERNIZED, UNKNOWN
 from codemods.analysis.trace import Traces, Way
@@ -224,9 +224,10 @@ def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
         # a refused class of which no object is known: `class Mine(optim.Adam)`
         if not (decision.applies or decision.use.things) and interface_of(decision.use.name):
             program = facts.together(decision.use.unit)
-            names = ("custom", decision.use.name)
-            own = (thing for thing in groups if thing.name in names and thing.unit.path in program)
-            causes |= {groups[thing]: decision for thing in own if groups[thing] not in causes}
+            classes = (Unnamed.CUSTOM, decision.use.name)
+            own = (thing for thing in groups if thing.made_by in classes)
+            within = (thing for thing in own if thing.unit.path in program)
+            causes |= {groups[thing]: decision for thing in within if groups[thing] not in causes}
     found: dict[Thing, str] = {}
     for group, cause in causes.items():
         if cause.status == "unresolved" and _can_keep_interface(members[group], facts):
@@ -277,8 +278,16 @@ def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
         thing for thing in members if thing.kind == "optimizer" and thing.evidence == "proven"
     )
     made = [one for one in definitions if one.evidence == "proven"]
-    known = all(one.name in ("custom", RUN_TIME) or has_interface(one.name) for one in made)
+    known = all(_can_have_interface(one) for one in made)
     return bool(made) and known and all(map(facts.legacy.definitions, optimizers))
+
+
+def _can_have_interface(definition: Thing) -> bool:
+    """Whether the class that made a definition is the program's own, or has an interface."""
+    name = definition.made_by
+    return name in (Unnamed.CUSTOM, Unnamed.RUN_TIME) or (
+        isinstance(name, str) and has_interface(name)
+    )
 
 
 def first_sites(plan: Plan) -> dict[Thing, Location]:

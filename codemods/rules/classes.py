@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from codemods.analysis.bound import stands_in_class
-from codemods.analysis.legacy import RUN_TIME
+from codemods.analysis.legacy import Unnamed
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
 from codemods.flow.objects import Thing
@@ -76,11 +76,12 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
             f"`{use.name}` is taken from its class.", "Call it on the object itself."
         )
     # optimizer_class(rate): it stays, as functions take the place of the classes that it may call
-    names = {use.name, *(thing.name for thing in use.things)}
-    if use.kind == "dynamic" and names <= {*optimizers(), RUN_TIME, "custom"} - composite():
+    classes = {use.legacy, *(thing.made_by for thing in use.things)}
+    replaceable = {*optimizers(), Unnamed.RUN_TIME, Unnamed.CUSTOM} - composite()
+    if use.kind == "dynamic" and classes <= replaceable:
         return Keep()
     remedy = "Use the optax function instead, and rename the arguments where it is called."
-    if use.name not in optimizers() or not names.isdisjoint(composite()):
+    if use.name not in optimizers() or not classes.isdisjoint(composite()):
         return reasons.run_time_class(f"The class `{use.name}` is used as a value.", remedy)
     # optimizer_class is optim.Adam, optimizer_class.__name__
     if not use.things or use.name in context.exposed:
@@ -118,7 +119,8 @@ def _is_lookup(lookup: ast.Call, use: Use, context: Context) -> bool:
                 return False
             if LOOKUPS.isdisjoint(context.facts.externals(function)):
                 return False
-            return RUN_TIME not in context.exposed and (bool(use.things) or word == "hasattr")
+            is_used = bool(use.things) or word == "hasattr"
+            return is_used and Unnamed.RUN_TIME not in context.exposed
     return False
 
 

@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from enum import Enum
 from functools import cached_property
 from itertools import chain, count, islice
 
@@ -15,7 +16,7 @@ from codemods.analysis.complexity import ComplexNumbers
 from codemods.analysis.exposure import exposed_classes
 from codemods.analysis.facts import Facts
 from codemods.analysis.handling import Handling
-from codemods.analysis.legacy import legacy_name
+from codemods.analysis.legacy import LegacyName, Unnamed, legacy_name
 from codemods.analysis.param_names import ParamNames
 from codemods.analysis.shapes import Parameters
 from codemods.analysis.snapshots import Snapshots
@@ -245,7 +246,7 @@ class Context(Stepping):
         yield from islice(filter(None, notes), 1)
 
     @cached_property
-    def exposed(self) -> frozenset[str]:
+    def exposed(self) -> frozenset[LegacyName]:
         """The legacy classes that no function can replace."""
         taken = (
             legacy_name(item.name) for item in self.taken_by_classes if isinstance(item, External)
@@ -260,18 +261,22 @@ class Context(Stepping):
     @cached_property
     def viewed(self) -> dict[Thing, str]:
         """The states that are read for more than the step, with the name of their optimizers."""
-        names: dict[Thing, set[str]] = defaultdict(set)
+        names: dict[Thing, set[str | Enum | None]] = defaultdict(set)
         for use in self._reads_of_states():
-            made = {found.name for found in self.definitions(use)}
+            made = {found.made_by for found in self.definitions(use)}
             proven = all(thing.evidence == "proven" for thing in use.things)
             sure = proven and all(map(self.facts.legacy.definitions, use.things))
             node = use.node
             states = self.facts.things(node, "state") if isinstance(node, ast.expr) else []
             # optimizers of several classes, or of unknown ones, have no name in common
             for state in states:
-                names[state] |= made if sure else {""}
+                names[state] |= made if sure else {None}
         known = {state: next(iter(found)) for state, found in names.items() if len(found) == 1}
-        viewable = {state: name for state, name in known.items() if is_viewable(name)}
+        viewable = {
+            state: name
+            for state, name in known.items()
+            if isinstance(name, str) and is_viewable(name)
+        }
         # what is changed in place is lost if the state is made anew at each read
         changed = Snapshots(self.facts).changed if viewable else ()
         return {state: name for state, name in viewable.items() if state not in changed}
@@ -318,14 +323,14 @@ def is_path(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def legacy_bases(use: Use, facts: Facts) -> set[str]:
+def legacy_bases(use: Use, facts: Facts) -> set[LegacyName]:
     """The legacy classes from which the class around a use derives."""
     around = class_around(use.unit, use.node)
     if around is None:
         return set()
     ancestry = facts.flow.ancestry(facts.flow.class_of(around))
     names = (legacy_name(item.name) for item in ancestry if isinstance(item, External))
-    return {name for name in names if name}
+    return {name for name in names if name not in (None, Unnamed.MODULE)}
 
 
 def free_name(unit: Unit, *choices: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.legacy import MULTI_OPTIMIZER
+from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Class
 from codemods.model import Refusal
@@ -15,6 +15,7 @@ from codemods.rules import reasons, rule
 from codemods.rules.context import Context, legacy_bases
 from codemods.rules.definitions import refuse_traversals
 from codemods.rules.types import made_by_hand, named
+from codemods.vocabulary import PACKAGE
 
 TAKEN = ("create", "state_dict", "restore_state", "init", "update")
 """The methods that a train state or a transformation has under the same name."""
@@ -43,7 +44,8 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
     if not supports or not methods.isdisjoint(TAKEN):
         own = sorted(methods.intersection(TAKEN))
         what = f" and has a `{own[0]}` of its own" if own else " in a way that has no counterpart"
-        return has_no_base(f"derives from `{use.name or 'flax.optim'}`{what}")
+        base = PACKAGE if use.legacy is Unnamed.MODULE else use.name
+        return has_no_base(f"derives from `{base}`{what}")
     return Replace(use.span, f"{{support:{supports[-1].name}}}", supports=supports)
 
 

@@ -6,13 +6,12 @@ import ast
 import re
 from dataclasses import replace
 
-from codemods.analysis.legacy import MULTI_OPTIMIZER
+from codemods.analysis.legacy import MULTI_OPTIMIZER, legacy_optimizer
 from codemods.analysis.stepping import bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
 from codemods.flow.objects import Class, Thing
 from codemods.model import Refusal
-from codemods.optimizers import optimizers
 from codemods.optimizers.base import RATE, Support, given
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
@@ -173,7 +172,7 @@ def made_with(name: str, use: Use, context: Context) -> str | None:
 
 def _number(name: str, definition: Thing, context: Context) -> str | None:
     """The text of a number that a definition was made with; None if it is anything else."""
-    call, legacy = definition.node, optimizers().get(definition.name)
+    call, legacy = definition.node, legacy_optimizer(definition)
     if legacy is None or not isinstance(call, ast.Call):
         return None
     # a function or class of the program may make the definition from other arguments
@@ -324,7 +323,7 @@ def _group_count(definition: Thing, context: Context) -> int | None:
     classes = (item for item in context.facts.objects(call.func) if isinstance(item, Class))
     own = (item for item in classes if "__init__" not in item.scope.names)
     derived = any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in own)
-    return len(call.args) if derived or definition.name == "MultiOptimizer" else None
+    return len(call.args) if derived or definition.made_by == "MultiOptimizer" else None
 
 
 def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rates | None:

@@ -45,13 +45,13 @@ def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
 
 def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form a value of `optimizer.replace(state=value)` is, if any."""
-    made = {definition.name for definition in context.definitions(use)}
+    made = {definition.made_by for definition in context.definitions(use)}
     if len(made) != 1 or not all(map(context.facts.legacy.definitions, use.things)):
         return None
     # the legacy form is that of one class, so all optimizers here have to be of one
     [name] = made
     items = [*context.facts.objects(value)]
-    if not is_viewable(name) or not items:
+    if not isinstance(name, str) or not is_viewable(name) or not items:
         return None
     return name if all(_is_legacy_state(item, name, context) for item in items) else None
 

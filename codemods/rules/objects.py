@@ -9,7 +9,7 @@ from inspect import Signature
 from itertools import takewhile
 
 from codemods.analysis.carried import typed
-from codemods.analysis.legacy import BARE
+from codemods.analysis.legacy import Unnamed
 from codemods.analysis.model_apply import apply_function
 from codemods.analysis.stepping import OVERRIDES
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
@@ -237,7 +237,7 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     """
     assert isinstance(use.node, ast.Attribute)
     # definition.init_state(params).step
-    if any(thing.name == BARE for thing in use.things):
+    if any(thing.made_by is Unnamed.DEFINITION for thing in use.things):
         return reasons.state(
             "The state that a definition made without an optimizer has no step of its own any "
             "more.",

@@ -97,7 +97,8 @@ class OlderCheckpoints:
         """The optimizers whose old checkpoints are loaded: all calls have the same helpers."""
         uses = [use for use in self.restored if not self._reason(use)]
         things = (thing for use in uses for thing in self._held(use.node))
-        return frozenset(definition.name for thing in things for definition in self._made_by(thing))
+        made = (definition for thing in things for definition in self._made_by(thing))
+        return frozenset(one.made_by for one in made if isinstance(one.made_by, str))
 
     def _reason(self, use: Use) -> str:
         """Why a call can load no old checkpoints; empty if it can."""
@@ -129,9 +130,10 @@ class OlderCheckpoints:
         made_by = self._made_by(optimizer)
         if not made_by:
             yield "the place that makes the optimizer is not in view"
-        others = sorted({definition.name for definition in made_by} - {*LOADED})
+        others = {definition.made_by for definition in made_by} - {*LOADED}
         if others:
-            yield f"it may restore {_called(others[0])}"
+            named = sorted(name for name in others if isinstance(name, str))
+            yield f"it may restore {named[0] if named else 'an optimizer of another class'}"
         if isinstance(optimizer.node, ast.Call) and "focus" in (
             arguments_of(CREATE, optimizer.node) or {}
         ):
@@ -169,10 +171,6 @@ class OlderCheckpoints:
                 pending += [place for place in inner if place not in seen]
                 seen |= dict.fromkeys(inner)
         return [*found]
-
-
-def _called(name: str) -> str:
-    return name if name[:1].isupper() else "an optimizer of another class"
 
 
 def may_have_copies(node: ast.expr, use: Use, stepping: Stepping) -> bool:

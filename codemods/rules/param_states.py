@@ -6,11 +6,11 @@ import ast
 from typing import TypeGuard
 
 from codemods.analysis.leaves import in_any_order
+from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.model import Refusal
-from codemods.optimizers import composite, optimizers
-from codemods.optimizers.base import Support, is_plain
+from codemods.optimizers.base import LegacyOptimizer, Support, is_plain
 from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context, is_path
@@ -89,15 +89,15 @@ def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
     """Whether all optimizers at a place keep the same arrays for each parameter in optax."""
     for thing in context.facts.things(optimizer, "optimizer"):
         definitions = context.facts.legacy.definitions(thing)
-        if not definitions or not all(_keeps_fields(made.name) for made in definitions):
+        if not definitions or not all(_keeps_fields(made) for made in definitions):
             return False
     return True
 
 
-def _keeps_fields(name: str) -> bool:
-    """Whether an optimizer has an array in optax for each field of its legacy parameter state."""
-    found = optimizers().get(name)
-    return name == "MultiOptimizer" or (found is not None and bool(found.rule))
+def _keeps_fields(definition: Thing) -> bool:
+    """Whether there is an array in optax for each field of the legacy parameter state."""
+    found = legacy_optimizer(definition)
+    return definition.made_by == "MultiOptimizer" or (found is not None and bool(found.rule))
 
 
 def _in_map(use: Use, context: Context) -> Edit | None:
@@ -223,15 +223,17 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
     scheduled = context.schedules.of(things)
     if scheduled is not None and scheduled.counts:
         return True
-    names: set[str] = set()
+    made: list[LegacyOptimizer | None] = []
     for thing in things:
-        # where no definition is known, an optimizer has the name of its class itself
+        # of an optimizer without known definitions, nothing is known
         definitions = context.facts.legacy.definitions(thing) or [thing]
-        names.update(definition.name for definition in definitions)
-    names -= composite()
-    if not names or not names <= optimizers().keys():
-        return None
-    counts = {optimizers()[name].counts for name in names}
+        made += map(legacy_optimizer, definitions)
+    counts: set[bool] = set()
+    for legacy in made:
+        if legacy is None:
+            return None
+        if not legacy.is_composite:
+            counts.add(legacy.counts)
     return counts.pop() if len(counts) == 1 else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.carried import typed
-from codemods.analysis.legacy import BARE
+from codemods.analysis.legacy import Unnamed
 from codemods.analysis.stepping import bare_step, new_rate
 from codemods.analysis.uses import Use
 from codemods.flow.binding import arguments_of
@@ -124,7 +124,7 @@ def _is_own_state(node: ast.expr, use: Use, context: Context) -> bool:
     """Whether a state can only be one that `init_state` of the same definitions made."""
     states = context.facts.things(node, "state")
     makers = {inner for outer, inner in context.facts.legacy.links if outer in states}
-    return {thing.name for thing in states} == {BARE} and makers <= {*use.things}
+    return {thing.made_by for thing in states} == {Unnamed.DEFINITION} and makers <= {*use.things}
 
 
 def _with_rate_before(
