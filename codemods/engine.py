@@ -15,7 +15,8 @@ from codemods.analysis.origins import Origins
 from codemods.analysis.removed_names import MODERNIZED, names_removed, says_package, uses_removed
 from codemods.analysis.slicing import Slice
 from codemods.flow.solver import EntangledError
-from codemods.model import FileResult, Need, Options, Progress, Share, Site, Source, Stage, in_turn
+from codemods.messages import text_of
+from codemods.model import FileResult, Need, Options, Progress, Share, Source, Stage, in_turn
 from codemods.planning.accounting import Accounting
 from codemods.planning.attempts import Attempts
 from codemods.planning.emitted import Emitter
@@ -39,6 +40,9 @@ from codemods.sources.unread import ENTANGLED, with_sites
 
 Files = Mapping[str, tuple[bytes, Text | Notebook]]
 """The files of a project by path, each as it is and as read."""
+
+Edited = tuple[str, ImportPlan, Applied]
+"""A file's new code, and what came of its imports and of each edit."""
 
 SMALLEST_PARALLEL = 16
 """With fewer files to edit, starting processes costs more than it saves."""
@@ -75,7 +79,8 @@ def migrate(
         for source in sources
         if source.path in texts
     }
-    results = _results(facts, files, options, share, report)
+    shown = {source.path: source.shown for source in sources if source.shown is not None}
+    results = _results(facts, files, shown, options, share, report)
     if options.modernize:
         others = (
             path for path, code in codes.items() if path not in results and uses_removed(code)
@@ -83,7 +88,7 @@ def migrate(
         for path in others:
             unit = read(path) if path not in errors else None
             if unit is not None and names_removed(unit):
-                results |= _results(Facts([unit]), files, options, in_turn, _no_progress)
+                results |= _results(Facts([unit]), files, shown, options, in_turn, _no_progress)
     return [_result(source, results, errors) for source in sources]
 
 
@@ -140,16 +145,22 @@ def _result(
 
 
 def _results(
-    facts: Facts, files: Files, options: Options, share: Share, report: Progress
+    facts: Facts,
+    files: Files,
+    shown: Mapping[str, str],
+    options: Options,
+    share: Share,
+    report: Progress,
 ) -> dict[str, FileResult]:
-    """The results for the files of a program."""
+    """The results for the files of a program; messages have paths as `shown` has them."""
     plan, edited = _edit_all(facts, options, share, report)
     after = {unit: applied.after for unit, (_, _, applied) in edited.items()}
     emitter = Emitter(facts, plan.decisions, after)
-    accounting = Accounting(plan)
+    accounting = Accounting(plan, shown)
     results = {}
-    for unit, (code, sites, applied) in edited.items():
+    for unit, (code, imports, applied) in edited.items():
         before, text = files[unit.path]
+        sites = tuple(accounting.site(one, imports, applied) for one in plan.of(unit))
         hints = tuple(
             accounting.site(decision, ImportPlan(), applied)
             for decision in plan.hints
@@ -217,7 +228,7 @@ def _no_progress(stage: Stage, done: int, of: int) -> None:
 
 def _edit_all(
     facts: Facts, options: Options, share: Share, report: Progress
-) -> tuple[Plan, dict[Unit, tuple[str, tuple[Site, ...], Applied]]]:
+) -> tuple[Plan, dict[Unit, Edited]]:
     """Edit every file.
 
     When the result of one is not valid, all are edited once more with fewer changes there, and at
@@ -234,11 +245,10 @@ def _edit_all(
             codes = {unit: code for unit, (code, _, _) in outcomes.items()}
             if options.rename:
                 codes |= _renamed(plan, codes)
-            edited = {}
-            accounting = Accounting(plan)
-            for unit, (_, applied, _) in outcomes.items():
-                sites = tuple(accounting.site(one, imports[unit], applied) for one in plan.of(unit))
-                edited[unit] = (codes[unit], sites, applied)
+            edited = {
+                unit: (codes[unit], imports[unit], applied)
+                for unit, (_, applied, _) in outcomes.items()
+            }
             return plan, edited
         modernized = {
             one.use.unit for one in plan.decisions if one.applies and one.use.kind in MODERNIZED
@@ -346,5 +356,6 @@ def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
         refusal = decision.refusal
         if decision.status != "unresolved" or refusal is None or decision.use.kind == "import":
             continue
-        markers[decision.use.node.lineno].append(f"{MARKER}{refusal.code} {refusal.reason}")
+        why = text_of(refusal.reason)
+        markers[decision.use.node.lineno].append(f"{MARKER}{refusal.code} {why}")
     return markers

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 Item = TypeVar("Item")
@@ -46,15 +47,54 @@ class Location(NamedTuple):
         return f"{self.path}:{self.line}"
 
 
+class File(NamedTuple):
+    """A whole file, where a message is about that."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+Reference = Location | File
+AS_THEY_ARE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Message:
+    """A text in which files and lines are records, until it is known how their paths are shown."""
+
+    parts: tuple[str | Reference, ...]
+
+    def text(self, shown: Mapping[str, str] = AS_THEY_ARE) -> str:
+        """The text, with paths as `shown` has them; those that it lacks are as they are."""
+        said = (
+            part if isinstance(part, str) else part._replace(path=shown.get(part.path, part.path))
+            for part in self.parts
+        )
+        return "".join(map(str, said))
+
+    def as_clause(self) -> Message:
+        """The sentence without its full stop."""
+        *parts, last = self.parts
+        return Message((*parts, last.removesuffix(".") if isinstance(last, str) else last))
+
+
+Prose = str | Message
+"""What users read, with references to files or without."""
+
+
 @dataclass(frozen=True)
 class Source:
     """One file as bytes.
 
-    `path` is shown to people and gives the module its name: relative, `/` as separator.
+    `path` gives the module its name, from the root of the project on, with `/` as separator.
+    `shown` is the path in messages, if that is another one.
     """
 
     path: str
     content: bytes
+    shown: str | None = None
 
 
 @dataclass(frozen=True)
@@ -199,5 +239,5 @@ class Refusal:
     """
 
     code: str
-    reason: str
-    remedy: str
+    reason: Prose
+    remedy: Prose

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -28,9 +27,6 @@ from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
 FILES_AT_ONCE = 4
 """The number of files that a process gets at a time."""
-
-REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)\b")
-"""A path in a message."""
 
 
 def rewrite_files(
@@ -143,7 +139,7 @@ def _migrated(
 ) -> dict[Found, FileResult]:
     """The results of the engine for a project, by file, with those for new files."""
     paths = dict(zip(contents, module_paths(list(contents), repository), strict=True))
-    sources = [Source(paths[file], content) for file, content in contents.items()]
+    sources = [Source(paths[file], content, file.path) for file, content in contents.items()]
     migrated = migrated_with_copies(paths, sources, run, vendoring)
     files = {path: file for file, path in paths.items()}
     root = root_of(paths)
@@ -204,17 +200,12 @@ def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
     Those of the engine go from the project's root on.
     """
 
-    def renamed(text: str) -> str:
-        return REFERENCE.sub(lambda match: shown.get(match[0], match[0]), text)
-
     def moved(location: Location) -> Location:
         return Location(shown[location.path], location.line)
 
     sites = (
         replace(
             site,
-            message=renamed(site.message),
-            remedy=site.remedy and renamed(site.remedy),
             group=site.group and moved(site.group),
             cause=site.cause and moved(site.cause),
             way=tuple(map(moved, site.way)),

@@ -10,6 +10,7 @@ from codemods.analysis.evidence import last_word
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import LegacyName, Unnamed
 from codemods.analysis.uses import Use
+from codemods.model import Location
 from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit
 
@@ -26,7 +27,7 @@ class ComplexNumbers:
     def uses(self) -> Iterator[Use]:
         """The definitions of such optimizers.
 
-        Each is named by the place where its program makes complex numbers.
+        The cause of each is where its program makes complex numbers.
         """
         if not self._made:
             return
@@ -38,7 +39,7 @@ class ComplexNumbers:
                 places = (place for path, place in self._made.items() if path in program)
                 made = next(places, None)
                 if made:
-                    yield Use("complex", made, thing.unit, thing.node, (thing,))
+                    yield Use("complex", "", thing.unit, thing.node, (thing,), cause=made)
 
     @cached_property
     def _of_reals(self) -> frozenset[LegacyName]:
@@ -46,13 +47,13 @@ class ComplexNumbers:
         return frozenset((Unnamed.RUN_TIME, *names))
 
     @cached_property
-    def _made(self) -> dict[str, str]:
+    def _made(self) -> dict[str, Location]:
         """The first place of each file that makes complex numbers."""
-        found: dict[str, str] = {}
+        found: dict[str, Location] = {}
         for unit in self.facts.project.units:
             for node in unit.nodes:
                 if isinstance(node, ast.expr) and self._is_complex(node, unit):
-                    found[unit.path] = unit.place(node.lineno)
+                    found[unit.path] = unit.location(node.lineno)
                     break
         return found
 

@@ -14,7 +14,7 @@ from codemods.analysis.origins import Origins
 from codemods.analysis.uses import Use
 from codemods.flow.binding import Bound, arguments_of, bind, is_unpacked
 from codemods.flow.objects import Container, Function, Method, Partial, Thing
-from codemods.model import Options
+from codemods.model import Message, Options
 from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
 from codemods.sources.modules import Unit
 
@@ -34,7 +34,7 @@ class Stepping:
         facts: Facts,
         options: Options | None = None,
         plain: Collection[Unit] = (),
-        kept: Mapping[Thing, str] = MappingProxyType({}),
+        kept: Mapping[Thing, Message] = MappingProxyType({}),
     ) -> None:
         self.facts = facts
         self.options = options or Options()

@@ -14,7 +14,8 @@ from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
 from codemods.flow.objects import Class, Function, Place, Thing
 from codemods.flow.scopes import Scope
-from codemods.model import Location
+from codemods.messages import joined, message
+from codemods.model import Location, Prose
 from codemods.sources.modules import Unit
 
 MOST_STOPS = 3
@@ -29,12 +30,12 @@ class Way:
     stops: tuple[Location, ...]
 
     @property
-    def through(self) -> str:
+    def through(self) -> Prose:
         """The stops, as the end of a sentence; empty if there are none."""
-        shown = [str(stop) for stop in self.stops]
+        shown: tuple[Location | str, ...] = self.stops
         if len(shown) > MOST_STOPS:
-            shown = [*shown[: MOST_STOPS - 1], "…", shown[-1]]
-        return f" through {', '.join(shown)}" if shown else ""
+            shown = (*shown[: MOST_STOPS - 1], "…", shown[-1])
+        return message(" through {}", joined(", ", shown)) if shown else ""
 
 
 class Traces:

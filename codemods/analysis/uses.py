@@ -69,7 +69,8 @@ class Use:
     - `patched` (an attribute of a class or module that is assigned),
     - `KIND.ATTRIBUTE` for an attribute of a thing, such as `optimizer.target`.
 
-    `name` is what messages say, `legacy` the legacy class or module that it is, if it is one.
+    `name` is what messages say, `legacy` the legacy class or module that it is, if it is one, and
+    `cause` another place that the use is about.
     `quoted` is the name in an annotation in quotes, `said` are the expressions that name it there.
     """
 
@@ -83,18 +84,15 @@ class Use:
     quoted: str = ""
     said: tuple[ast.expr, ...] = ()
     legacy: LegacyName | None = None
+    cause: Location | None = None
 
     @property
     def span(self) -> Span:
         return self.unit.span(self.node)
 
     @property
-    def where(self) -> str:
-        """Where it is, for people."""
-        return str(self.location)
-
-    @property
     def location(self) -> Location:
+        """Where it is."""
         return self.unit.location(self.node.lineno)
 
     @property

@@ -30,6 +30,8 @@ from codemods.idioms.groups import refuse_plain
 from codemods.idioms.order import Edits
 from codemods.idioms.overrides import Overrides
 from codemods.idioms.own_states import OwnStates
+from codemods.messages import message
+from codemods.model import Message
 from codemods.rewriting.edits import Edit, Replace
 
 KNOWN = (
@@ -70,7 +72,7 @@ class Outcomes:
     """
 
     uses: dict[ast.AST, Edit | None] = field(default_factory=dict)
-    left: dict[Thing, str] = field(default_factory=dict)
+    left: dict[Thing, Message] = field(default_factory=dict)
     edits: Edits = field(default_factory=Edits)
     concerned: dict[ast.AST, list[Thing]] = field(default_factory=lambda: defaultdict(list))
     rewritten: set[ast.AST] = field(default_factory=set)
@@ -108,17 +110,17 @@ class Functional:
         if refused:
             self.groups = attempts.outcomes(refused)
 
-    def _refused_together(self, stored: Mapping[Thing, Thing]) -> dict[Thing, str]:
+    def _refused_together(self, stored: Mapping[Thing, Thing]) -> dict[Thing, Message]:
         """The optimizers that stay train states because of checkpoints, and why.
 
         An optimizer restores what another one of its family has stored: they change together.
         """
-        left: dict[Thing, str] = {}
+        left: dict[Thing, Message] = {}
         for thing, family in stored.items():
             if self.reason([thing]):
-                where = thing.unit.place(getattr(thing.node, "lineno", 1))
-                why = f"so does the one made at {where}, which is stored in checkpoints, too"
-                left.setdefault(family, why)
+                where = thing.unit.location(getattr(thing.node, "lineno", 1))
+                why = "so does the one made at {}, which is stored in checkpoints, too"
+                left.setdefault(family, message(why, where))
         return {
             thing: self.reason([thing]) or left[family]
             for thing, family in stored.items()
@@ -130,9 +132,9 @@ class Functional:
         """What becomes of the uses of optimizers in parts; None if that is done elsewhere."""
         return self.groups.uses
 
-    def reason(self, things: Iterable[Thing]) -> str:
-        """Why some optimizers stay train states; empty if they do not."""
-        return next((self.groups.left[thing] for thing in things if thing in self.groups.left), "")
+    def reason(self, things: Iterable[Thing]) -> Message | None:
+        """Why some optimizers stay train states; None if they do not."""
+        return next(filter(None, map(self.groups.left.get, things)), None)
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
@@ -189,7 +191,7 @@ class _Attempts:
                     alike[thing.made_by].append(thing)
         return unify([*groups, *alike.values()])
 
-    def outcomes(self, refused: Mapping[Thing, str]) -> Outcomes:
+    def outcomes(self, refused: Mapping[Thing, Message]) -> Outcomes:
         """What comes of each group; some are refused for a reason that is known."""
         names, outcomes = Names(self.beside.stepping.origins), Outcomes()
         for members in self.groups:
@@ -197,11 +199,11 @@ class _Attempts:
             trial = names.copy()
             try:
                 if members[0] in refused:
-                    raise Unproven(refused[members[0]])
+                    raise Unproven("{}", refused[members[0]])
                 outcomes.take(self._written(members, trial, outcomes))
                 names = trial
             except Unproven as why:
-                outcomes.left.update(dict.fromkeys(members, str(why)))
+                outcomes.left.update(dict.fromkeys(members, why.message))
         return outcomes
 
     def _written(self, members: list[Thing], names: Names, others: Outcomes) -> Draft:
@@ -232,15 +234,15 @@ def _check_uses(group: Group) -> None:
     facts = group.facts
     for use in group.uses:
         if use.kind not in KNOWN:
-            raise Unproven(f"`.{use.name}` is used at {use.where}")
+            raise Unproven("`.{}` is used at {}", use.name, use.location)
         if use.kind == "definition.create" and use.call is None:
-            raise Unproven(f"`create` is passed on at {use.where}")
+            raise Unproven("`create` is passed on at {}", use.location)
         if group.beside.stepping.axes(use.things):
             raise Unproven("its own method replicated it")
     units = {use.unit for use in group.uses}
     for unit, call in facts.flow.reading.calls:
         if unit in units and facts.full_name(call.func) in AT_RUN_TIME:
-            raise Unproven(f"its variables may be found by name at {unit.place(call.lineno)}")
+            raise Unproven("its variables may be found by name at {}", unit.location(call.lineno))
     if not all(facts.legacy.definitions(thing) for thing in group.optimizers):
         raise Unproven("the place that makes it is not in view")
 
@@ -256,5 +258,5 @@ def _annotation(use: Use, draft: Draft) -> Edit | None:
         return None
     # optimizer: "optim.Optimizer"
     if isinstance(use.node, ast.Constant):
-        raise Unproven(f"a quoted annotation says what it is at {use.where}")
+        raise Unproven("a quoted annotation says what it is at {}", use.location)
     return Replace(use.span, tuple_of_parts(draft.group))

@@ -35,8 +35,8 @@ def annotations_of(
         return TYPES[:count]
     # an optional optimizer, for example
     if legacy:
-        where = unit.place(node.lineno)
-        raise Unproven(f"its annotation at {where} says more than that it is an optimizer")
+        where = unit.location(node.lineno)
+        raise Unproven("its annotation at {} says more than that it is an optimizer", where)
     return (unit.source(annotation),) * count
 
 
@@ -62,8 +62,8 @@ def annotated(
     indices = {index for _, index in interface.returns}
     found = {elements.index(one) for one in legacy if one in elements}
     if found != indices or isinstance(legacy[0], ast.Constant):
-        where = unit.place(node.lineno)
-        raise Unproven(f"the annotation at {where} says more than that an optimizer is returned")
+        where = unit.location(node.lineno)
+        raise Unproven("the annotation at {} says more than that an optimizer is returned", where)
     for one in legacy:
         if interface.flat:
             ahead = (TRANSFORMATION,) if one is elements[0] and is_given else ()

@@ -85,7 +85,7 @@ class Draft:
         owner = use.node.value if isinstance(use.node, ast.Attribute) else None
         # optimizers[0].apply_gradient(grads)
         if not isinstance(owner, ast.Name) or owner not in self.by_variable:
-            raise Unproven(f"it has no name at {use.where}")
+            raise Unproven("it has no name at {}", use.location)
         self.done.add(owner)
         return self.by_variable[owner]
 
@@ -101,7 +101,7 @@ class Draft:
         functions = self.group.functions(node)
         if functions and all(one.node in self.interfaces.found for one in functions):
             return True
-        raise Unproven(f"it is handed to something else at {unit.place(node.lineno)}")
+        raise Unproven("it is handed to something else at {}", unit.location(node.lineno))
 
     def inner(self, node: ast.Call) -> list[ast.Call]:
         """The arguments of a call that are calls which give an optimizer."""

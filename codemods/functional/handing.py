@@ -56,7 +56,7 @@ class Handing:
             return parts.flat
         if self.draft.is_inside(node, unit):
             return parts.nested
-        raise Unproven(f"it is handed to something else at {unit.place(node.lineno)}")
+        raise Unproven("it is handed to something else at {}", unit.location(node.lineno))
 
     def _spread_argument(self, node: ast.Name, parts: Parts, unit: Unit) -> None:
         """Give the parts as arguments of their own."""
@@ -79,7 +79,7 @@ class Handing:
         statement, function = unit.parents[parent], function_around(node, unit)
         flat = self.interfaces.of(function).flat
         if statement in self.taken or (flat and statement in self.rewritten):
-            raise Unproven(f"two optimizers are returned at {unit.place(node.lineno)}")
+            raise Unproven("two optimizers are returned at {}", unit.location(node.lineno))
         if not flat:
             self.edits.put(node, unit, Replace(unit.span(node), parts.nested))
             return

@@ -70,21 +70,21 @@ class Interfaces:
         plain = [argument.arg for argument in parameters_of(node.args)]
         is_set_anew = len(self.origins.stores(variable)) != 1
         if variable.name not in plain or (is_set_anew and isinstance(node, ast.Lambda)):
-            raise Unproven(f"{where} takes any arguments")
+            raise Unproven("{} takes any arguments", where)
         # jax.lax.scan(step, optimizer, batches)
         if interface.bindings is None:
             if not self._is_called_by_jax(node) or not isinstance(node, ast.FunctionDef):
-                raise Unproven(f"not every call of {where} is in view")
+                raise Unproven("not every call of {} is in view", where)
             interface.whole.append(variable)
             return
         # a name that is bound to several functions
         if not self.origins.are_its_own(node, interface.bindings):
-            raise Unproven(f"a call of {where} may be one of another function")
+            raise Unproven("a call of {} may be one of another function", where)
         for binding in interface.bindings:
             argument = binding.given.get(variable.name)
             if argument is None or argument.value not in self.group.expressions:
-                place = binding.unit.place(binding.call.lineno)
-                raise Unproven(f"{where} is called without an optimizer at {place}")
+                place = binding.unit.location(binding.call.lineno)
+                raise Unproven("{} is called without an optimizer at {}", where, place)
             self.arguments[argument.value].append((interface, argument))
         interface.split.append(variable)
 
@@ -112,7 +112,7 @@ class Interfaces:
             if interface.returns and any(index is None for _, index in interface.returns):
                 if not interface.gives_it_alone:
                     where = f"the function that returns it at line {interface.node.lineno}"
-                    raise Unproven(f"{where} returns other things, too")
+                    raise Unproven("{} returns other things, too", where)
                 continue
             interface.flat = bool(interface.returns) and interface.bindings is not None
         # a call may be of several functions: that one is not flat may make another not flat

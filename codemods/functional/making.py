@@ -10,6 +10,7 @@ from codemods.flow.binding import arguments_of
 from codemods.functional.draft import Draft, Lines
 from codemods.functional.parts import UPDATES, Parts
 from codemods.idioms import Unproven
+from codemods.model import Location
 from codemods.optimizers.base import RATE
 from codemods.optimizers.methods import CREATE
 from codemods.rewriting.edits import Replace
@@ -38,7 +39,9 @@ class Making:
             self.draft.is_known(node, unit)
             for inner in self.draft.inner(node):
                 if inner in self.interfaces.arguments:
-                    raise Unproven(f"it is made within another call at {unit.place(node.lineno)}")
+                    raise Unproven(
+                        "it is made within another call at {}", unit.location(node.lineno)
+                    )
                 self.lines(inner, unit, parts, lines)
                 self.edits.put(inner, unit, Replace(unit.span(inner), parts.nested))
             name = self.transformations.received.get(node)
@@ -84,7 +87,7 @@ class Making:
         """The definition and the parameters that an optimizer is made of."""
         given = arguments_of(CREATE, node) or {}
         if given.keys() != {"target"} or not isinstance(use.node, ast.Attribute):
-            raise Unproven(f"it is not made plainly at {use.unit.place(node.lineno)}")
+            raise Unproven("it is not made plainly at {}", use.unit.location(node.lineno))
         return use.node.value, given["target"]
 
     def _made(self, node: ast.Call, definition: ast.expr, unit: Unit, lines: Lines) -> str:
@@ -99,7 +102,7 @@ class Making:
         """`optimizer = optimizer.replace(target=params)`."""
         old = self.draft.owner(use)
         if [word.arg for word in node.keywords] != ["target"] or node.args:
-            raise Unproven(f"its state is exchanged at {use.unit.place(node.lineno)}")
+            raise Unproven("its state is exchanged at {}", use.unit.location(node.lineno))
         params = lines.hole(node.keywords[0].value, use.unit)
         lines.templates.append(f"{parts.params} = {params}")
         kept = zip(parts.names[1:], old.names[1:], strict=True)
@@ -109,11 +112,11 @@ class Making:
         """`optimizer = optimizer.apply_gradient(grads)`, perhaps with a learning rate."""
         old, unit = self.draft.owner(use), use.unit
         gradients = self.stepping.gradients(use)
-        where = unit.place(node.lineno)
+        where = unit.location(node.lineno)
         if gradients is None or self.stepping.axes(use.things):
-            raise Unproven(f"its gradients are not plain to see at {where}")
+            raise Unproven("its gradients are not plain to see at {}", where)
         if self.overrides.keeps_rate(use):
-            raise Unproven(f"the constructor's learning rate is set again at {where}")
+            raise Unproven("the constructor's learning rate is set again at {}", where)
         state = old.opt_state
         rate = self._rate(use, gradients, where)
         if rate is not None:
@@ -133,16 +136,16 @@ class Making:
         if parts.step:
             lines.templates.append(f"{parts.step} = {old.step} + 1")
 
-    def _rate(self, use: Use, gradients: ast.expr, where: str) -> ast.expr | None:
+    def _rate(self, use: Use, gradients: ast.expr, where: Location) -> ast.expr | None:
         """The learning rate that a step sets in the state, if it does."""
         override = self.overrides.of(use)
         if override is None:
             return None
         may_swap = self.group.facts.dataflow.may_swap
         if override.arg != RATE or not may_swap(gradients, override.value):
-            raise Unproven(f"other hyperparameters are set at {where}")
+            raise Unproven("other hyperparameters are set at {}", where)
         if self.overrides.param_names.may_be_rate:
             raise Unproven(
-                f"the learning rate that is set at {where} may be called as a parameter is"
+                "the learning rate that is set at {} may be called as a parameter is", where
             )
         return override.value

@@ -115,7 +115,7 @@ class Names:
                 self._given[owner].add(name)
                 self.merged[setting] = variable.unit
                 return name
-        raise Unproven(f"the name `{names[0]}` is taken in {group.where(owner, variable.unit)}")
+        raise Unproven("the name `{}` is taken in {}", names[0], group.where(owner, variable.unit))
 
     def _is_taken(self, name: str, variable: Variable) -> bool:
         """Whether a name is used in the scope of a variable, other than for variables within it."""

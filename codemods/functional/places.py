@@ -20,6 +20,7 @@ from codemods.idioms import Unproven
 from codemods.idioms.clipping import Clippings
 from codemods.idioms.order import Edits
 from codemods.idioms.overrides import Overrides
+from codemods.model import Location
 from codemods.sources.modules import Unit
 from codemods.vocabulary import PYTREES
 
@@ -105,34 +106,36 @@ class Group:
             if isinstance(node, ast.Name):
                 variable = self.origins.variable(node)
                 if variable is None:
-                    where = unit.place(node.lineno)
-                    raise Unproven(f"nothing tells what `{node.id}` is at {where}")
+                    where = unit.location(node.lineno)
+                    raise Unproven("nothing tells what `{}` is at {}", node.id, where)
                 self.variables[variable] = None
             elif not isinstance(node, ast.Call):
-                raise Unproven(f"it is kept in something else at {unit.place(node.lineno)}")
+                raise Unproven("it is kept in something else at {}", unit.location(node.lineno))
         for node, unit in self.expressions.items():
             parent = unit.parents[node]
             if isinstance(parent, ast.Assign):
                 self._note_target(parent, node, unit)
 
-    def where(self, node: ast.AST, unit: Unit) -> str:
+    def where(self, node: ast.AST, unit: Unit) -> str | Location:
         """What a message calls a scope: a function by its name, others by their place."""
         if isinstance(node, ast.FunctionDef):
             return f"`{node.name}`"
-        return unit.place(getattr(node, "lineno", 1))
+        return unit.location(getattr(node, "lineno", 1))
 
     def _check_alone(self, node: ast.expr, unit: Unit) -> None:
         """Refuse an expression that may be something else than an optimizer of the group."""
         for item in self.facts.objects(node):
             is_like_it = isinstance(item, Result) and item.name in PYTREES
             if not is_like_it and not (isinstance(item, Thing) and item in self.members):
-                raise Unproven(f"something else may be in its place at {unit.place(node.lineno)}")
+                raise Unproven(
+                    "something else may be in its place at {}", unit.location(node.lineno)
+                )
 
     def _note_target(self, statement: ast.Assign, node: ast.expr, unit: Unit) -> None:
         [target, *more] = statement.targets
         # state.optimizer = …, or best = optimizer = …
         if not isinstance(target, ast.Name) or more:
-            raise Unproven(f"it is kept in something else at {unit.place(node.lineno)}")
+            raise Unproven("it is kept in something else at {}", unit.location(node.lineno))
         self.variables[self.target(target, node)] = None
 
     def target(self, name: ast.Name, value: ast.expr) -> Variable:
@@ -146,8 +149,8 @@ class Group:
         unit = variable.unit
         for load in self.origins.loads(variable):
             if load not in self.expressions and load not in self.gone:
-                where = unit.place(load.lineno)
-                raise Unproven(f"nothing tells what `{variable.name}` is at {where}")
+                where = unit.location(load.lineno)
+                raise Unproven("nothing tells what `{}` is at {}", variable.name, where)
         stores = self.origins.stores(variable)
         # nonlocal optimizer
         if not stores:
@@ -156,9 +159,9 @@ class Group:
             if isinstance(store, ast.arg):
                 continue
             if not isinstance(store, ast.Name) or not self._is_plain(store, unit):
-                line = unit.place(getattr(store, "lineno", 1))
+                line = unit.location(getattr(store, "lineno", 1))
                 raise Unproven(
-                    f"`{variable.name}` is set in a way that has no counterpart at {line}"
+                    "`{}` is set in a way that has no counterpart at {}", variable.name, line
                 )
 
     def _is_plain(self, store: ast.Name, unit: Unit) -> bool:

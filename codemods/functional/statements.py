@@ -11,6 +11,7 @@ from codemods.functional.making import Making
 from codemods.functional.parts import Parts
 from codemods.functional.places import function_around
 from codemods.idioms import Unproven
+from codemods.model import Location
 from codemods.rewriting.edits import ReplaceStatement
 from codemods.sources.modules import Unit
 
@@ -48,8 +49,8 @@ class Statements:
         if self._stays(node, unit) and self._is_whole(node, unit):
             return
         if not self._is_argument(node, unit):
-            where = unit.place(node.lineno)
-            raise Unproven(f"it is made or changed within something else at {where}")
+            where = unit.location(node.lineno)
+            raise Unproven("it is made or changed within something else at {}", where)
 
     def _is_whole(self, node: ast.Call, unit: Unit) -> bool:
         """Whether this is all that a lambda or statement has, or goes to what takes any pytree.
@@ -95,9 +96,9 @@ class Statements:
         # return create_optimizer(params), which returns what it gets
         if plain and statement.value is node and gives == gets:
             return
-        where = unit.place(statement.lineno)
+        where = unit.location(statement.lineno)
         if statement in self.rewritten:
-            raise Unproven(f"two optimizers are returned at {where}")
+            raise Unproven("two optimizers are returned at {}", where)
         lines = Lines()
         elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
         self._refuse_order(elements, node, where)
@@ -117,14 +118,14 @@ class Statements:
         lines.templates.append(f"return {', '.join(returned)}")
         self._replace(statement, unit, lines, node)
 
-    def _refuse_order(self, elements: Sequence[ast.expr], node: ast.Call, where: str) -> None:
+    def _refuse_order(self, elements: Sequence[ast.expr], node: ast.Call, where: Location) -> None:
         """Refuse elements ahead of a call that cannot change places with it.
 
         The call is evaluated ahead of them, in a statement of its own.
         """
         may_swap = self.group.facts.dataflow.may_swap
         if not all(may_swap(element, node) for element in elements[: elements.index(node)]):
-            raise Unproven(f"the order of what {where} computes matters")
+            raise Unproven("the order of what {} computes matters", where)
 
     def _parts_at_return(self, statement: ast.Return, node: ast.Call, unit: Unit) -> Parts:
         """The names for what is returned.
@@ -148,7 +149,7 @@ class Statements:
         """Put lines in the place of a statement, as the outcome of the uses within a call."""
         changed = (self.edits, self.rewritten, self.taken)
         if any(statement in others for others in changed):
-            raise Unproven(f"another change is made at {unit.place(statement.lineno)}")
+            raise Unproven("another change is made at {}", unit.location(statement.lineno))
         edit = ReplaceStatement(
             unit.span(statement), tuple(lines.templates), tuple(lines.holes), tuple(lines.raw)
         )

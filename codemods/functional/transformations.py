@@ -15,6 +15,7 @@ from codemods.functional.places import Group
 from codemods.functional.wrappers import PARTIAL, Wrappers, required
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
+from codemods.model import Location
 from codemods.renaming.names import DEFINITIONS
 from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
 from codemods.sources.modules import Unit
@@ -63,7 +64,7 @@ class Transformations:
         takes_some = interface is not None and bool(interface.split)
         sources = len(definitions) + len(fresh)
         if sources > 1 or (sources and takes_some):
-            raise Unproven(f"several optimizers meet in {self.group.where(owner, unit)}")
+            raise Unproven("several optimizers meet in {}", self.group.where(owner, unit))
         if created:
             return self._from_create(created, owner, unit)
         if fresh:
@@ -74,14 +75,14 @@ class Transformations:
             return self._from_outside(outer, owner, unit)
         if interface is None or not takes_some:
             where = self.group.where(owner, unit)
-            raise Unproven(f"its transformation is not in reach in {where}")
+            raise Unproven("its transformation is not in reach in {}", where)
         return self._as_parameter(interface, unit)
 
     def _from_outside(self, outer: Owner, owner: Owner, unit: Unit) -> str:
         """The name is known to a function from around it, if it does not bind the same name."""
         name = self._in(outer, unit)
         if any(bound == name and not how for bound, how in bound_names(owner)):
-            raise Unproven(f"the name `{name}` is taken in {self.group.where(owner, unit)}")
+            raise Unproven("the name `{}` is taken in {}", name, self.group.where(owner, unit))
         self._known[owner] = name
         return name
 
@@ -132,7 +133,7 @@ class Transformations:
         variable = self.origins.variable(definition)
         is_settled = definition is not None and self._is_settled(definition, calls[0])
         if len(calls) > 1 and not is_settled:
-            raise Unproven(f"several optimizers meet in {self.group.where(owner, unit)}")
+            raise Unproven("several optimizers meet in {}", self.group.where(owner, unit))
         if variable is not None and is_settled:
             self._known[owner] = self._renamed(variable)
         else:
@@ -191,7 +192,7 @@ class Transformations:
         """
         if isinstance(owner, ast.Lambda) and owner.body is not call:
             raise Unproven(
-                f"its transformation does not get out of {self.group.where(owner, unit)}"
+                "its transformation does not get out of {}", self.group.where(owner, unit)
             )
         self._known[owner] = name = "" if isinstance(owner, ast.Lambda) else self._named(call, unit)
         self._set_at[owner] = call
@@ -208,14 +209,14 @@ class Transformations:
         wrapped = any(self.wrappers.of(function.node, function.unit))
         wrapped = wrapped or any(self.wrappers.name(binding.call) for binding in bindings)
         if wrapped or not (interface.flat or interface.gives_it_alone):
-            raise Unproven(f"{where} cannot return the transformation, too")
+            raise Unproven("{} cannot return the transformation, too", where)
         self.given.add(function.node)
         self._in(function.node, function.unit)
         for binding in bindings:
             statement = statement_of(binding.unit, binding.call)
             if not isinstance(statement, ast.Assign | ast.Return | ast.Expr):
-                place = binding.unit.place(binding.call.lineno)
-                raise Unproven(f"what {where} returns is not taken apart at {place}")
+                place = binding.unit.location(binding.call.lineno)
+                raise Unproven("what {} returns is not taken apart at {}", where, place)
             self.received.setdefault(binding.call, "_")
 
     # Where it is passed on
@@ -225,7 +226,7 @@ class Transformations:
         node = interface.node
         where = self.group.where(node, unit)
         if not isinstance(node, ast.FunctionDef) or node.args.kwarg or node.args.vararg:
-            raise Unproven(f"{where} cannot take its transformation")
+            raise Unproven("{} cannot take its transformation", where)
         name = self.names.beside(interface.split[0], TRANSFORMATION, self.group)
         self._known[node] = self.taken[node] = name
         change = ChangeParameters(unit.span(node), added=((name, ""),))
@@ -238,7 +239,7 @@ class Transformations:
         return name
 
     def _give_to_calls(
-        self, interface: Interface, node: ast.FunctionDef, name: str, where: str
+        self, interface: Interface, node: ast.FunctionDef, name: str, where: str | Location
     ) -> None:
         """Let each call of a function give it the transformation."""
         static = bool(node.decorator_list)
@@ -248,13 +249,13 @@ class Transformations:
                 continue
             parent = unit.parents[reference]
             if not isinstance(parent, ast.Call):
-                raise Unproven(f"{where} is handed on at {unit.place(reference.lineno)}")
+                raise Unproven("{} is handed on at {}", where, unit.location(reference.lineno))
             # train_step(optimizer, batch)
             if parent.func is reference:
                 self._give(parent, name, unit)
                 reached.add(parent)
             elif parent.args[:1] != [reference] or not self.wrappers.name(parent):
-                raise Unproven(f"{where} is handed on at {unit.place(reference.lineno)}")
+                raise Unproven("{} is handed on at {}", where, unit.location(reference.lineno))
             # partial(train_step, model)
             elif self._fill(parent, reference, name, unit):
                 reached.update(self._calls_behind(interface, parent))
@@ -265,8 +266,8 @@ class Transformations:
         for binding in interface.bindings or ():
             if binding.call not in reached:
                 if not static:
-                    place = binding.unit.place(binding.call.lineno)
-                    raise Unproven(f"its transformation does not get to {place}")
+                    place = binding.unit.location(binding.call.lineno)
+                    raise Unproven("its transformation does not get to {}", place)
                 self._give(binding.call, name, binding.unit)
 
     @staticmethod

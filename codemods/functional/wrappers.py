@@ -76,20 +76,22 @@ class Wrappers:
         for other, wrapper in self.of(interface.node, unit):
             if not isinstance(wrapper, ast.Call):
                 continue
-            where = other.place(wrapper.lineno)
+            where = other.location(wrapper.lineno)
             for word in wrapper.keywords:
                 constants = (one for one in ast.walk(word.value) if isinstance(one, ast.Constant))
                 # donate_argnames=("optimizer",)
                 if word.arg in BY_NAME and any(one.value in own for one in constants):
-                    raise Unproven(f"parameters are named in quotes at {where}")
+                    raise Unproven("parameters are named in quotes at {}", where)
                 if word.arg not in BY_POSITION:
                     continue
                 if self._has_positional_partial(wrapper):
-                    raise Unproven(f"positions are counted behind a partial application at {where}")
+                    raise Unproven(
+                        "positions are counted behind a partial application at {}", where
+                    )
                 # donate_argnums=(0, 1)
                 text = _shifted(word.arg, word.value, split, shifts, more)
                 if text is None:
-                    raise Unproven(f"the `{word.arg}` at {where} are not plain to see")
+                    raise Unproven("the `{}` at {} are not plain to see", word.arg, where)
                 if text != ast.unparse(word.value):
                     edits.put(word.value, other, Replace(other.span(word.value), text))
 
@@ -106,12 +108,12 @@ class Wrappers:
         Raises:
           Unproven: if it is something else than `jax.jit`, or has names of static parameters.
         """
-        where = unit.place(wrapper.lineno)
+        where = unit.location(wrapper.lineno)
         if self.name(wrapper) != JIT:
-            raise Unproven(f"its transformation cannot be given to what is wrapped at {where}")
+            raise Unproven("its transformation cannot be given to what is wrapped at {}", where)
         words = wrapper.keywords if isinstance(wrapper, ast.Call) else []
         if any(word.arg in (None, "static_argnames") for word in words):
-            raise Unproven(f"other parameters are static at {where}")
+            raise Unproven("other parameters are static at {}", where)
         edits.put(wrapper, unit, MakeStatic(unit.span(wrapper), (name,)))
 
 

@@ -59,7 +59,7 @@ def _attribute(draft: Draft, use: Use) -> None:
         return
     # jax_utils.unreplicate(optimizer).target
     if not (isinstance(owner, ast.Call) and draft.group.is_of_pytrees(owner)) or draft.inner(owner):
-        raise Unproven(f"it has no name at {use.where}")
+        raise Unproven("it has no name at {}", use.location)
     inner = owner.args[0] if len(owner.args) == 1 else None
     text = "{whole}"
     is_of_one = draft.group.is_of_pytrees(owner, UNREPLICATE | GET)

@@ -21,6 +21,7 @@ from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.schedules import Schedules
 from codemods.idioms.values import Value, Values, common_value
+from codemods.model import Message
 from codemods.rewriting.edits import Replace, ReplaceStatement
 from codemods.sources.modules import Unit
 from codemods.vocabulary import CLIP_GRADIENTS, MAP_TREES
@@ -84,7 +85,7 @@ class Clippings(Outcomes[Clipping]):
             if outcome is not None:
                 self.add(members, outcome)
 
-    def _outcome(self, members: list[Thing], steps: list[Use]) -> Clipping | str | None:
+    def _outcome(self, members: list[Thing], steps: list[Use]) -> Clipping | Message | None:
         """What becomes of the clipping of a group, or why it stays; None if it does not clip."""
         finder = Clips(self.stepping)
         try:
@@ -96,7 +97,7 @@ class Clippings(Outcomes[Clipping]):
                 raise Unproven("not all steps clip")
             return self._join(members, steps, clips)
         except Unproven as why:
-            return str(why)
+            return why.message
 
     def _join(self, members: list[Thing], steps: list[Use], clips: list[Clip]) -> Clipping:
         """Make the clipping the first link of the chain, and take it out of the steps."""
@@ -347,7 +348,7 @@ class Clips:
             found = self.origins.reaching(load, variable)
             if found is None or not clipped.isdisjoint(found):
                 raise Unproven(
-                    f"the clipped gradients are read at {variable.unit.place(load.lineno)}, too"
+                    "the clipped gradients are read at {}, too", variable.unit.location(load.lineno)
                 )
 
     def _refuse_changes(self, unit: Unit, clip: Clip, given: ast.expr) -> None:
@@ -358,7 +359,7 @@ class Clips:
             raise Unproven("what is clipped is not seen where the step is taken")
         for node in meantime:
             if isinstance(node, ast.Name) and node.id == clip.before.id and node not in inside:
-                raise Unproven(f"what is clipped is used at {unit.place(node.lineno)} again")
+                raise Unproven("what is clipped is used at {} again", unit.location(node.lineno))
 
 
 def _set_in(branch: ast.If) -> Iterator[ast.expr | None]:

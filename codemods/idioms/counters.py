@@ -52,8 +52,8 @@ class Counters:
         what = f"`{counter}` of `{cls.node.name}`"
 
         def doubt(unit: Unit, node: ast.expr) -> Unproven:
-            where = unit.place(node.lineno)
-            return Unproven(f"{what} does not always count the steps of its optimizer ({where})")
+            where = unit.location(node.lineno)
+            return Unproven("{} does not always count the steps of its optimizer ({})", what, where)
 
         for unit, node in Copies(self.origins).of_class(cls, (counter, field)):
             raise doubt(unit, node)

@@ -85,8 +85,8 @@ class Counts:
             return isinstance(item, Thing) and groups.get(item) in ours
 
         for unit, node in self._copies.changed(is_ours):
-            where = unit.place(node.lineno)
-            raise Unproven(f"the step of the optimizer is made of other leaves at {where}")
+            where = unit.location(node.lineno)
+            raise Unproven("the step of the optimizer is made of other leaves at {}", where)
         self._together |= ours
 
     def _is_stepped(self, owner: ast.expr, step: Step) -> bool:

@@ -13,6 +13,7 @@ from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
+from codemods.model import Message
 from codemods.optimizers import optimizers
 from codemods.rewriting.edits import Edit
 
@@ -37,19 +38,19 @@ class Outcomes(Generic[T]):
     """The kind of use that its changes are."""
 
     def __init__(self) -> None:
-        self.found: dict[Thing, T | str] = {}
+        self.found: dict[Thing, T | Message] = {}
         self.edits = Edits()
         self._concerned: dict[ast.AST, list[Thing]] = defaultdict(list)
 
-    def add(self, members: list[Thing], outcome: T | str) -> None:
+    def add(self, members: list[Thing], outcome: T | Message) -> None:
         """Note what came of a group. Changes of several groups at one place are one change."""
-        if not isinstance(outcome, str):
+        if not isinstance(outcome, Message):
             edits = Edits(self.edits)
             try:
                 for node, (unit, edit) in outcome.edits.items():
                     edits.put(node, unit, edit)
             except Unproven as why:
-                outcome = str(why)
+                outcome = why.message
             else:
                 self.edits = edits
                 optimizers = [thing for thing in members if thing.kind == "optimizer"]
@@ -67,19 +68,19 @@ class Outcomes(Generic[T]):
     def of(self, things: Iterable[Thing]) -> T | None:
         """What the idiom does for some objects that meet at a use; None if it does nothing."""
         found = self._of(things)
-        return None if isinstance(found, str) else found
+        return None if isinstance(found, Message) else found
 
-    def reason(self, things: Iterable[Thing]) -> str:
-        """Why the idiom does nothing for them; empty if it does something, or was not tried."""
+    def reason(self, things: Iterable[Thing]) -> Message | None:
+        """Why the idiom does nothing for them; None if it does something, or was not tried."""
         found = self._of(things)
-        return found if isinstance(found, str) else ""
+        return found if isinstance(found, Message) else None
 
     def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
         """The nodes that are removed for them."""
         found = self.of(things)
         return set() if found is None else found.gone
 
-    def _of(self, things: Iterable[Thing]) -> T | str | None:
+    def _of(self, things: Iterable[Thing]) -> T | Message | None:
         return next((self.found[thing] for thing in things if thing in self.found), None)
 
     def edit(self, use: Use) -> Edit:
@@ -132,9 +133,9 @@ def refuse_templates(members: list[Thing], stepping: Stepping) -> None:
         if made.isdisjoint(names):
             continue
         if any(word in thing.unit.code for word in RESTORING):
-            where = thing.unit.place(getattr(thing.node, "lineno", 1))
+            where = thing.unit.location(getattr(thing.node, "lineno", 1))
             raise Unproven(
-                f"{where} restores checkpoints into such an optimizer that takes no step"
+                "{} restores checkpoints into such an optimizer that takes no step", where
             )
 
 

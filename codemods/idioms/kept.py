@@ -9,6 +9,8 @@ from functools import cached_property
 from codemods.analysis.origins import FunctionNode, Origins, function_of, names_read, statement_of
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Derivative, Function
+from codemods.messages import message
+from codemods.model import Location, Message
 from codemods.sources.modules import Unit
 from codemods.vocabulary import ADD, BRANCH, DIFFERENTIATE, IS_FINITE, MAP_TREES, SELECT
 
@@ -20,27 +22,30 @@ class Kept:
         self.facts = origins.facts
         self.origins = origins
 
-    def reasons(self, use: Use) -> Iterator[str]:
+    def reasons(self, use: Use) -> Iterator[Message]:
         """A sentence for each construct that stays around a step."""
         outermost = self._outermost(use)
         if outermost is None:
             return
         if (place := self._changed_behind(use)) is not None:
-            yield (
-                f"The parameters are changed behind this step, at {place}, and not by a link of "
-                "the chain: what that acts on is what the step gave; `optax.add_decayed_weights` "
-                "acts on what it began with."
+            yield message(
+                "The parameters are changed behind this step, at {}, and not by a link of the "
+                "chain: what that acts on is what the step gave; `optax.add_decayed_weights` acts "
+                "on what it began with.",
+                place,
             )
         if (place := self._added_up(use, outermost)) is not None:
-            yield (
-                f"The gradients are added up at {place}, and not by `optax.MultiSteps`: that is "
-                "called for each part, and a train state would count the parts as steps."
+            yield message(
+                "The gradients are added up at {}, and not by `optax.MultiSteps`: that is called "
+                "for each part, and a train state would count the parts as steps.",
+                place,
             )
         if (place := self._guarded(use, outermost)) is not None:
-            yield (
-                f"Whether all is finite decides on this step at {place}, and not "
+            yield message(
+                "Whether all is finite decides on this step at {}, and not "
                 "`optax.apply_if_finite`: that gives in after `max_consecutive_errors`, and a "
-                "train state would count the steps left out."
+                "train state would count the steps left out.",
+                place,
             )
 
     # Decay, and whatever else acts on the parameters
@@ -56,7 +61,7 @@ class Kept:
                 found += ((use, target) for target in targets)
         return found
 
-    def _changed_behind(self, use: Use) -> str | None:
+    def _changed_behind(self, use: Use) -> Location | None:
         """Where the parameters of an optimizer are changed after a step in the same function.
 
         That is `optimizer = optimizer.replace(target=decayed(optimizer.target))`.
@@ -75,19 +80,19 @@ class Kept:
                 continue
             read = targets & {*ast.walk(self.origins.expanded(value))}
             if any(is_before(use.node, node) for node in read):
-                return other.where
+                return other.location
         return None
 
     # Accumulation
 
-    def _added_up(self, use: Use, outermost: FunctionNode) -> str | None:
+    def _added_up(self, use: Use, outermost: FunctionNode) -> Location | None:
         """Where gradients are added up around a step."""
         for unit, function in self._in_reach(use, outermost):
             for node in ast.walk(function):
                 if not isinstance(node, ast.Call) or not self._is_addition(node):
                     continue
                 if self._adds_to_a_sum(node, unit):
-                    return unit.place(node.lineno)
+                    return unit.location(node.lineno)
         return None
 
     def _adds_to_a_sum(self, call: ast.Call, unit: Unit) -> bool:
@@ -139,11 +144,11 @@ class Kept:
 
     # Guards
 
-    def _guarded(self, use: Use, outermost: FunctionNode) -> str | None:
+    def _guarded(self, use: Use, outermost: FunctionNode) -> Location | None:
         """Where a test whether numbers are finite decides on a step."""
         for condition in self._conditions(use, outermost):
             if self._tests_finite(condition, set()):
-                return use.unit.place(condition.lineno)
+                return use.unit.location(condition.lineno)
         return None
 
     def _conditions(self, use: Use, outermost: FunctionNode) -> Iterator[ast.expr]:

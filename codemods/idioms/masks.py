@@ -17,6 +17,7 @@ from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of, may_wait
 from codemods.idioms.predicates import Predicates
 from codemods.idioms.schedules import Schedules
+from codemods.model import Message
 from codemods.optimizers.base import RATE, given
 from codemods.optimizers.methods import TRAVERSAL
 from codemods.rewriting.edits import Edit
@@ -81,7 +82,7 @@ class Masks:
         self.facts = stepping.facts
         self.origins = stepping.origins
         self.found: dict[ast.AST, Mask] = {}
-        self.reasons: dict[ast.AST, str] = {}
+        self.reasons: dict[ast.AST, Message] = {}
         if stepping.options.partial or not stepping.options.selects(CODE):
             return
         for use in self.facts.uses:
@@ -92,7 +93,7 @@ class Masks:
             try:
                 mask = self._mask(use, use.node)
             except Unproven as why:
-                self.reasons[use.node] = str(why)
+                self.reasons[use.node] = why.message
                 continue
             if mask is not None:
                 self.found[use.node] = mask
@@ -224,7 +225,7 @@ class Masks:
         group = self.facts.groups[use.things[0]] if use.things else None
         for other in (one for one in self.facts.uses if one.kind in LOOKING):
             if any(self.facts.groups[thing] is group for thing in other.things):
-                raise Unproven(f"the state of its two groups is used at {other.where}")
+                raise Unproven("the state of its two groups is used at {}", other.location)
 
     def _refuse_shared(self, name: ast.Name) -> None:
         """A variable that goes into the call may be read nowhere else."""

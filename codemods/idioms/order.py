@@ -96,10 +96,11 @@ def _needed(
 
 
 def _changed_between(variable: Variable, statement: ast.stmt) -> Unproven:
-    where = variable.unit.place(statement.lineno)
+    where = variable.unit.location(statement.lineno)
     return Unproven(
-        f"something of which `{variable.name}` is made may change at {where}, after the "
-        "optimizer was made"
+        "something of which `{}` is made may change at {}, after the optimizer was made",
+        variable.name,
+        where,
     )
 
 

@@ -129,8 +129,10 @@ class Passing:
         return function
 
     def _out_of_reach(self, call: ast.Call) -> Unproven:
-        where = self.facts.scope(call).unit.place(call.lineno)
-        return Unproven(f"the {self.what} is not in reach at {where}, where the optimizer is made")
+        where = self.facts.scope(call).unit.location(call.lineno)
+        return Unproven(
+            "the {} is not in reach at {}, where the optimizer is made", self.what, where
+        )
 
     def _is_known(self, variable: Variable, node: ast.expr, moves: Edits) -> bool:
         """Whether a variable has its value where a node is evaluated, perhaps after some moves."""

@@ -16,6 +16,7 @@ from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
 from codemods.idioms.values import Values, common_value
+from codemods.model import Message
 from codemods.optimizers import composite
 from codemods.optimizers.base import RATE, learning_rate
 
@@ -52,9 +53,9 @@ class Schedules(Outcomes[Schedule]):
         for members, steps in stepping.stepped_groups:
             if any(stepping.given_override(use) is not None for use in steps):
                 try:
-                    outcome: Schedule | str = _schedule(stepping, members, steps)
+                    outcome: Schedule | Message = _schedule(stepping, members, steps)
                 except Unproven as why:
-                    outcome = str(why)
+                    outcome = why.message
                 self.add(members, outcome)
 
 

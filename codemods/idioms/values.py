@@ -166,9 +166,9 @@ class Values:
         """Refuse what is read, if it is not the same from where a call makes an optimizer on."""
         lasts = self.facts.dataflow.lasts
         if not all(lasts([node], call, moment, carriers) for moment in moments):
-            where = self.facts.scope(node).unit.place(node.lineno)
+            where = self.facts.scope(node).unit.location(node.lineno)
             text = ast.unparse(node)
-            raise Unproven(f"`{text}` at {where} may be another when the optimizer is made")
+            raise Unproven("`{}` at {} may be another when the optimizer is made", text, where)
 
     def _has_same_value(
         self,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from codemods.analysis.trace import Traces
-from codemods.model import Location, Site
+from codemods.messages import text_of
+from codemods.model import Location, Prose, Site
 from codemods.planning.importing import ImportPlan
 from codemods.planning.plan import Decision, Plan, first_sites
 from codemods.rewriting.apply import Applied
@@ -11,9 +14,10 @@ from codemods.rewriting.edits import Edit, MoveImport
 
 
 class Accounting:
-    """Gives an account of the decisions of a plan."""
+    """Gives an account of the decisions of a plan; messages have paths as `shown` has them."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, shown: Mapping[str, str]) -> None:
+        self._shown = shown
         self._groups = first_sites(plan)
         self._traces = Traces(plan.facts) if plan.options.trace else None
 
@@ -26,7 +30,7 @@ class Accounting:
         after = _text_after(decision, imports, applied) if status == "rewritten" else None
         reported = refusal if status in ("unresolved", "hint") else None
         cell = use.unit.cell(span[0])
-        message = refusal.reason if refusal is not None else decision.rule.summary
+        message = decision.rule.summary if refusal is None else self._text(refusal.reason)
         return Site(
             code=reported.code if reported is not None else decision.rule.code,
             line=use.unit.line(span[0]),
@@ -38,8 +42,8 @@ class Accounting:
             message=f"{cell}: {message}" if cell else message,
             before=use.unit.source(use.node),
             after=after,
-            remedy=reported.remedy if reported is not None else None,
-            note=decision.note if status == "rewritten" else "",
+            remedy=None if reported is None else self._text(reported.remedy),
+            note=text_of(decision.note) if status == "rewritten" else "",
             group=self._group(decision),
             cause=decision.cause.use.location if decision.cause is not None else None,
             way=self._way(decision),
@@ -52,6 +56,9 @@ class Accounting:
     def _way(self, decision: Decision) -> tuple[Location, ...]:
         way = self._traces.way(decision.use) if self._traces is not None else None
         return () if way is None else (way.origin, *way.stops)
+
+    def _text(self, prose: Prose) -> str:
+        return text_of(prose, self._shown)
 
 
 def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> str:

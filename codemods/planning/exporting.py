@@ -18,6 +18,7 @@ from codemods.dataflow.bindings import bound_anywhere
 from codemods.flow.objects import Module
 from codemods.flow.reading import Import, PassedOn
 from codemods.flow.scopes import Scope
+from codemods.messages import joined, message
 from codemods.model import Refusal, Status
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.plan import Decision, Plan
@@ -314,11 +315,11 @@ def _parts(use: Use) -> set[ast.AST]:
 
 def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> Kept:
     lines = sorted({getattr(node, "lineno", 0) for node in remaining})
-    where = ", ".join(unit.place(line) for line in lines[:3])
+    where = joined(", ", map(unit.location, lines[:3]))
     needs = "needs" if len(lines) == 1 else "need"
     inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
     is_suppressed = inside and all(found.status == "suppressed" for found in inside)
     status: Status = "suppressed" if is_suppressed else "unresolved"
     return status, reasons.name_kept(
-        f"{where} still {needs} this import.", "Migrate what needs it first."
+        message("{} still {} this import.", where, needs), "Migrate what needs it first."
     )

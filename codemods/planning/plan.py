@@ -18,7 +18,8 @@ from codemods.analysis.removed_names import MODERNIZED, UNKNOWN
 from codemods.analysis.trace import Traces, Way
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
-from codemods.model import Location, Options, Refusal, Status
+from codemods.messages import joined, message
+from codemods.model import File, Location, Message, Options, Prose, Refusal, Status
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.attempts import Attempts
@@ -56,7 +57,7 @@ class Decision:
     edit: Edit | Keep | None
     refusal: Refusal | None = None
     status: Status = "rewritten"
-    note: str = ""
+    note: Prose = ""
     cause: Decision | None = None
 
     @property
@@ -103,7 +104,7 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
         blank.names[unit] = names_for(unit, facts)
         blank.comments[unit], blank.left[unit] = suppressions(unit.code), left(unit.code)
 
-    def decided(keeping: Mapping[Thing, str]) -> Plan:
+    def decided(keeping: Mapping[Thing, Message]) -> Plan:
         return _decided(
             replace(blank, decisions=[], used_comments=set(), hints=[]), attempts, keeping
         )
@@ -138,7 +139,7 @@ def _has_helpers(decision: Decision) -> bool:
     return any(support.is_shared for support in supports)
 
 
-def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[Thing, str]) -> Plan:
+def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[Thing, Message]) -> Plan:
     """Fill a plan with decisions; the things of `keeping` keep the interface of definitions."""
     facts, options = plan.facts, plan.options
     context = Context(facts, options, attempts.plain, keeping)
@@ -188,8 +189,10 @@ def _with_outcome(
     use: Use, rule: Rule, outcome: Edit | Keep | Refusal, context: Context
 ) -> Decision:
     """A decision with the outcome of its rule, and with the notes on it."""
-    own_note = outcome.note if isinstance(outcome, ConvertDefinition) else ""
-    note = " ".join(filter(None, (context.note(use), own_note)))
+    notes = [*context.notes(use)]
+    if isinstance(outcome, ConvertDefinition) and outcome.note:
+        notes.append(outcome.note)
+    note = joined(" ", notes)
     if isinstance(outcome, Refusal):
         decision = Decision(use, rule, None, note=note)
         decision.refuse(outcome)
@@ -209,7 +212,7 @@ def _is_reported(decision: Decision, plan: Plan) -> bool:
     return plan.options.modernize and comment is None and plan.options.selects(decision.code)
 
 
-def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
+def _may_keep_interface(plan: Plan) -> dict[Thing, Message]:
     """The things of groups that stay, but may migrate if definitions keep their interface.
 
     For each, the reason why they stay.
@@ -228,17 +231,18 @@ def _may_keep_interface(plan: Plan) -> dict[Thing, str]:
             own = (thing for thing in groups if thing.made_by in classes)
             within = (thing for thing in own if thing.unit.path in program)
             causes |= {groups[thing]: decision for thing in within if groups[thing] not in causes}
-    found: dict[Thing, str] = {}
+    found: dict[Thing, Message] = {}
     for group, cause in causes.items():
         if cause.status == "unresolved" and _can_keep_interface(members[group], facts):
-            why = f"{_reason_of(cause).removesuffix('.')} ({cause.use.where})."
+            reason = message("{}", _reason_of(cause)).as_clause()
+            why = message("{} ({}).", reason, cause.use.location)
             found |= dict.fromkeys(members[group], why)
     return found
 
 
 def _without_hopeless(
-    tried: dict[Thing, str], plan: Plan, attempts: Attempts, context: Context
-) -> dict[Thing, str]:
+    tried: dict[Thing, Message], plan: Plan, attempts: Attempts, context: Context
+) -> dict[Thing, Message]:
     """The things of groups that do not stay for a reason that an interface leaves as it is."""
     groups, uses = _grouped(plan), {*plan.facts.uses}
     hopeless: set[Thing] = set()
@@ -254,7 +258,7 @@ def _without_hopeless(
     return {thing: why for thing, why in tried.items() if groups[thing] not in hopeless}
 
 
-def _reason_of(decision: Decision) -> str:
+def _reason_of(decision: Decision) -> Prose:
     assert decision.refusal is not None
     return decision.refusal.reason
 
@@ -416,13 +420,14 @@ def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
     file = facts.gets_beyond(use.things)
     if file is None:
         return None
+    where = File(file.path)
     if file.nests:
         return reasons.nests(
-            f"It may get to {file.path}, which nests too deeply to be analysed.",
+            message("It may get to {}, which nests too deeply to be analysed.", where),
             "Divide the longest expression there, and give its parts names.",
         )
     return reasons.beyond(
-        f"It may get to {file.path}, which is beyond the budget of the analysis.",
+        message("It may get to {}, which is beyond the budget of the analysis.", where),
         "Raise `--budget`, or give fewer files at once.",
     )
 
@@ -455,15 +460,16 @@ def _unlikely(use: Use, plan: Plan) -> Refusal | None:
     )
 
 
-def _doubt(use: Use, facts: Facts) -> str:
+def _doubt(use: Use, facts: Facts) -> Prose:
     escapes = (facts.suspected.get(thing) for thing in use.things)
     escape = next((found for found in escapes if found is not None), None)
     if escape is None:
         return "Nothing in view shows what this object is; it may be an optimizer of this program."
-    where = escape.unit.place(escape.node.lineno)
-    return (
+    where = escape.unit.location(escape.node.lineno)
+    return message(
         "Nothing in view shows what this object is; "
-        f"it may be the optimizer that goes out of view at {where}."
+        "it may be the optimizer that goes out of view at {}.",
+        where,
     )
 
 
@@ -571,20 +577,21 @@ def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
     """Why a use stays for the sake of another of its group; of the same place, its reason."""
     if cause.refusal is not None and cause.use.node is use.node:
         return cause.refusal
-    where = cause.use.where
-    if where == use.where:
-        site = "Another use of the same optimizer on this line"
+    where = cause.use.location
+    if where == use.location:
+        site = message("Another use of the same optimizer on this line")
     elif way is not None:
-        site = f"The same optimizer, created in {way.origin}, reaches {where}{way.through}, which"
+        created = "The same optimizer, created in {}, reaches {}{}, which"
+        site = message(created, way.origin, where, way.through)
     else:
-        site = f"The same optimizer reaches {where}, which"
+        site = message("The same optimizer reaches {}, which", where)
     if cause.status == "suppressed":
         return reasons.left_by_choice(
-            f"{site} is suppressed or not selected.",
+            message("{} is suppressed or not selected.", site),
             "Include that site, or use `--partial`.",
         )
     assert cause.refusal is not None
     return reasons.sibling(
-        f"{site} cannot be migrated ({cause.refusal.code}): {cause.refusal.reason}",
-        f"Change {where} first, or use `--partial`.",
+        message("{} cannot be migrated ({}): {}", site, cause.refusal.code, cause.refusal.reason),
+        message("Change {} first, or use `--partial`.", where),
     )

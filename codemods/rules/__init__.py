@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from codemods.model import Refusal
+from codemods.model import Prose, Refusal
 
 if TYPE_CHECKING:
     from codemods.analysis.uses import Use
@@ -54,11 +54,11 @@ def rule(
     return register
 
 
-def reason(code: str, summary: str, explanation: str) -> Callable[[str, str], Refusal]:
+def reason(code: str, summary: str, explanation: str) -> Callable[[Prose, Prose], Refusal]:
     """Register a reason of the FO9 family; the result makes refusals with it."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation))
 
-    def refuse(why: str, remedy: str) -> Refusal:
+    def refuse(why: Prose, remedy: Prose) -> Refusal:
         return Refusal(code, why, remedy)
 
     return refuse

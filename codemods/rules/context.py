@@ -33,6 +33,8 @@ from codemods.idioms.masks import Masks
 from codemods.idioms.overrides import Overrides
 from codemods.idioms.own_states import OwnStates
 from codemods.idioms.schedules import Schedules
+from codemods.messages import message
+from codemods.model import Message, Prose
 from codemods.optimizers.base import Support
 from codemods.optimizers.views import OPTIMIZER_STATE, is_viewable, param_state
 from codemods.rules.older_checkpoints import OlderCheckpoints
@@ -131,51 +133,47 @@ class Context(Stepping):
         last = {use.node: use for use in uses}
         return [replace(use, things=tuple(things[node])) for node, use in last.items()]
 
-    def note(self, use: Use) -> str:
-        """Why a use has a general form, as a sentence; empty if there is no other."""
+    def notes(self, use: Use) -> Iterator[Prose]:
+        """Why a use has a general form, in sentences; none if there is no other."""
         if use.kind in ("definition", "definition.create"):
             kept = self._kept_because(use)
-            if kept:
-                is_told = self.options.old_checkpoints and use.kind == "definition.create"
-                older = self._older_checkpoints(use) if is_told else ()
-                return " ".join([f"Its definition keeps the interface that it had: {kept}", *older])
+            if kept is not None:
+                yield message("Its definition keeps the interface that it had: {}", kept)
+                if self.options.old_checkpoints and use.kind == "definition.create":
+                    yield from self._older_checkpoints(use)
+                return
         match use.kind:
             case "definition":
                 if why := self.masks.reasons.get(use.node):
-                    return f"Its groups differ in weight decay alone, and stay groups: {why}."
+                    yield message(
+                        "Its groups differ in weight decay alone, and stay groups: {}.", why
+                    )
             case "annotation":
                 if why := self.own_states.reason(use):
-                    return f"The dataclass around it is no train state itself: {why}."
+                    yield message("The dataclass around it is no train state itself: {}.", why)
             case "definition.create":
-                return self._note_on_creation(use)
-        return self._note_on_step(use) if use.kind in STEPS else ""
+                yield from self._notes_on_creation(use)
+            case kind if kind in STEPS:
+                yield from self._notes_on_step(use)
 
-    def _note_on_creation(self, use: Use) -> str:
+    def _notes_on_creation(self, use: Use) -> Iterator[Prose]:
         """What may have to change out of view for an optimizer, and why it is a train state."""
-        sentences: list[str] = []
-        in_one_piece = self.functional.reason(use.things)
-        if in_one_piece:
-            sentences.append(
-                f"This optimizer stays in one piece, as a train state: {in_one_piece}."
-            )
-        sentences += self._older_checkpoints(use)
-        sentences += self._handed_out(use)
-        sentences += self._named_out_of_view(use)
-        return " ".join(sentences)
+        if why := self.functional.reason(use.things):
+            yield message("This optimizer stays in one piece, as a train state: {}.", why)
+        yield from self._older_checkpoints(use)
+        yield from self._handed_out(use)
+        yield from self._named_out_of_view(use)
 
-    def _note_on_step(self, use: Use) -> str:
+    def _notes_on_step(self, use: Use) -> Iterator[Prose]:
         """Why statements around a step stay that might have gone into the transformation."""
-        sentences: list[str] = []
         if self.given_override(use) is not None and (why := self.schedules.reason(use.things)):
-            sentences.append(
-                f"The learning rate is set before this step, and is no schedule: {why}."
-            )
+            yield message("The learning rate is set before this step, and is no schedule: {}.", why)
         if why := self.clippings.reason(use.things):
-            sentences.append(
-                "The gradients are clipped before this step, and not by a link of the chain: "
-                f"{why}."
+            yield message(
+                "The gradients are clipped before this step, and not by a link of the chain: {}.",
+                why,
             )
-        return " ".join([*sentences, *self.kept.reasons(use)])
+        yield from self.kept.reasons(use)
 
     def _named_out_of_view(self, created: Use) -> Iterator[str]:
         """That steps set a rate by its name, though parameters get their names out of view."""
@@ -190,26 +188,27 @@ class Context(Stepping):
                 "the steps set its moments too: set `hyperparams` in the state by hand."
             )
 
-    def _kept_because(self, use: Use) -> str:
-        """Why a definition keeps its interface; empty if it does not."""
+    def _kept_because(self, use: Use) -> Message | None:
+        """Why a definition keeps its interface; None if it does not."""
         reasons = map(self.with_interface.get, use.things)
-        return next(filter(None, reasons), "")
+        return next(filter(None, reasons), None)
 
     def _groups(self, things: Iterable[Thing]) -> set[Thing]:
         """The groups, each of which migrates as a whole, to which some things belong."""
         groups = self.facts.groups
         return {groups[thing] for thing in things if thing in groups}
 
-    def _handed_out(self, created: Use) -> Iterator[str]:
+    def _handed_out(self, created: Use) -> Iterator[Prose]:
         """The first function out of view that gets the optimizer or its definition, if any does."""
         ours = self._groups(created.things)
         # evaluate(optimizer, model), from a package that is not read
         for unit, call in self._unknown_calls:
             if ours & self._groups(self._legacy_within(call)):
-                yield (
-                    f"It is handed to `{unit.source(call.func)}` at {unit.place(call.lineno)}, "
-                    "which is not in view: "
-                    "what that reads of an optimizer has to change there too."
+                yield message(
+                    "It is handed to `{}` at {}, which is not in view: what that reads of an "
+                    "optimizer has to change there too.",
+                    unit.source(call.func),
+                    unit.location(call.lineno),
                 )
                 return
 
@@ -235,7 +234,7 @@ class Context(Stepping):
             return False
         return name.partition(".")[0] not in OBLIVIOUS_PACKAGES
 
-    def _older_checkpoints(self, created: Use) -> Iterator[str]:
+    def _older_checkpoints(self, created: Use) -> Iterator[Prose]:
         """What reads a checkpoint from before the migration, if the program restores one."""
         ours = self._groups(created.things)
         notes = (

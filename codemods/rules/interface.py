@@ -8,6 +8,7 @@ from codemods.analysis.handling import PICKLED
 from codemods.analysis.uses import Use
 from codemods.flow.binding import Wrong, arguments_of, bind
 from codemods.flow.objects import Thing
+from codemods.messages import message
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
@@ -252,8 +253,11 @@ def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
     whole = _use_of_whole_state_dict(use, context)
     if whole is not None:
         return reasons.state(
-            f"The state dict of a definition, which may meet that of an optimizer ({whole.where}), "
-            "whose keys are others now.",
+            message(
+                "The state dict of a definition, which may meet that of an optimizer ({}), whose "
+                "keys are others now.",
+                whole.location,
+            ),
             "Use the one or the other throughout.",
         )
     given = arguments_of(STORED[use.name], call)

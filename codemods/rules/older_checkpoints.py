@@ -15,6 +15,8 @@ from codemods.dataflow.bindings import bound_anywhere
 from codemods.flow.binding import arguments_of, values_of
 from codemods.flow.objects import Container, Instance, Place, Thing
 from codemods.functional import Functional
+from codemods.messages import message
+from codemods.model import Prose
 from codemods.optimizers.methods import CREATE
 from codemods.optimizers.older_checkpoints import IMPORTED, LOADED, RESTORE_OLD_OR_NEW, restoring
 from codemods.rewriting.edits import Argument, RewriteCall
@@ -78,7 +80,7 @@ class OlderCheckpoints:
             restoring(self._names),
         )
 
-    def note(self, use: Use) -> str:
+    def note(self, use: Use) -> Prose:
         """What loads an old checkpoint here, as a sentence; empty if the call does so itself."""
         reason = self._reason(use)
         if self.stepping.options.old_checkpoints and not reason:
@@ -86,10 +88,13 @@ class OlderCheckpoints:
         is_left = self.stepping.options.old_checkpoints
         why = f" (`{OPTION}` leaves this call: {reason})" if is_left else ""
         by_itself = "" if reason else f"; with `{OPTION}`, the program loads it itself"
-        return (
-            f"It is restored at {use.where}, where a checkpoint from before the migration does "
-            f"not load{why}: "
-            f"{BY_HAND}{by_itself}."
+        return message(
+            "It is restored at {}, where a checkpoint from before the migration does not load{}: "
+            "{}{}.",
+            use.location,
+            why,
+            BY_HAND,
+            by_itself,
         )
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codemods.analysis.handling import BY_PATH, COMPARED, COUNTED, KEYED, PICKLED, TYPED
 from codemods.analysis.taken_for import TAKEN
 from codemods.analysis.uses import Use
+from codemods.messages import message
 from codemods.model import Refusal
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -61,9 +62,13 @@ def complex_parameters(use: Use, context: Context) -> Refusal:
     """Five of the optimizers step complex parameters otherwise than optax does. Where the program,
     or one that it is imported by, makes complex numbers, these are left.
     """
+    assert use.cause is not None
     return reasons.complex_parameters(
-        f"Complex numbers are made in {use.name}; of a complex gradient, this optimizer took the "
-        "square, and optax takes its squared modulus.",
+        message(
+            "Complex numbers are made in {}; of a complex gradient, this optimizer took the "
+            "square, and optax takes its squared modulus.",
+            use.cause,
+        ),
         "Keep real and imaginary parts as parameters of their own, or write the rule as a "
         "transformation.",
     )

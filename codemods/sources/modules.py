@@ -68,12 +68,8 @@ class Unit:
         """The line of the file for a line of the code."""
         return self.places[number - 1][1] if self.places else number
 
-    def place(self, number: int) -> str:
-        """Where a line of the code is, for people."""
-        return str(self.location(number))
-
     def location(self, number: int) -> Location:
-        """Where a line of the code is in its file."""
+        """Where a line of the code is."""
         return Location(self.path, self.line(number))
 
     def cell(self, number: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from codemods.messages import text_of
 from codemods.model import FileResult, Refusal, Site
 from codemods.rules import reasons
 from codemods.sources.modules import Span, Unit
@@ -80,7 +81,8 @@ def _without_place(site: Site) -> Site:
         "can import one copy by one name.",
         "Give the folders of each program by themselves, or a place with `--vendor-as`.",
     )
-    return replace(site, code=reason.code, message=reason.reason, remedy=reason.remedy)
+    why, remedy = text_of(reason.reason), text_of(reason.remedy)
+    return replace(site, code=reason.code, message=why, remedy=remedy)
 
 
 def _unpointed(unit: Unit, span: Span, text: str) -> Site:
@@ -88,7 +90,7 @@ def _unpointed(unit: Unit, span: Span, text: str) -> Site:
         "This cannot be pointed at the copy of `flax.optim`.",
         "Import that by its name, and say what is needed of it.",
     )
-    cell = unit.cell(span[0])
+    cell, why = unit.cell(span[0]), text_of(reason.reason)
     return Site(
         code=reason.code,
         line=unit.line(span[0]),
@@ -97,7 +99,7 @@ def _unpointed(unit: Unit, span: Span, text: str) -> Site:
         end_column=span[3] + 1,
         status="unresolved",
         evidence="proven",
-        message=f"{cell}: {reason.reason}" if cell else reason.reason,
+        message=f"{cell}: {why}" if cell else why,
         before=text,
-        remedy=reason.remedy,
+        remedy=text_of(reason.remedy),
     )

@@ -167,7 +167,7 @@ def read_copies(
                 text = _read(source.path, source.content)
                 assert text is not None
                 users[source.path] = (copy, name)
-                back[source.path] = Source(source.path, text.encode(code))
+                back[source.path] = replace(source, content=text.encode(code))
     return Copies(own, existing, places, users, back)
 
 

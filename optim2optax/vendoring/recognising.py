@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from codemods.messages import text_of
 from codemods.model import FileResult, Site, Source
 from optim2optax.project import Found, Patterns, UnreadableError, find_files, read_file
 from optim2optax.vendoring.content import is_as_written, origin_of
@@ -143,7 +144,7 @@ def _kept(source: Source, changed: Sequence[str]) -> Site:
         len(line) + 1,
         "unresolved",
         "proven",
-        reason.reason,
+        text_of(reason.reason),
         line,
-        remedy=reason.remedy,
+        remedy=text_of(reason.remedy),
     )

@@ -21,6 +21,7 @@ from codemods.idioms.own_states.classes import change_class, check_class
 from codemods.idioms.own_states.creation import Creation
 from codemods.idioms.own_states.draft import Draft, OwnState, optimizers_of
 from codemods.idioms.own_states.uses import InnerUses
+from codemods.model import Message
 from codemods.rewriting.edits import Edit
 
 CODE = "FO214"
@@ -37,7 +38,7 @@ class OwnStates:
     ) -> None:
         facts = stepping.facts
         self.states: list[OwnState] = []
-        self._left: dict[ast.AST, str] = {}
+        self._left: dict[ast.AST, Message] = {}
         if stepping.options.partial or not stepping.options.selects(CODE):
             return
         for cls in facts.flow.reading.classes:
@@ -49,17 +50,17 @@ class OwnStates:
                 draft = Draft(stepping, overrides, clippings, parameters, cls, fields[0])
                 self.states.append(_state(draft))
             except Unproven as why:
-                self._left[cls.node] = str(why)
+                self._left[cls.node] = why.message
 
     @cached_property
     def outcomes(self) -> Mapping[ast.AST, Edit | None]:
         """What becomes of uses of optimizers within such states; None if that is done elsewhere."""
         return ChainMap(*(state.outcomes for state in self.states))
 
-    def reason(self, use: Use) -> str:
-        """Why the dataclass around an annotation stays as it is; empty if it does not."""
+    def reason(self, use: Use) -> Message | None:
+        """Why the dataclass around an annotation stays as it is; None if it does not."""
         around = (self._left.get(outer) for outer in use.unit.ancestors(use.node))
-        return next((why for why in around if why is not None), "")
+        return next((why for why in around if why is not None), None)
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
@@ -99,7 +100,7 @@ def _state(draft: Draft) -> OwnState:
         raise Unproven("the place that makes one is not in view")
     if draft.created or draft.stepped:
         left = next(iter((*draft.created.values(), *draft.stepped.values())))
-        raise Unproven(f"its optimizer goes elsewhere at {left.where}")
+        raise Unproven("its optimizer goes elsewhere at {}", left.location)
     change_class(draft)
     refuse_plain(draft.result.edits, draft.things, draft.stepping)
     return draft.result

@@ -7,6 +7,7 @@ import ast
 from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.model import Location
 from codemods.optimizers.base import RATE
 from codemods.rewriting.edits import Argument, Edit, RewriteCall
 from codemods.sources.modules import Unit
@@ -31,21 +32,21 @@ class Change:
 
     def replace(self, unit: Unit, call: ast.Call, base: ast.expr) -> None:
         """`state.replace(optimizer=stepped, …)` becomes `state.apply_gradients(grads=…, …)`."""
-        where = unit.place(call.lineno)
+        where = unit.location(call.lineno)
         given = {str(word.arg): index for index, word in enumerate(call.keywords, len(call.args))}
         if call.args or any(word.arg is None for word in call.keywords):
-            raise Unproven(f"its fields are unpacked at {where}")
+            raise Unproven("its fields are unpacked at {}", where)
         if self.draft.name not in given:
             return  # nor is a step given that counts: `Counters` asks for both
         word = call.keywords[given[self.draft.name]]
         value = self.origins.expanded(word.value)
         use = self.draft.stepped.pop(value, None)
         if use is None or not isinstance(value, ast.Call):
-            raise Unproven(f"its optimizer comes from elsewhere at {where}")
+            raise Unproven("its optimizer comes from elsewhere at {}", where)
         if isinstance(word.value, ast.Name):
             self._drop_result(word.value, unit, where)
         if not self._is_of(value, base, call):
-            raise Unproven(f"its optimizer comes from another state at {where}")
+            raise Unproven("its optimizer comes from another state at {}", where)
         dropped = self.draft.dropped
         kept = tuple(
             Argument(name, index=index) for name, index in given.items() if name not in dropped
@@ -67,12 +68,12 @@ class Change:
         read = [*self.origins.chain(holder.value), *self.origins.chain(base)]
         return all(stays([one], one, call) for one in read)
 
-    def _drop_result(self, name: ast.Name, unit: Unit, where: str) -> None:
+    def _drop_result(self, name: ast.Name, unit: Unit, where: Location) -> None:
         """Remove `new_optimizer = …`, which only the new state reads."""
         variable = self.origins.variable(name)
         setting = self.origins.setting(variable)
         if variable is None or setting is None or self.origins.loads(variable) != [name]:
-            raise Unproven(f"its new optimizer is used by itself before {where}")
+            raise Unproven("its new optimizer is used by itself before {}", where)
         self.edits.take_away(setting, unit)
 
     def _stepping(
@@ -88,14 +89,14 @@ class Change:
         # state.replace(optimizer=state.optimizer.replace(target=params))
         if use.kind == "optimizer.replace":
             return self._replacing(unit, call, base, value, kept)
-        where = unit.place(value.lineno)
+        where = unit.location(value.lineno)
         holes = [("base", unit.span(base))]
         # state.replace(optimizer=state.optimizer.apply_gradient(grads))
         gradients = self._gradients(use, value, call)
         if gradients is None:
-            raise Unproven(f"the gradients at {where} would be others where the state changes")
+            raise Unproven("the gradients at {} would be others where the state changes", where)
         if self.overrides.keeps_rate(use):
-            raise Unproven(f"the constructor's learning rate is set again at {where}")
+            raise Unproven("the constructor's learning rate is set again at {}", where)
         holes.append(("grads", unit.span(gradients)))
         function, prelude = "{base}.apply_gradients", ""
         override = self.overrides.of(use)
@@ -115,12 +116,12 @@ class Change:
         kept: tuple[Argument, ...],
     ) -> Edit:
         """The edit of a call of `replace` with an optimizer that only gets other parameters."""
-        where = unit.place(value.lineno)
+        where = unit.location(value.lineno)
         if [word.arg for word in value.keywords] != ["target"] or value.args:
-            raise Unproven(f"its optimizer's state is exchanged at {where}")
+            raise Unproven("its optimizer's state is exchanged at {}", where)
         target = value.keywords[0].value
         if not self._may_wait([target], value, call):
-            raise Unproven(f"the parameters at {where} would be others where the state changes")
+            raise Unproven("the parameters at {} would be others where the state changes", where)
         holes = (("base", unit.span(base)), ("params", unit.span(target)))
         params = Argument("params", template="{params}")
         return RewriteCall(unit.span(call), "{base}.replace", (params, *kept), holes)
@@ -136,12 +137,14 @@ class Change:
         self, override: ast.keyword, gradients: ast.expr, value: ast.Call, call: ast.Call
     ) -> None:
         """Refuse a learning rate that cannot be set in the state."""
-        where = self.facts.scope(call).unit.place(value.lineno)
+        where = self.facts.scope(call).unit.location(value.lineno)
         if override.arg != RATE or not self._may_wait([override.value, gradients], value, call):
-            raise Unproven(f"the learning rate at {where} would be another where the state changes")
+            raise Unproven(
+                "the learning rate at {} would be another where the state changes", where
+            )
         if self.overrides.param_names.may_be_rate:
             raise Unproven(
-                f"the learning rate that is set at {where} may be called as a parameter is"
+                "the learning rate that is set at {} may be called as a parameter is", where
             )
 
     def _with_rate(self, call: ast.Call, unit: Unit) -> tuple[str, str]:
@@ -169,6 +172,6 @@ class Change:
             return dataflow.stays(nodes, first, second)
         moved, *behind = nodes
         if not all(dataflow.may_swap(moved, other) for other in (*others, *behind)):
-            where = self.facts.scope(first).unit.place(first.lineno)
-            raise Unproven(f"the order of what {where} computes matters")
+            where = self.facts.scope(first).unit.location(first.lineno)
+            raise Unproven("the order of what {} computes matters", where)
         return True

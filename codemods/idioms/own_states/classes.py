@@ -51,7 +51,9 @@ def check_class(draft: Draft) -> None:
         if heir is not draft.cls and draft.cls in draft.facts.flow.ancestry(heir):
             raise Unproven("another class derives from it")
     for unit, found in _reflections(draft):
-        raise Unproven(f"its fields may be listed or read by name at {unit.place(found.lineno)}")
+        raise Unproven(
+            "its fields may be listed or read by name at {}", unit.location(found.lineno)
+        )
     if draft.counts and Counters(draft.origins).ahead(draft.cls, STEP, draft.name) != 0:
         raise Unproven("its step does not begin at 0")
 

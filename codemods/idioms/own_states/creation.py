@@ -9,6 +9,7 @@ from codemods.analysis.origins import block_of, names_within, statement_of
 from codemods.flow.binding import arguments_of, taking, values_of
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.model import Location
 from codemods.optimizers.methods import CREATE
 from codemods.rewriting.edits import Argument, Replace, RewriteCall
 from codemods.sources.modules import Span, Unit
@@ -25,13 +26,13 @@ class Creation:
 
     def make(self, unit: Unit, call: ast.Call) -> None:
         """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
-        where = unit.place(call.lineno)
+        where = unit.location(call.lineno)
         fields = self.facts.flow.fields_in_order(self.draft.cls)
         given = arguments_of(taking(**dict.fromkeys(fields)), call)
         if given is None:
-            raise Unproven(f"its fields are unpacked at {where}")
+            raise Unproven("its fields are unpacked at {}", where)
         if self.draft.name not in given:
-            raise Unproven(f"it has no optimizer at {where}")
+            raise Unproven("it has no optimizer at {}", where)
         optimizer = given[self.draft.name]
         makers = self._makers(optimizer, where)
         params = _params(makers, where)
@@ -51,16 +52,16 @@ class Creation:
             use = self.draft.created.pop(maker)
             self.draft.result.outcomes[use.node] = edit
 
-    def _makers(self, value: ast.expr, where: str) -> list[ast.Call]:
+    def _makers(self, value: ast.expr, where: Location) -> list[ast.Call]:
         """The calls of `create` that may have given a value."""
         found: list[ast.expr | None] = [value]
         if isinstance(value, ast.Name):
             found = self.origins.values_of(value)
             if self.origins.loads_of(value, value) != [value]:
-                raise Unproven(f"its optimizer is used by itself before {where}")
+                raise Unproven("its optimizer is used by itself before {}", where)
         calls = [one for one in found if isinstance(one, ast.Call) and one in self.draft.created]
         if not calls or len(calls) != len(found):
-            raise Unproven(f"its optimizer is not made plainly before {where}")
+            raise Unproven("its optimizer is not made plainly before {}", where)
         return calls
 
     def _transformation(
@@ -95,11 +96,11 @@ class Creation:
         return name
 
 
-def _params(makers: list[ast.Call], where: str) -> ast.expr:
+def _params(makers: list[ast.Call], where: Location) -> ast.expr:
     """The parameters that optimizers are made for."""
     targets: list[ast.expr] = []
     for maker in makers:
         targets += (arguments_of(CREATE, maker) or {}).values()
     if len({ast.unparse(target) for target in targets}) != 1:
-        raise Unproven(f"its optimizers are made for different parameters before {where}")
+        raise Unproven("its optimizers are made for different parameters before {}", where)
     return targets[0]

@@ -49,7 +49,7 @@ class InnerUses:
             if not group & {*use.things} and not self._is_state_of(use, group):
                 continue
             if use.kind not in (*INNER, "annotation"):
-                raise Unproven(f"its optimizer is used by itself at {use.where}")
+                raise Unproven("its optimizer is used by itself at {}", use.location)
             if use.kind != "annotation":
                 known.add(self._decide(use))
         for unit, node in self._reads():
@@ -58,7 +58,7 @@ class InnerUses:
             parent = unit.parents.get(node)
             is_alias = isinstance(parent, ast.Assign) and parent.value is node
             if node not in known and not is_alias:
-                raise Unproven(f"its optimizer is handed on at {unit.place(node.lineno)}")
+                raise Unproven("its optimizer is handed on at {}", unit.location(node.lineno))
 
     def _reads(self) -> Iterator[tuple[Unit, ast.Attribute]]:
         """Where an attribute with the field's name is read."""
@@ -72,18 +72,18 @@ class InnerUses:
         together = {groups[thing] for thing in group if thing in groups}
         for thing, whole in groups.items():
             if thing.kind == "optimizer" and whole in together and thing not in group:
-                where = thing.unit.place(getattr(thing.node, "lineno", 1))
-                raise Unproven(f"what its optimizer meets at {where} is no part of it")
+                where = thing.unit.location(getattr(thing.node, "lineno", 1))
+                raise Unproven("what its optimizer meets at {} is no part of it", where)
         unknown = "nothing tells of which class the object is"
         for unit, node in self._reads():
             if not self._is_known(node.value):
-                raise Unproven(f"{unknown} at {unit.place(node.lineno)}")
+                raise Unproven("{} at {}", unknown, unit.location(node.lineno))
         for unit, call in self.facts.flow.reading.calls:
             match call.func:
                 # state.replace(optimizer=optimizer)
                 case ast.Attribute(attr="replace", value=value) if not self._is_known(value):
                     if any(word.arg == self.draft.name for word in call.keywords):
-                        raise Unproven(f"{unknown} at {unit.place(call.lineno)}")
+                        raise Unproven("{} at {}", unknown, unit.location(call.lineno))
 
     def _is_known(self, node: ast.expr) -> bool:
         """Whether it is known what an object is.
@@ -110,10 +110,10 @@ class InnerUses:
         is_plain = use.kind in READ or use.call is not None
         stays = self.facts.dataflow.stays
         if holder is None or not is_plain:
-            raise Unproven(f"its optimizer is used by itself at {use.where}")
+            raise Unproven("its optimizer is used by itself at {}", use.location)
         # optimizer = state.optimizer, and then optimizer.target
         if holder is not receiver and not stays([holder], holder, receiver):
-            raise Unproven(f"its optimizer is used by itself at {use.where}")
+            raise Unproven("its optimizer is used by itself at {}", use.location)
         field = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
         base = (("base", use.unit.span(holder.value)),)
         edit = Replace(use.span, f"{{base}}.{field}", base) if field else None
@@ -132,7 +132,9 @@ class InnerUses:
             raise Unproven("a variable for its optimizer cannot be taken away")
         for load in self.origins.loads(variable):
             if not isinstance(variable.unit.parents.get(load), ast.Attribute):
-                raise Unproven(f"its optimizer is handed on at {variable.unit.place(load.lineno)}")
+                raise Unproven(
+                    "its optimizer is handed on at {}", variable.unit.location(load.lineno)
+                )
         self.result.edits.take_away(setting, variable.unit)
 
     def _note_created(self, use: Use, group: set[Thing]) -> None:
@@ -144,7 +146,7 @@ class InnerUses:
         if group.isdisjoint(self.facts.things(whole, "optimizer")):
             return
         if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
-            raise Unproven(f"its optimizer is not made plainly at {use.where}")
+            raise Unproven("its optimizer is not made plainly at {}", use.location)
         parameters = self.draft.parameters
         if any(parameters.need_any(thing) for thing in self.facts.things(call, "optimizer")):
             raise Unproven("its parameters are an array or a dataclass")
