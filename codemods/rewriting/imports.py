@@ -14,7 +14,7 @@ from libcst.metadata import CodeRange
 
 from codemods.cst.layout import is_docstring
 from codemods.cst.pieces import SEPARATOR
-from codemods.rewriting.movement import gap_and_comments
+from codemods.rewriting.lines import gap_and_comments
 from codemods.sources.notebook import MARKER as CELL
 
 NEIGHBOURS = (
