@@ -24,7 +24,7 @@ class Replace(Edit):
 
     Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is
     replaced, and `{slices}` in `x[{slices}]` is what a subscript has between its brackets.
-    `{optax}`, `{jax}`, `{TrainState}` and the other keys of `planning.names.CHOICES`
+    `{optax}`, `{jax}`, `{TrainState}` and the other keys of `analysis.names.CHOICES`
     stand for the names under which the file imports these, and `{support:NAME}` for an emitted
     helper.
     """
