@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import libcst as cst
 from libcst.metadata import CodeRange
 
-from codemods.cst.layout import comments_within, fit, joined
+from codemods.cst.breaking import fit, joined
+from codemods.cst.comments import comments_within
 from codemods.cst.template import expression, statement
 from codemods.optimizers.arguments import PLACEHOLDER, has_unset_rate
 from codemods.rewriting.edited_file import EditedFile

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from codemods.cst.layout import limit_of_rewritten, usual_quote
+from codemods.cst.breaking import limit_of_rewritten
+from codemods.cst.quotes import usual_quote
 from codemods.cst.template import expression
 from codemods.model import Form
 from codemods.optimizers.base import Support

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import libcst as cst
 
-from codemods.cst.pieces import SEPARATOR
+from codemods.cst.spacing import SEPARATOR
 
 Element = cst.BaseElement | cst.SubscriptElement
 

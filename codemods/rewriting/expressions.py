@@ -7,8 +7,10 @@ from functools import singledispatch
 
 import libcst as cst
 
-from codemods.cst.layout import arrange, comments_of, enclose, quoted_as
-from codemods.cst.pieces import EQUAL, NOTHING
+from codemods.cst.comments import comments_of
+from codemods.cst.layout import arrange, enclose
+from codemods.cst.quotes import quoted_as
+from codemods.cst.spacing import EQUAL, NOTHING
 from codemods.cst.template import expression, statement
 from codemods.optimizers import optimizers
 from codemods.optimizers.arguments import behind, with_mask, with_rate

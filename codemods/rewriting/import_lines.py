@@ -8,7 +8,7 @@ from bisect import bisect
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
-from codemods.cst.pieces import SEPARATOR
+from codemods.cst.spacing import SEPARATOR
 
 ImportLine = cst.Import | cst.ImportFrom
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 import libcst as cst
 
-from codemods.cst.layout import is_docstring
+from codemods.cst.comments import is_docstring
 from codemods.rewriting.import_lines import ImportLine, is_standard, module_of, only_import, root_of
 from codemods.sources.notebook import MARKER as CELL
 

@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 import libcst as cst
 
-from codemods.cst.layout import is_docstring
+from codemods.cst.comments import is_docstring
 from codemods.rewriting.lines import gap_and_comments
 from codemods.sources.notebook import MARKER as CELL
 
