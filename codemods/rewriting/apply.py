@@ -26,7 +26,9 @@ from codemods.rewriting.imports import ImportEditor
 from codemods.rewriting.lines import (
     gap_and_comments,
     header_end,
+    inherited_comments,
     remarks,
+    span_in_ast,
     span_of,
     with_gap,
     with_lines,
@@ -63,22 +65,11 @@ class Applier(cst.CSTTransformer):
         self.moves = Moves(planned.moves)
         self.imports = imports
         self.comments = comments
-        self.inherited = self._inherited()
+        self.inherited = inherited_comments(planned.heirs, positions)
         # what has been made of each statement
         self.became: dict[cst.CSTNode, Node] = {}
         # the comments of a removed statement, for the next one
         self.carried: list[cst.EmptyLine] = []
-
-    def _inherited(self) -> dict[Span, list[cst.EmptyLine]]:
-        """The comments that go to other statements, by the spans of these."""
-        statements = self.planned.statements
-        heirs = {edit.span: edit.heir for edit in statements if edit.heir is not None}
-        found: dict[Span, list[cst.EmptyLine]] = {}
-        for node, position in self.positions.items() if heirs else ():
-            heir = heirs.get(span_of(position))
-            if heir is not None and isinstance(node, cst.BaseStatement):
-                found.setdefault(heir, []).extend(remarks(comments_within(node)))
-        return found
 
     def _span(self, node: cst.CSTNode) -> Span:
         return span_of(self.positions[node])
@@ -95,7 +86,7 @@ class Applier(cst.CSTTransformer):
         position = self.positions.get(original_node)
         if position is None:
             return updated
-        span = _with_own_parentheses(original_node, span_of(position))
+        span = span_in_ast(original_node, position)
         if isinstance(original_node, cst.BaseStatement):
             self.moves.note(span, updated)
             self.became[original_node] = updated
@@ -312,16 +303,3 @@ class Applier(cst.CSTTransformer):
         if removal is None:
             return updated_node
         return self._removed(removal, remarks(comments_within(updated_node)))
-
-
-def _with_own_parentheses(node: cst.CSTNode, span: Span) -> Span:
-    """The span of a node as `ast` has it: only that of a tuple includes its parentheses."""
-    if not (isinstance(node, cst.Tuple) and node.lpar):
-        return span
-    before, after = node.lpar[-1].whitespace_after, node.rpar[0].whitespace_before
-    if not (isinstance(before, cst.SimpleWhitespace) and isinstance(after, cst.SimpleWhitespace)):
-        return span
-    first, start, last, end = span
-    start -= len("(") + len(before.value)
-    end += len(after.value) + len(")")
-    return first, start, last, end

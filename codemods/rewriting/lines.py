@@ -1,4 +1,4 @@
-"""The lines above statements: their comments, and the gaps of what is removed."""
+"""Where nodes are, and the lines above statements: comments, and the gaps of what is removed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,38 @@ from collections.abc import Iterable, Mapping, Sequence
 import libcst as cst
 from libcst.metadata import CodeRange
 
+from codemods.cst.comments import comments_within
 from codemods.sources.modules import Span
 
 
 def span_of(position: CodeRange) -> Span:
     return (position.start.line, position.start.column, position.end.line, position.end.column)
+
+
+def span_in_ast(node: cst.CSTNode, position: CodeRange) -> Span:
+    """The span of a node as `ast` has it: only that of a tuple includes its parentheses."""
+    span = span_of(position)
+    if not (isinstance(node, cst.Tuple) and node.lpar):
+        return span
+    before, after = node.lpar[-1].whitespace_after, node.rpar[0].whitespace_before
+    if not (isinstance(before, cst.SimpleWhitespace) and isinstance(after, cst.SimpleWhitespace)):
+        return span
+    first, start, last, end = span
+    start -= len("(") + len(before.value)
+    end += len(after.value) + len(")")
+    return first, start, last, end
+
+
+def inherited_comments(
+    heirs: Mapping[Span, Span], positions: Mapping[cst.CSTNode, CodeRange]
+) -> dict[Span, list[cst.EmptyLine]]:
+    """The comments of some statements that go to others, their heirs, by the spans of these."""
+    found: dict[Span, list[cst.EmptyLine]] = {}
+    for node, position in positions.items() if heirs else ():
+        heir = heirs.get(span_of(position))
+        if heir is not None and isinstance(node, cst.BaseStatement):
+            found.setdefault(heir, []).extend(remarks(comments_within(node)))
+    return found
 
 
 def remarks(texts: Iterable[str]) -> list[cst.EmptyLine]:

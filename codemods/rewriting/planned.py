@@ -41,6 +41,11 @@ class Planned:
         spans = (*self.of_expressions, *self.wanted, *self.wanted_raw)
         self._lines = sorted({span[0] for span in spans})
 
+    @property
+    def heirs(self) -> dict[Span, Span]:
+        """The statements that get the comments of others, by the spans of these."""
+        return {edit.span: edit.heir for edit in self.statements if edit.heir is not None}
+
     def at(self, kind: type[StatementEditT], start: Start) -> StatementEditT | None:
         """The edit of a kind of the statement that starts somewhere."""
         edit = self._of_statements[kind].get(start)
