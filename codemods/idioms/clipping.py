@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from codemods.analysis.origins import FunctionNode, Variable, block_of, statement_of
 from codemods.analysis.stepping import Stepping
@@ -21,7 +21,7 @@ from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.schedules import Schedules
 from codemods.idioms.values import Value, Values, common_value
-from codemods.rewriting.edits import Replace, ReplaceStatement
+from codemods.rewriting.edits import Replace
 from codemods.sources.modules import Unit
 from codemods.vocabulary import CLIP_GRADIENTS, MAP_TREES
 
@@ -145,8 +145,8 @@ class Clippings(Outcomes[Clipping]):
             if thing.node in constructors
         }
         for node, (unit, edit) in edits.items():
-            if isinstance(edit, ReplaceStatement) and not edit.templates and unit in heirs:
-                edits[node] = (unit, replace(edit, heir=unit.span(heirs[unit])))
+            if unit in heirs:
+                edits[node] = (unit, edit.with_heir(unit.span(heirs[unit])))
 
     def _take_out(self, use: Use, clip: Clip, leftovers: Leftovers) -> None:
         """Take the statement away, and let the step have the gradients that it clipped."""

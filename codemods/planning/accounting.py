@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from codemods.analysis.trace import Traces
 from codemods.model import Location, Site
+from codemods.planning.decisions import Decision, Plan
+from codemods.planning.groups import first_sites
 from codemods.planning.importing import ImportPlan
-from codemods.planning.plan import Decision, Plan, first_sites
-from codemods.rewriting.apply import Applied
-from codemods.rewriting.edits import Edit, MoveImport
+from codemods.rewriting.edited_file import Applied
 
 
 class Accounting:
@@ -57,8 +57,8 @@ class Accounting:
 def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> str:
     """The new text of what a decision rewrote."""
     edit = decision.edit
-    if isinstance(edit, MoveImport):
-        return edit.statement
+    if edit is not None and edit.imports is not None:
+        return edit.imports
     if decision.use.kind == "import":
         return "\n".join(imports.statements)
-    return applied.after.get(edit.span if isinstance(edit, Edit) else decision.use.span, "")
+    return applied.after.get(edit.span if edit is not None else decision.use.span, "")
