@@ -142,14 +142,14 @@ def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[Thing, str]) -> Pl
     """Fill a plan with decisions; the things of `keeping` keep the interface of definitions."""
     facts, options = plan.facts, plan.options
     context = Context(facts, options, attempts.plain, keeping)
-    facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
+    facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed.together)))
     for use in _in_order(facts, context.more_uses):
         decision = _decision(use, plan, attempts, context)
         if decision is not None and decision.status == "hint":
             plan.hints.append(decision)
         elif decision is not None:
             plan.decisions.append(decision)
-    _complete_groups(plan, next(iter(context.viewed_together), None))
+    _complete_groups(plan, next(iter(context.viewed.together), None))
     _keep_modules(plan)
     edits = (
         (decision.use.unit, decision.edit)
@@ -167,11 +167,12 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
     if rule is None or rule.decide is None or _foreign_traversal(use, plan.facts):
         return None
     # optim.Adam(…) of a group that keeps the interface of its definitions
-    if context.with_interface and is_decided(use) and context.keeps_interface(use):
+    stepping = context.stepping
+    if stepping.with_interface and is_decided(use) and stepping.keeps_interface(use):
         rule = catalogue()["FO706"]
     outcome = rule.decide(use, context) if rule.decide is not None else Keep()
     if not isinstance(outcome, Refusal):  # what has no general form has no other either
-        outcome = _within_idiom(use, context) or outcome
+        outcome = context.form(use, outcome)
     decision = _with_outcome(use, rule, outcome, context)
     if use.kind == UNKNOWN:
         return decision if _is_reported(decision, plan) else None
@@ -189,7 +190,7 @@ def _with_outcome(
 ) -> Decision:
     """A decision with the outcome of its rule, and with the notes on it."""
     own_note = outcome.note if isinstance(outcome, ConvertDefinition) else ""
-    note = " ".join(filter(None, (context.note(use), own_note)))
+    note = " ".join(filter(None, (context.notes.of(use), own_note)))
     if isinstance(outcome, Refusal):
         decision = Decision(use, rule, None, note=note)
         decision.refuse(outcome)
@@ -304,18 +305,6 @@ def _grouped(plan: Plan) -> dict[Thing, Thing]:
     """The group of each thing: what changes for several of them at once changes for all or none."""
     together = (decision.use.things for decision in plan.decisions if len(decision.use.things) > 1)
     return unify([*plan.facts.groups.items(), *together])
-
-
-def _within_idiom(use: Use, context: Context) -> Edit | Keep | None:
-    """What becomes of a use within an idiom; None outside of one.
-
-    The idioms are a dataclass that becomes a train state itself, and an optimizer in variables for
-    its parts.
-    """
-    for outcomes in (context.own_states.outcomes, context.functional.outcomes):
-        if use.node in outcomes:
-            return outcomes[use.node] or Keep()
-    return None
 
 
 def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
