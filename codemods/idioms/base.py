@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import ClassVar, Protocol, TypeVar
 
 from codemods.analysis.stepping import Stepping
@@ -114,8 +115,11 @@ class Results:
         return found
 
     def __iter__(self) -> Iterator[Idiom]:
-        for idiom in self._order:
-            yield self[idiom]
+        return iter(self._all)
+
+    @cached_property
+    def _all(self) -> tuple[Idiom, ...]:
+        return tuple(self[idiom] for idiom in self._order)
 
     def edits_of(self, things: Collection[Thing]) -> Iterator[Edits]:
         """What each of these idioms changes for some objects."""

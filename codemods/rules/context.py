@@ -52,12 +52,12 @@ class Context:
         self.idioms = Results(self.stepping, in_order())
         self.viewed = Viewed(self.stepping)
 
-    @property
+    @cached_property
     def overrides(self) -> Overrides:
         """The learning rates that are set at steps."""
         return self.idioms[Overrides]
 
-    @property
+    @cached_property
     def counted(self) -> Steps:
         """What the program asks of the steps that optimizers count."""
         return self.idioms[Counted]
