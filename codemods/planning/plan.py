@@ -82,14 +82,14 @@ def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[Thing, str]) -> Pl
     """Fill a plan with decisions; the things of `keeping` keep the interface of definitions."""
     facts, options = plan.facts, plan.options
     context = Context(facts, options, attempts.plain, keeping)
-    facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed_together)))
+    facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed.together)))
     for use in _in_order(facts, context.more_uses):
         decision = _decision(use, plan, attempts, context)
         if decision is not None and decision.status == "hint":
             plan.hints.append(decision)
         elif decision is not None:
             plan.decisions.append(decision)
-    complete_groups(plan, next(iter(context.viewed_together), None))
+    complete_groups(plan, next(iter(context.viewed.together), None))
     keep_modules(plan)
     edits = (
         (decision.use.unit, decision.edit)
@@ -107,11 +107,12 @@ def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Dec
     if rule is None or rule.decide is None or _foreign_traversal(use, plan.facts):
         return None
     # optim.Adam(…) of a group that keeps the interface of its definitions
-    if context.with_interface and is_decided(use) and context.keeps_interface(use):
+    stepping = context.stepping
+    if stepping.with_interface and is_decided(use) and stepping.keeps_interface(use):
         rule = catalogue()["FO706"]
     outcome = rule.decide(use, context) if rule.decide is not None else Keep()
     if not isinstance(outcome, Refusal):  # what has no general form has no other either
-        outcome = _within_idiom(use, context) or outcome
+        outcome = context.form(use, outcome)
     decision = _with_outcome(use, rule, outcome, context)
     if use.kind == UNKNOWN:
         return decision if _is_reported(decision, plan) else None
@@ -141,7 +142,7 @@ def _with_outcome(
     """A decision with the outcome of its rule, and with the notes on it."""
     edit = outcome if isinstance(outcome, Edit) else None
     own_note = edit.note if edit is not None else ""
-    note = " ".join(filter(None, (context.note(use), own_note)))
+    note = " ".join(filter(None, (context.notes.of(use), own_note)))
     decision = Decision(use, rule, edit, note=note)
     if isinstance(outcome, Refusal):
         decision.refuse(outcome)
@@ -158,18 +159,6 @@ def _is_reported(decision: Decision, plan: Plan) -> bool:
     if comment is not None:
         plan.used_comments.add((decision.use.unit, comment))
     return plan.options.modernize and comment is None and plan.options.selects(decision.code)
-
-
-def _within_idiom(use: Use, context: Context) -> Edit | Keep | None:
-    """What becomes of a use within an idiom; None outside of one.
-
-    The idioms are a dataclass that becomes a train state itself, and an optimizer in variables for
-    its parts.
-    """
-    for outcomes in (context.own_states.outcomes, context.functional.outcomes):
-        if use.node in outcomes:
-            return outcomes[use.node] or Keep()
-    return None
 
 
 def _in_order(facts: Facts, more: list[Use]) -> list[Use]:

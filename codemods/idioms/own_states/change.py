@@ -139,7 +139,7 @@ class Change:
         where = self.facts.scope(call).unit.place(value.lineno)
         if override.arg != RATE or not self._may_wait([override.value, gradients], value, call):
             raise Unproven(f"the learning rate at {where} would be another where the state changes")
-        if self.overrides.param_names.may_be_rate:
+        if self.draft.stepping.param_names.may_be_rate:
             raise Unproven(
                 f"the learning rate that is set at {where} may be called as a parameter is"
             )
