@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,29 @@ def legacy_wheel() -> Path:
     from optim2optax.legacy_wheel import find_wheel
 
     return find_wheel()
+
+
+@pytest.fixture(
+    scope="module", params=["quick", pytest.param("exact", marks=pytest.mark.thorough)]
+)
+def judged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How the judge compiles: in a third of the time, or as for users, by which no verdict may change.
+
+    Only tests of what is identical, and of what overflows in float32, have to compile as for users.
+    """
+    from optim2optax.parity import compiling, emitted
+
+    def forget() -> None:
+        compiling._kept.clear()
+        compiling._executables.clear()
+        emitted._compared.cache_clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "quick":
+            patch.setattr(compiling, "EXACT", compiling.QUICK)
+        forget()
+        yield
+        forget()
 
 
 VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"

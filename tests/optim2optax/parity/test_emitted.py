@@ -13,7 +13,7 @@ from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.result import Outcome
 from tests.codemods.optimizers.published import published
 
-pytestmark = pytest.mark.usefixtures("legacy_wheel")
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
 PROGRAM = """
     from flax import optim
