@@ -23,6 +23,18 @@ os.environ["XLA_FLAGS"] = " ".join(
 )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def executables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Processes that tests start find there what another one has compiled, unless the user has chosen a place."""
+    folder = tmp_path_factory.mktemp("executables")
+    with pytest.MonkeyPatch.context() as patch:
+        if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+            patch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder))
+            patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+            patch.setenv("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+        yield
+
+
 @pytest.fixture(scope="session")
 def legacy_wheel() -> Path:
     """The wheel of Flax 0.5.3, fetched if need be. Without it nothing can be compared, so its lack is an error."""
@@ -31,9 +43,7 @@ def legacy_wheel() -> Path:
     return find_wheel()
 
 
-@pytest.fixture(
-    scope="module", params=["quick", pytest.param("exact", marks=pytest.mark.thorough)]
-)
+@pytest.fixture(scope="module", params=["quick", pytest.param("exact", marks=pytest.mark.thorough)])
 def judged(request: pytest.FixtureRequest) -> Iterator[None]:
     """How the judge compiles: in a third of the time, or as for users, by which no verdict may change.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from codemods import Options, Source, migrate
@@ -41,6 +42,7 @@ and at the step the report says so, with the place of the first three:
 """
 
 
+@cache
 def page() -> str:
     """The page as the rules, the fixtures and their verdicts make it now."""
     verdicts = {

@@ -396,6 +396,7 @@ def test_what_cannot_be_collected_is_told(project: Path, run: Run) -> None:
     assert "before.py" in result.stdout
 
 
+@pytest.mark.usefixtures("judged")
 def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
     (project / "train.py").write_text(dedent(LEGACY))
     (project / "odd.py").write_text(
@@ -497,6 +498,7 @@ def test_what_proves_nothing_is_a_verdict_in_every_report(tmp_path: Path) -> Non
     assert ["nothing proven" in str(failure.get("message")) for failure in failures] == [True]
 
 
+@pytest.mark.usefixtures("judged")
 def test_nothing_unproven_is_written(project: Path, run: Run) -> None:
     """Where no rate is, every optimizer is the same as every other."""
     (project / "train.py").write_text(dedent(LEGACY).replace("config.lr", "0.0"))
