@@ -119,6 +119,11 @@ class _Breaker(cst.CSTTransformer):
 
     def _broken(self, call: cst.Call) -> cst.Call:
         step = self.base + INDENT
+        # f(rate,  # the base rate
+        #   beta)
+        if any("#" in self.module.code_for_node(one) for one in call.args):
+            arguments = [_set_in(one, step) for one in call.args]
+            return call.with_changes(whitespace_before_args=newline(step), args=arguments)
         width = step + sum(len(self.module.code_for_node(one)) for one in call.args)
         # All arguments go on one line, if they fit, or else each on its own.
         behind = self.behind if self.hanging else 0
@@ -132,6 +137,19 @@ class _Breaker(cst.CSTTransformer):
             closing = NOTHING if self.hanging else newline(self.base)
             arguments = [*others, closed(last, closing, comma=False)]
         return call.with_changes(whitespace_before_args=newline(step), args=arguments)
+
+
+def _set_in(argument: cst.Arg, width: int) -> cst.Arg:
+    """An argument with the line behind its comma, if that ends one, set in by some blanks."""
+    comma = argument.comma
+    if not isinstance(comma, cst.Comma):
+        return argument
+    behind = comma.whitespace_after
+    if not isinstance(behind, cst.ParenthesizedWhitespace):
+        return argument
+    blanks = cst.SimpleWhitespace(" " * width)
+    behind = behind.with_changes(indent=True, last_line=blanks)
+    return argument.with_changes(comma=comma.with_changes(whitespace_after=behind))
 
 
 def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
