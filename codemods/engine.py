@@ -19,15 +19,15 @@ from codemods.messages import text_of
 from codemods.model import FileResult, Need, Options, Progress, Share, Source, Stage, in_turn
 from codemods.planning.accounting import Accounting
 from codemods.planning.attempts import Attempts
+from codemods.planning.decisions import Decision, Plan
 from codemods.planning.emitted import Emitter
 from codemods.planning.importing import ImportPlan, plan_imports
-from codemods.planning.plan import Decision, Plan, make_plan
+from codemods.planning.plan import make_plan
 from codemods.removed import row_of
 from codemods.renaming import plan_renames
 from codemods.renaming.writing import renamed
-from codemods.rewriting.apply import Applied
+from codemods.rewriting.edited_file import Applied
 from codemods.rewriting.editing import TOO_DEEP, TRAIN_STATE, Outcome, Work, edit_file
-from codemods.rewriting.edits import Edit, MoveImport
 from codemods.rewriting.legacy_shapes import shapes_in
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
@@ -302,9 +302,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     markers = _markers(decisions, plan)
     applied = [decision for decision in decisions if decision.applies]
     changes = (decision.edit for decision in applied)
-    edits = tuple(
-        edit for edit in changes if isinstance(edit, Edit) and not isinstance(edit, MoveImport)
-    )
+    edits = tuple(edit for edit in changes if edit is not None and edit.imports is None)
     given, imported = plan.shared.given.get(unit, {}), plan.shared.imported.get(unit, {})
     if not (edits or imports.drop or markers or given):
         return None
@@ -334,7 +332,7 @@ def _stays_in_shape(decision: Decision) -> bool:
     use, edit = decision.use, decision.edit
     return (
         isinstance(use.node, ast.Attribute)
-        and isinstance(edit, Edit)
+        and edit is not None
         and edit.span == use.unit.span(use.owner)
     )
 

@@ -87,10 +87,9 @@ def _optimizer_pages(docs: Path) -> Iterator[tuple[str, str]]:
     for name, optimizer in optimizers().items():
         cases = [case for case in proven if case[1].endswith(f" {name}")]
         costs = [row for row in measured if row[0].startswith(f"`optim.{name}(")]
-        times = " – ".join(
-            dict.fromkeys((min(row[2] for row in costs), max(row[2] for row in costs)))
-        )
-        index.append(f"| [{name}]({name}.md) | {_counted(cases)} | {times} |")
+        times = sorted(row[2] for row in costs)
+        ends = " – ".join(dict.fromkeys([*times[:1], *times[-1:]]))
+        index.append(f"| [{name}]({name}.md) | {_counted(cases)} | {ends} |")
         yield f"optimizers/{name}.md", _optimizer_page(optimizer, cases, costs)
     yield "optimizers/index.md", "\n".join([*index, "", *_toctree(list(optimizers()))]) + "\n"
 
@@ -102,7 +101,6 @@ def _optimizer_page(
         parameter.name if parameter.default is None else f"{parameter.name}={parameter.default}"
         for parameter in optimizer.parameters
     ]
-    errors = [float(case[3]) for case in cases]
     return "\n".join(
         [
             f"# {optimizer.name}",
@@ -123,14 +121,24 @@ def _optimizer_page(
             "|---|---|---|---|",
             *(f"| {' | '.join(row)} |" for row in costs),
             "",
-            f"Proven: {_counted(cases)} in [the parity report](../parity.md). The largest error over movement, in float64, is",
-            f"{max(errors):.1e}.",
+            *_proven(cases),
             "",
             "## Its state",
             "",
             *_state(optimizer),
         ]
     )
+
+
+def _proven(cases: list[list[str]]) -> list[str]:
+    """What the parity report has of an optimizer, if a fixture uses it."""
+    if not cases:
+        return ["[The parity report](../parity.md) has no program that uses it."]
+    largest = max(float(case[3]) for case in cases)
+    return [
+        f"Proven: {_counted(cases)} in [the parity report](../parity.md). The largest error over movement, in float64, is",
+        f"{largest:.1e}.",
+    ]
 
 
 def _state(optimizer: LegacyOptimizer) -> list[str]:

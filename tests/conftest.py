@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,45 @@ os.environ["XLA_FLAGS"] = " ".join(
 )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def executables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Processes that tests start find there what another one has compiled, unless the user has chosen a place."""
+    folder = tmp_path_factory.mktemp("executables")
+    with pytest.MonkeyPatch.context() as patch:
+        if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+            patch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder))
+            patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+            patch.setenv("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+        yield
+
+
 @pytest.fixture(scope="session")
 def legacy_wheel() -> Path:
     """The wheel of Flax 0.5.3, fetched if need be. Without it nothing can be compared, so its lack is an error."""
     from optim2optax.legacy_wheel import find_wheel
 
     return find_wheel()
+
+
+@pytest.fixture(scope="module", params=["quick", pytest.param("exact", marks=pytest.mark.thorough)])
+def judged(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How the judge compiles: in a third of the time, or as for users, by which no verdict may change.
+
+    Only tests of what is identical, and of what overflows in float32, have to compile as for users.
+    """
+    from optim2optax.parity import compiling, emitted
+
+    def forget() -> None:
+        compiling._kept.clear()
+        compiling._executables.clear()
+        emitted._compared.cache_clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "quick":
+            patch.setattr(compiling, "EXACT", compiling.QUICK)
+        forget()
+        yield
+        forget()
 
 
 VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"

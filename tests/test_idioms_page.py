@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from codemods import Options, Source, migrate
 from codemods.rules import Rule, catalogue
+from codemods.rules.idioms import in_order
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "idioms.md"
-IDIOMS = ("FO404", "FO502", "FO304", "FO214", "FO215")
 FUNCTIONAL = " (functional)"
 ROW = re.compile(r"^\| \S+ \| fixtures/(\w+(?: \(\w+\))?) \| (\w+) \| (\S+)[^|]* \|", re.MULTILINE)
 HEAD = """# What a person would have written
@@ -41,6 +42,7 @@ and at the step the report says so, with the place of the first three:
 """
 
 
+@cache
 def page() -> str:
     """The page as the rules, the fixtures and their verdicts make it now."""
     verdicts = {
@@ -52,16 +54,14 @@ def page() -> str:
         acted[path.parent.name] = _codes(path, Options())
         if (path.parent / "after_functional.py").exists():
             acted[path.parent.name + FUNCTIONAL] = _codes(path, Options(style="functional"))
-    sections = (
-        _section(
-            catalogue()[code],
-            [(name, *verdicts[name]) for name, codes in acted.items() if code in codes],
-        )
-        for code in IDIOMS
-    )
+    text = HEAD
+    for code in (idiom.code for idiom in in_order()):
+        names = [name for name, codes in acted.items() if code in codes]
+        # a form that no fixture exercises has its page among the rules alone
+        if names:
+            text += _section(catalogue()[code], [(name, *verdicts[name]) for name in names])
     return (
-        HEAD
-        + "".join(sections)
+        text
         + KEPT
         + _rows([(name, *verdicts[name]) for name in acted if name.startswith(UNCHANGED)])
     )

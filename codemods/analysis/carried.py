@@ -29,13 +29,13 @@ KEEP_TYPES = Support(
 
 
 def typed(
-    opt_state: str, old: str, use: Use, stepping: Stepping, parameters: Parameters
+    opt_state: str, old: str, use: Use, stepping: Stepping
 ) -> tuple[str, tuple[Support, ...]]:
     """A template for the state with a new learning rate, and the helpers that it needs.
 
     The rate has the type of the old one where that matters.
     """
-    steps = stepping.steps(use.things) or [use]
+    steps, parameters = stepping.steps(use.things) or [use], stepping.parameters
     loops = any(_in_loop(step.node, step.unit, stepping.origins, set()) for step in steps)
     if not loops or all(_is_usual(rate, parameters) for step in steps for rate in _rates(step)):
         return opt_state, ()

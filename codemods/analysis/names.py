@@ -9,6 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, count
 
 from codemods.analysis.facts import Facts
 from codemods.dataflow.bindings import bound_anywhere
@@ -112,3 +113,10 @@ def _statement(target: str, name: str) -> str:
     package, _, last = target.rpartition(".")
     renamed = "" if last == name else f" as {name}"
     return f"from {package} import {last}{renamed}" if package else f"import {target}{renamed}"
+
+
+def free_name(unit: Unit, *choices: str) -> str:
+    """The first of some names that a file does not use, or of them with numbers."""
+    taken = {node.id for node in unit.nodes if isinstance(node, ast.Name)}
+    numbered = (f"{choices[0]}_{number}" for number in count(2))
+    return next(name for name in chain(choices, numbered) if name not in taken)

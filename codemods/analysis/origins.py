@@ -214,3 +214,15 @@ def names_read(nodes: Iterable[ast.AST]) -> list[ast.Name]:
     """The names that are read in some nodes."""
     names = (found for node in nodes for found in ast.walk(node) if isinstance(found, ast.Name))
     return [name for name in names if isinstance(name.ctx, ast.Load)]
+
+
+def is_path(node: ast.expr) -> bool:
+    """Whether an expression has only names, attributes and constant subscripts.
+
+    Then evaluating it twice is the same as evaluating it once.
+    """
+    match node:
+        # state.optimizers["generator"]
+        case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
+            return is_path(value)
+    return isinstance(node, ast.Name)

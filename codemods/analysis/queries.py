@@ -70,6 +70,7 @@ class Queries:
         self._together: dict[str, set[str]] = {}
         self._known_graphs = graphs
         self._version, self._holding = -1, set[Object]()
+        self._within: dict[Place, list[Thing]] = {}
         self.legacy = FlaxOptim()
         self.flow = Constraints(library=self.legacy, solver=Solver(most))
         self.project = Project(units, others)
@@ -327,6 +328,12 @@ class Queries:
 
     def within(self, place: Place) -> list[Thing]:
         """The things at a place, in containers there, and in what functions take and return."""
+        self._keep_up()
+        if place not in self._within:
+            self._within[place] = self._found_within(place)
+        return [*self._within[place]]
+
+    def _found_within(self, place: Place) -> list[Thing]:
         found: dict[Thing, None] = {}
         seen: dict[Place, None] = {place: None}
         pending = [place]
@@ -345,11 +352,17 @@ class Queries:
 
         Functions stand for their partial applications.
         """
+        self._keep_up()
+        items = map(unwrapped, self.flow.solver.at(place))
+        return (item for item in items if item in self._holding)
+
+    def _keep_up(self) -> None:
+        """Find anew what holds things, if the solution has grown."""
         solver = self.flow.solver
         if self._version != solver.version:
             self._version = solver.version
+            self._within.clear()
             self._holding = holders(solver, lambda item: isinstance(item, Thing), self._parts)
-        return (item for item in map(unwrapped, solver.at(place)) if item in self._holding)
 
     @staticmethod
     def _parts(item: Object) -> Iterable[Place]:

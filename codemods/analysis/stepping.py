@@ -11,6 +11,8 @@ from types import MappingProxyType
 from codemods.analysis.closed_world import ClosedWorld
 from codemods.analysis.facts import Facts, unify
 from codemods.analysis.origins import Origins
+from codemods.analysis.param_names import ParamNames
+from codemods.analysis.shapes import Parameters
 from codemods.analysis.uses import Use
 from codemods.flow.binding import Bound, arguments_of, bind, is_unpacked
 from codemods.flow.objects import Container, Function, Method, Partial, Thing
@@ -46,6 +48,16 @@ class Stepping:
     def world(self) -> ClosedWorld:
         """What escapes, and what comes from out of view."""
         return ClosedWorld(self.facts)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """The shape of what optimizers are created for."""
+        return Parameters(self.origins)
+
+    @cached_property
+    def param_names(self) -> ParamNames:
+        """What the parameters of models may be called."""
+        return ParamNames(self.facts, self.parameters)
 
     @cached_property
     def _steps(self) -> dict[Thing, list[Use]]:

@@ -470,6 +470,16 @@ def owner_of_state(node: ast.expr) -> ast.expr | None:
     return state.value if isinstance(state, ast.Attribute) and state.attr == "state" else None
 
 
+def legacy_bases(use: Use, facts: Queries) -> set[LegacyName]:
+    """The legacy classes from which the class around a use derives."""
+    around = class_around(use.unit, use.node)
+    if around is None:
+        return set()
+    ancestry = facts.flow.ancestry(facts.flow.class_of(around))
+    names = (legacy_name(item.name) for item in ancestry if isinstance(item, External))
+    return {name for name in names if name not in (None, Unnamed.MODULE)}
+
+
 def class_around(unit: Unit, node: ast.AST) -> ast.ClassDef | None:
     """The class in which a node is."""
     return next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)

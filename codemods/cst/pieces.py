@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-Newline = cst.ParenthesizedWhitespace
-Space = cst.BaseParenthesizableWhitespace
-NOTHING = cst.SimpleWhitespace("")
-BLANK = cst.SimpleWhitespace(" ")
-SEPARATOR = cst.Comma(whitespace_after=BLANK)
-EQUAL = cst.AssignEqual(NOTHING, NOTHING)
+from codemods.cst.spacing import BLANK, EQUAL, NOTHING, Newline, Space, separated
 
 
 @dataclass(frozen=True)
@@ -48,11 +43,6 @@ class Piece:
 def new(keyword: str | None, source: str) -> Piece:
     """A new argument from source text."""
     return Piece(renamed(cst.Arg(cst.parse_expression(source)), keyword))
-
-
-def source(node: cst.CSTNode) -> str:
-    """The source text of a node."""
-    return cst.Module([]).code_for_node(node)
 
 
 def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
@@ -153,14 +143,11 @@ class Layout:
     def _joined(
         self, pieces: Sequence[Piece], between: Space, closing: Space, trailing_comma: bool
     ) -> list[cst.Arg]:
-        spaces = [piece.before or between for piece in pieces[1:]]
-        spaces.append(closing)
-        args: list[cst.Arg] = []
-        for piece, space in zip(pieces, spaces, strict=False):
-            is_last = len(args) == len(pieces) - 1
-            after = self._with_comment(space, piece.behind)
-            args.append(_closed(piece.argument, after, comma=trailing_comma or not is_last))
-        return args
+        ahead = [piece.before or between for piece in pieces[1:]]
+        behind = zip(pieces, [*ahead, closing], strict=False)
+        spaces = [self._with_comment(space, piece.behind) for piece, space in behind]
+        arguments = [piece.argument.with_changes(whitespace_after_arg=NOTHING) for piece in pieces]
+        return separated(arguments, spaces, trailing_comma)
 
     def _with_comment(self, space: Space, comment: cst.TrailingWhitespace | None) -> Space:
         """Some space with a comment ahead of it."""
@@ -169,17 +156,6 @@ class Layout:
         newline = space if isinstance(space, Newline) else self.newline
         assert newline is not None, "a comment ends in a line break"
         return newline.with_changes(first_line=comment)
-
-
-def _closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
-    """An argument with some space behind it, and a comma ahead of that if there is to be one."""
-    if not comma:
-        return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space)
-    old = argument.comma
-    ahead = old.whitespace_before if isinstance(old, cst.Comma) else NOTHING
-    # A comma that opened the next line has moved up.
-    new = cst.Comma(NOTHING if isinstance(ahead, Newline) else ahead, space)
-    return argument.with_changes(comma=new, whitespace_after_arg=NOTHING)
 
 
 def _space_behind(argument: cst.Arg) -> Space:

@@ -189,8 +189,7 @@ class Derivation:
                 places += self._receivers(site)
         new = False
         for place in places:
-            for token in near:
-                new = self.flow.solver.add(place, token) or new
+            new = self.flow.solver.add_all(place, near) or new
         return new
 
     def _may_keep(self, site: CallSite) -> bool:

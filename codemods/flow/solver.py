@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from codemods.flow.objects import ANY_DERIVED, Derived, Object, Place
@@ -42,6 +42,8 @@ class Solver:
         self._most = most
         self._derived: dict[Object, None] = {}
         """What `AnyDerived` stands for."""
+        self._crowded: dict[Place, list[Object]] = {}
+        """The derived objects at places with many objects, without those of `AnyDerived`."""
         self._every: dict[tuple[Object, ...], tuple[Object, ...]] = {}
         """What the objects at a place stand for, if `AnyDerived` is among them."""
         self._objects: dict[Place, dict[Object, bool]] = {}  # True once watchers have been called
@@ -102,6 +104,12 @@ class Solver:
             return False
         return self._reach(place, [item])
 
+    def add_all(self, place: Place, items: Iterable[Object]) -> bool:
+        """Let some objects reach a place. Returns whether any of them was not there before."""
+        present = self._objects.get(place, ())
+        new = [item for item in items if item not in present]
+        return bool(new) and self._reach(place, new)
+
     def connect(self, source: Place, target: Place) -> None:
         """Let everything at `source` reach `target`."""
         edges = self._edges.setdefault(source, {})
@@ -111,7 +119,7 @@ class Solver:
         self.version += 1
         if self._incoming is not None:
             self._incoming.setdefault(target, {})[source] = None
-        self._move(self._objects.get(source, ()), target)
+        self.add_all(target, self._objects.get(source, ()))
 
     def watch(self, place: Place, watcher: Watcher) -> None:
         """Call `watcher` once for every object that reaches `place`, now or later."""
@@ -164,19 +172,13 @@ class Solver:
             place = self._pending.popleft()
             new = self._new.pop(place)
             for target in tuple(self._edges.get(place, ())):
-                self._move(new, target)
+                self.add_all(target, new)
             objects = self._objects[place]
             for item in new:
                 objects[item] = True
                 # A copy: a watcher may add others to this place, which `watch` calls itself.
                 for watcher in self._watchers.get(place, [])[:]:
                     watcher(item)
-
-    def _move(self, items: Iterable[Object], target: Place) -> None:
-        present = self._objects.get(target, ())
-        new = [item for item in items if item not in present]
-        if new:
-            self._reach(target, new)
 
     def _reach(self, place: Place, new: list[Object]) -> bool:
         count = len(new) + len(self._objects.get(place, ()))
@@ -203,8 +205,7 @@ class Solver:
         if not arriving and ANY_DERIVED not in new:
             return new
         present = self._objects.get(place, {})
-        derived = [item for item in present if isinstance(item, Derived)]
-        derived += arriving
+        derived = [*self._derived_at(place), *arriving]
         are_many = len(derived) > MANY
         if are_many and not self._derived.keys() >= {*derived}:
             # `AnyDerived` stands for more than before, at all places.
@@ -212,8 +213,22 @@ class Solver:
             self._derived.update(dict.fromkeys(derived))
             self._every.clear()
         if not are_many and ANY_DERIVED not in present and ANY_DERIVED not in new:
+            if place in self._crowded:
+                self._crowded[place] += arriving
             return new
         others = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
+        if place in self._crowded:
+            self._crowded[place] += (item for item in others if isinstance(item, Derived))
         if ANY_DERIVED not in present:
             others.append(ANY_DERIVED)
         return others
+
+    def _derived_at(self, place: Place) -> Sequence[Object]:
+        """The derived objects that have come to a place each by itself."""
+        if place not in self._crowded:
+            present = self._objects.get(place, ())
+            derived: list[Object] = [item for item in present if isinstance(item, Derived)]
+            if len(present) <= MANY:
+                return derived
+            self._crowded[place] = derived
+        return self._crowded[place]

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 
 from codemods.analysis.facts import unify
 from codemods.analysis.stepping import Stepping
-from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.functional.annotations import tuple_of_parts
@@ -25,14 +24,13 @@ from codemods.functional.parts import Names
 from codemods.functional.places import Beside, Group, Index
 from codemods.functional.writing import write
 from codemods.idioms import Unproven
-from codemods.idioms.clipping import Clippings
+from codemods.idioms.base import Idiom, Results
 from codemods.idioms.groups import refuse_plain
 from codemods.idioms.order import Edits
-from codemods.idioms.overrides import Overrides
 from codemods.idioms.own_states import OwnStates
 from codemods.messages import message
-from codemods.model import Message
-from codemods.rewriting.edits import Edit, Replace
+from codemods.model import Message, Prose
+from codemods.rewriting.edits import Edit, Keep, Replace
 
 KNOWN = (
     *(
@@ -67,8 +65,8 @@ AT_RUN_TIME = tuple(
 class Outcomes:
     """What came of all groups.
 
-    `uses` has what becomes of uses, `edits` all edits, `concerned` the optimizers that each edit is
-    for, and `left` why some optimizers stay train states.
+    `uses` has what becomes of uses, None if that is done elsewhere, `edits` all edits, `concerned`
+    the optimizers that each edit is for, and `left` why some optimizers stay train states.
     """
 
     uses: dict[ast.AST, Edit | None] = field(default_factory=dict)
@@ -90,21 +88,46 @@ class Outcomes:
         self.uses |= draft.outcomes
 
 
-class Functional:
-    """The groups of optimizers that fall into parts; for those that do not, the reason."""
+class Functional(Idiom):
+    """With `--style functional`, an optimizer becomes what Flax's guide calls the functional style:
+    its parameters and its optimizer state are variables of their own, in parameters, arguments,
+    what functions return, and the carries of loops. The number of steps is a third variable where
+    something asks for it. Functions that take a step get the transformation as a parameter, which
+    is static under `jax.jit`, or find it around them.
 
-    def __init__(
-        self,
-        stepping: Stepping,
-        overrides: Overrides,
-        clippings: Clippings,
-        own_states: OwnStates,
-        counted: Steps,
-    ) -> None:
+    This holds where every place that an optimizer goes to is in view and has a counterpart: an
+    optimizer that is kept in a field of a class, or handed to a function that is not in view, stays
+    a train state, and a note says why. So does one in a file that finds variables by names that
+    only the run tells, as `locals()` and `eval` do.
+    """
+
+    code = "FO215"
+    summary = "an optimizer is parameters and optimizer state, in the functional style"
+    kind = "functional"
+    before = """\
+optimizer = optim.Adam(1e-3).create(params)
+
+def train_step(optimizer, batch):
+    grads = jax.grad(loss_fn)(optimizer.target, batch)
+    return optimizer.apply_gradient(grads)
+"""
+    after = """\
+tx = optax.adam(1e-3)
+opt_state = tx.init(params)
+
+def train_step(params, opt_state, batch, tx):
+    grads = jax.grad(loss_fn)(params, batch)
+    updates, opt_state = tx.update(grads, opt_state, params)
+    params = optax.apply_updates(params, updates)
+    return params, opt_state
+"""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        super().__init__(stepping, results)
         self.groups = Outcomes()
         if stepping.options.style != "functional" or stepping.options.partial:
             return
-        attempts = _Attempts(Beside(stepping, overrides, clippings, counted), own_states)
+        attempts = _Attempts(Beside(stepping, results))
         self.groups = attempts.outcomes({})
         refused = self._refused_together(attempts.stored)
         if refused:
@@ -127,32 +150,37 @@ class Functional:
             if family in left
         }
 
-    @property
-    def outcomes(self) -> Mapping[ast.AST, Edit | None]:
-        """What becomes of the uses of optimizers in parts; None if that is done elsewhere."""
-        return self.groups.uses
+    def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
+        if use.node not in self.groups.uses:
+            return general
+        return self.groups.uses[use.node] or Keep()
+
+    def note(self, use: Use) -> Prose:
+        why = self.reason(use.things) if use.kind == "definition.create" else None
+        if why is None:
+            return ""
+        return message("This optimizer stays in one piece, as a train state: {}.", why)
 
     def reason(self, things: Iterable[Thing]) -> Message | None:
         """Why some optimizers stay train states; None if they do not."""
         return next(filter(None, map(self.groups.left.get, things)), None)
 
     def edit(self, use: Use) -> Edit:
-        """What changes at one of `uses`."""
         return self.groups.edits[use.node][1]
 
     def uses(self) -> list[Use]:
-        """What changes beside the legacy constructs."""
         concerned = self.groups.concerned
-        uses = Edits({node: self.groups.edits[node] for node in concerned}).uses("functional", ())
+        edits = Edits({node: self.groups.edits[node] for node in concerned})
+        uses = edits.uses(self.kind, ())
         return [replace(use, things=tuple(concerned[use.node])) for use in uses]
 
 
 class _Attempts:
     """The proofs for all groups of a project."""
 
-    def __init__(self, beside: Beside, own_states: OwnStates) -> None:
+    def __init__(self, beside: Beside) -> None:
         self.beside = beside
-        self.own_states = own_states
+        self.own_states = beside.results[OwnStates]
         self.facts = beside.stepping.facts
         self.index = Index(self.facts)
         self.groups = [
@@ -260,3 +288,6 @@ def _annotation(use: Use, draft: Draft) -> Edit | None:
     if isinstance(use.node, ast.Constant):
         raise Unproven("a quoted annotation says what it is at {}", use.location)
     return Replace(use.span, tuple_of_parts(draft.group))
+
+
+IDIOM = Functional

@@ -15,6 +15,7 @@ from codemods.functional.places import Group
 from codemods.functional.transformations import Transformations
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
+from codemods.idioms.overrides import Overrides
 from codemods.rewriting.edits import Edit
 from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import CONTROL, PYTREES
@@ -55,7 +56,7 @@ class Draft:
     ) -> None:
         self.group = group
         self.stepping = group.beside.stepping
-        self.overrides = group.beside.overrides
+        self.overrides = group.beside.results[Overrides]
         self.origins = group.origins
         self.interfaces = interfaces
         self.names = names

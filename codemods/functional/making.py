@@ -144,7 +144,7 @@ class Making:
         may_swap = self.group.facts.dataflow.may_swap
         if override.arg != RATE or not may_swap(gradients, override.value):
             raise Unproven("other hyperparameters are set at {}", where)
-        if self.overrides.param_names.may_be_rate:
+        if self.stepping.param_names.may_be_rate:
             raise Unproven(
                 "the learning rate that is set at {} may be called as a parameter is", where
             )

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Variable, block_of
 from codemods.analysis.stepping import Stepping
-from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
 from codemods.flow.binding import values_of
 from codemods.flow.holding import unwrapped
 from codemods.flow.objects import Derivative, External, Function, Result, Thing
 from codemods.idioms import Unproven
-from codemods.idioms.clipping import Clippings
+from codemods.idioms.base import Results
+from codemods.idioms.counted import Counted
 from codemods.idioms.order import Edits
-from codemods.idioms.overrides import Overrides
 from codemods.model import Location
 from codemods.sources.modules import Unit
 from codemods.vocabulary import PYTREES
@@ -44,20 +43,18 @@ def _is_read(node: ast.expr) -> bool:
 
 @dataclass(frozen=True)
 class Beside:
-    """What is known of steps, and what other idioms do with them."""
+    """What is known of steps, and what the idioms before this one do with them."""
 
     stepping: Stepping
-    overrides: Overrides
-    clippings: Clippings
-    counted: Steps
+    results: Results
 
-    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
+    def gone(self, things: Collection[Thing]) -> set[ast.AST]:
         """The nodes that other idioms remove for some optimizers: rates and clippings."""
-        return self.overrides.schedules.gone(things) | self.clippings.gone(things)
+        return self.results.gone(things)
 
-    def edits(self, things: Iterable[Thing]) -> tuple[Edits, Edits]:
+    def edits(self, things: Collection[Thing]) -> list[Edits]:
         """What other idioms change for some objects."""
-        return self.clippings.edits_beside(things), self.clippings.edits_of(things)
+        return [*self.results.edits_of(things)]
 
 
 class Group:
@@ -73,7 +70,7 @@ class Group:
         self.beside = beside
         self.facts = beside.stepping.facts
         self.origins = beside.stepping.origins
-        self.counted = beside.counted
+        self.counted = beside.results[Counted]
         self.members = {*members}
         self.optimizers = [thing for thing in members if thing.kind == "optimizer"]
         self.gone = beside.gone(members)

@@ -114,7 +114,8 @@ class Wrappers:
         words = wrapper.keywords if isinstance(wrapper, ast.Call) else []
         if any(word.arg in (None, "static_argnames") for word in words):
             raise Unproven("other parameters are static at {}", where)
-        edits.put(wrapper, unit, MakeStatic(unit.span(wrapper), (name,)))
+        is_called = isinstance(wrapper, ast.Call)
+        edits.put(wrapper, unit, MakeStatic(unit.span(wrapper), (name,), is_called))
 
 
 def parameters_by_position(node: FunctionNode) -> list[str]:

@@ -12,6 +12,7 @@ from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
+from codemods.idioms.base import Idiom, Results
 from codemods.idioms.order import Edits
 from codemods.model import Message
 from codemods.optimizers import optimizers
@@ -31,13 +32,11 @@ class Change(Protocol):
 T = TypeVar("T", bound=Change)
 
 
-class Outcomes(Generic[T]):
-    """What an idiom does for each group that it was tried for, or why it does nothing."""
+class Outcomes(Idiom, Generic[T]):
+    """An idiom that has an outcome for each group that it was tried for, or why it does nothing."""
 
-    kind: str
-    """The kind of use that its changes are."""
-
-    def __init__(self) -> None:
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        super().__init__(stepping, results)
         self.found: dict[Thing, T | Message] = {}
         self.edits = Edits()
         self._concerned: dict[ast.AST, list[Thing]] = defaultdict(list)

@@ -26,8 +26,8 @@ class Leftovers:
     """Removes the dead code that expressions leave, except for variables that are now needed.
 
     `edits` has what changes already, by node, and gets what is removed. `gone` has the nodes that
-    are removed, with those that are known to be already. `norm` gives the tree of which an
-    expression is the norm, which may be removed as well; None if it is not a norm.
+    are removed, with those that are known to be already. `may_go` tells of
+    a value that calls functions whether it may be removed as well.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class Leftovers:
         edits: Edits,
         needed: Collection[Variable],
         gone: Iterable[ast.AST],
-        norm: Callable[[ast.expr], object] | None = None,
+        may_go: Callable[[ast.expr], bool] | None = None,
     ) -> None:
         self.origins = origins
         self.edits = edits
         self.needed = needed
         self.gone = {*gone}
-        self._norm = norm
+        self._may_go = may_go
 
     def clear(self, expression: ast.expr) -> None:
         """Remove what only this expression, which is removed, makes use of."""
@@ -85,7 +85,7 @@ class Leftovers:
 
     def _has_no_effect(self, value: ast.expr) -> bool:
         """Whether a value may be left out. A call is of the schedule, which the chain calls now."""
-        if self._norm is not None and self._norm(value) is not None:
+        if self._may_go is not None and self._may_go(value):
             return True
         inner = values_of(value) if isinstance(value, ast.Call) else [value]
         return all(map(self.origins.dataflow.is_quiet, inner))

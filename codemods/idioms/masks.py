@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from codemods.analysis.legacy import legacy_optimizer
@@ -14,16 +14,17 @@ from codemods.analysis.uses import Use
 from codemods.flow.binding import arguments_of, values_of
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
+from codemods.idioms.base import Idiom, Results
 from codemods.idioms.order import Edits, ahead_of, may_wait
 from codemods.idioms.predicates import Predicates
 from codemods.idioms.schedules import Schedules
-from codemods.model import Message
+from codemods.messages import message
+from codemods.model import Message, Prose
 from codemods.optimizers.base import RATE, given
 from codemods.optimizers.methods import TRAVERSAL
-from codemods.rewriting.edits import Edit
+from codemods.rewriting.edits import ConvertDefinition, Edit, Keep, TakePart
 from codemods.sources.modules import Span, Unit
 
-CODE = "FO304"
 DECAY = "weight_decay"
 Arguments = Mapping[str, ast.expr]
 LOOKING = ("state.param_states", "state.replace", "definition.hyper_params", "optimizer.state_dict")
@@ -70,20 +71,40 @@ class Mask:
         return unit.span(self.predicate)
 
 
-class Masks:
-    """The masks of a project, by the calls of MultiOptimizer that they replace.
-
-    For some that stay a partition, and were not expected to, `reasons` says why.
+class Masks(Idiom):
+    """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are
+    one with a mask: all else that they compute is computed for each parameter by itself. That holds
+    where one predicate is the negation of the other, as their expressions show: comparisons of the
+    path, of what its methods give, and of the shape and type of the value, since optax asks a mask
+    for parameters and for gradients. Words to compare with must not be an iterator that the first
+    predicate uses up. And nobody may look into the state of the two groups. In every other case
+    they stay a partition.
     """
 
-    def __init__(self, stepping: Stepping, schedules: Schedules) -> None:
-        self.stepping = stepping
-        self.schedules = schedules
-        self.facts = stepping.facts
-        self.origins = stepping.origins
+    code = "FO304"
+    summary = "decay for some parameters is a mask"
+    kind = "mask"
+    before = """\
+kernels = optim.ModelParamTraversal(lambda path, _: 'kernel' in path)
+others = optim.ModelParamTraversal(lambda path, _: 'kernel' not in path)
+decay = optim.Adam(1e-3, weight_decay=1e-4)
+no_decay = optim.Adam(1e-3, weight_decay=0)
+optimizer_def = optim.MultiOptimizer((kernels, decay), (others, no_decay))
+"""
+    after = """\
+kernels = lambda path, _: 'kernel' in path
+decay = optax.adamw(1e-3, weight_decay=1e-4, mask=mask_by_path(kernels))
+optimizer_def = decay
+"""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        super().__init__(stepping, results)
+        self.schedules = results[Schedules]
+        # by the calls of MultiOptimizer that become an optimizer with a mask
         self.found: dict[ast.AST, Mask] = {}
+        # and why calls stay of which that was expected
         self.reasons: dict[ast.AST, Message] = {}
-        if stepping.options.partial or not stepping.options.selects(CODE):
+        if not self.is_wanted:
             return
         for use in self.facts.uses:
             if use.kind != "definition" or use.name != "MultiOptimizer":
@@ -98,6 +119,22 @@ class Masks:
             if mask is not None:
                 self.found[use.node] = mask
 
+    def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
+        if not isinstance(general, ConvertDefinition):
+            return general
+        # MultiOptimizer((kernels, decay_def), (others, no_decay_def)) is decay_def with a mask
+        whole = self.found.get(use.node)
+        if whole is not None:
+            return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
+        mask = self.of_definition(use.node)
+        return general if mask is None else replace(general, mask=mask.predicate_in(use.unit))
+
+    def note(self, use: Use) -> Prose:
+        why = self.reasons.get(use.node) if use.kind == "definition" else None
+        if why is None:
+            return ""
+        return message("Its groups differ in weight decay alone, and stay groups: {}.", why)
+
     def of_definition(self, node: ast.AST) -> Mask | None:
         """The mask that a constructor gets."""
         return next((mask for mask in self.found.values() if mask.definition is node), None)
@@ -107,14 +144,21 @@ class Masks:
         calls = {thing.node for thing in members}
         return [mask for call, mask in self.found.items() if call in calls]
 
+    def edits_of(self, things: Iterable[Thing]) -> Edits:
+        found = Edits()
+        for mask in self.within(things):
+            found.update(mask.edits)
+        return found
+
     def edit(self, use: Use) -> Edit:
-        """What changes at one of `uses`."""
         edits = next(mask.edits for mask in self.found.values() if use.node in mask.edits)
         return edits[use.node][1]
 
     def uses(self) -> list[Use]:
-        """What changes beside the legacy constructs."""
-        return [use for mask in self.found.values() for use in mask.edits.uses("mask", mask.things)]
+        found: list[Use] = []
+        for mask in self.found.values():
+            found += mask.edits.uses(self.kind, mask.things)
+        return found
 
     def _mask(self, use: Use, call: ast.Call) -> Mask | None:
         """The mask for a call; None if it does not look like a matter of decay."""
@@ -271,3 +315,6 @@ def _texts(arguments: Arguments) -> dict[str, str]:
 def _is_zero(decay: ast.expr | None) -> bool:
     """Whether a weight decay is not given, or given as 0."""
     return decay is None or (isinstance(decay, ast.Constant) and decay.value == 0)
+
+
+IDIOM = Masks

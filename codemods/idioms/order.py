@@ -8,7 +8,7 @@ from codemods.analysis.origins import Origins, Variable, block_of, names_read, s
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
-from codemods.rewriting.edits import Edit, MoveStatement, ReplaceStatement, merged
+from codemods.rewriting.edits import Edit, MoveStatement, ReplaceStatement
 from codemods.sources.modules import Unit
 
 
@@ -21,7 +21,7 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
         Raises:
           Unproven: if the two do not go together.
         """
-        whole = merged(self[node][1], edit) if node in self else edit
+        whole = self[node][1].merged(edit) if node in self else edit
         if whole is None:
             raise Unproven("another change is made at the same place")
         self[node] = (unit, whole)

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Collection
 from functools import cached_property
 
-from codemods.analysis.param_names import ParamNames
 from codemods.analysis.stepping import Stepping, bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
+from codemods.idioms.base import Results
 from codemods.idioms.schedules import Schedules
 
 
@@ -19,11 +19,10 @@ class Overrides:
     Rates that become schedules are left out.
     """
 
-    def __init__(self, stepping: Stepping, schedules: Schedules, param_names: ParamNames) -> None:
+    def __init__(self, stepping: Stepping, results: Results) -> None:
         self.stepping = stepping
         self.facts = stepping.facts
-        self.schedules = schedules
-        self.param_names = param_names
+        self.schedules = results[Schedules]
 
     def of(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` of a step, unless it becomes a schedule."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from codemods.analysis.stepping import Stepping
+from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
 from codemods.idioms import Unproven
+from codemods.idioms.base import Results
 from codemods.idioms.counts import Counts
 from codemods.idioms.groups import Outcomes, constructors, refuse_plain, refuse_templates
 from codemods.idioms.leftovers import Leftovers
@@ -16,11 +17,10 @@ from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
 from codemods.idioms.values import Values, common_value
-from codemods.model import Message
+from codemods.messages import message
+from codemods.model import Message, Prose
 from codemods.optimizers import composite
 from codemods.optimizers.base import RATE, learning_rate
-
-CODE = "FO404"
 
 READING = ("definition.hyper_params", "definition.apply_gradient")
 """The uses that read the hyperparameters of a definition."""
@@ -42,13 +42,49 @@ class Schedule:
 
 
 class Schedules(Outcomes[Schedule]):
-    """The schedules of a project, by the objects of their groups, or why a group has none."""
+    """A step that gives `learning_rate=f(optimizer.state.step)` computes what `optax.adam(f)`
+    computes by itself. So the function goes to the constructor, and the argument goes away, along
+    with the variables and parameters that nothing else uses.
 
+    This holds where all steps of an optimizer give the same function of its own step, and where
+    that function is known, or can be made, at the place that makes the optimizer, through
+    parameters if need be. A statement that makes it moves up only if it does nothing else and finds
+    nothing changed. A step that the program keeps beside the optimizer will do where each place
+    that may make or change one of the two is in view, and lets both go together; for the
+    transformation counts by itself, whatever else is set. In every other case the rate is an
+    injected hyperparameter that is set before the step (FO204), and a note says why.
+
+    The function stays the author's own, also where one of optax's looks like it, because optax's
+    have other edges and other rounding: with no transition steps `optax.linear_schedule` stays at
+    its first value for ever, `optax.cosine_decay_schedule` raises, and `optax.exponential_decay`
+    computes in float32 where the author's does in float64.
+    """
+
+    code = "FO404"
+    summary = "a learning rate that follows the optimizer's own step is a schedule"
     kind = "schedule"
+    before = """\
+optimizer = optim.Adam(learning_rate).create(params)
+learning_rate_fn = create_learning_rate_fn(config)
 
-    def __init__(self, stepping: Stepping) -> None:
-        super().__init__()
-        if stepping.options.partial or not stepping.options.selects(CODE):
+def train_step(optimizer, batch):
+    ...
+    lr = learning_rate_fn(optimizer.state.step)
+    return optimizer.apply_gradient(grad, learning_rate=lr)
+"""
+    after = """\
+learning_rate_fn = create_learning_rate_fn(config)
+tx = optax.adam(learning_rate_fn)
+optimizer = TrainState.create(apply_fn=model.apply, params=params, tx=tx)
+
+def train_step(optimizer, batch):
+    ...
+    return optimizer.apply_gradients(grads=grad)
+"""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        super().__init__(stepping, results)
+        if not self.is_wanted:
             return
         for members, steps in stepping.stepped_groups:
             if any(stepping.given_override(use) is not None for use in steps):
@@ -57,6 +93,13 @@ class Schedules(Outcomes[Schedule]):
                 except Unproven as why:
                     outcome = why.message
                 self.add(members, outcome)
+
+    def note(self, use: Use) -> Prose:
+        is_set = use.kind in STEPS and self.stepping.given_override(use) is not None
+        why = self.reason(use.things) if is_set else None
+        if why is None:
+            return ""
+        return message("The learning rate is set before this step, and is no schedule: {}.", why)
 
 
 def _schedule(stepping: Stepping, things: list[Thing], steps: list[Use]) -> Schedule:
@@ -93,3 +136,6 @@ def _constructors(stepping: Stepping, things: list[Thing]) -> list[ast.Call]:
         raise Unproven("the hyperparameters of the optimizer are read")
     refuse_templates(things, stepping)
     return [call for call, thing in made.items() if thing.made_by not in composite()]
+
+
+IDIOM = Schedules

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from codemods.cst.pieces import source
+from codemods.cst.spacing import source
 from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters, refuser

@@ -7,7 +7,8 @@ from inspect import Signature
 
 import libcst as cst
 
-from codemods.cst.pieces import EQUAL, Layout, Piece, new, source
+from codemods.cst.pieces import Layout, Piece, new
+from codemods.cst.spacing import EQUAL, source
 from codemods.cst.template import expression
 from codemods.flow.binding import Bound, bind_values, taking
 from codemods.optimizers.base import RATE, Parameter

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from codemods.analysis.trace import Traces
 from codemods.messages import text_of
 from codemods.model import Location, Prose, Site
+from codemods.planning.decisions import Decision, Plan
+from codemods.planning.groups import first_sites
 from codemods.planning.importing import ImportPlan
-from codemods.planning.plan import Decision, Plan, first_sites
-from codemods.rewriting.apply import Applied
-from codemods.rewriting.edits import Edit, MoveImport
+from codemods.rewriting.edited_file import Applied
 
 
 class Accounting:
@@ -43,7 +43,7 @@ class Accounting:
             before=use.unit.source(use.node),
             after=after,
             remedy=None if reported is None else self._text(reported.remedy),
-            note=text_of(decision.note) if status == "rewritten" else "",
+            note=self._text(decision.note) if status == "rewritten" else "",
             group=self._group(decision),
             cause=decision.cause.use.location if decision.cause is not None else None,
             way=self._way(decision),
@@ -64,8 +64,8 @@ class Accounting:
 def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> str:
     """The new text of what a decision rewrote."""
     edit = decision.edit
-    if isinstance(edit, MoveImport):
-        return edit.statement
+    if edit is not None and edit.imports is not None:
+        return edit.imports
     if decision.use.kind == "import":
         return "\n".join(imports.statements)
-    return applied.after.get(edit.span if isinstance(edit, Edit) else decision.use.span, "")
+    return applied.after.get(edit.span if edit is not None else decision.use.span, "")

@@ -12,8 +12,8 @@ from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import RATE, Parameter, learning_rate
 from codemods.optimizers.functions import function_name
 from codemods.optimizers.interface import has_interface
-from codemods.planning.plan import Decision
-from codemods.rewriting.edits import ConvertClass, ConvertDefinition, Edit, Replace, TakePart
+from codemods.planning.decisions import Decision
+from codemods.rewriting.edits import Made
 from codemods.sources.modules import Span, Unit
 
 DEEPEST = 8
@@ -35,16 +35,14 @@ class Emitter:
         self.facts = facts
         self.after = after
         applied = [decision for decision in decisions if decision.applies]
-        kinds = (ConvertDefinition, TakePart, Replace)
+        self.functions = {one.use.node: one for one in applied if _made(one).is_function}
         self.converted: dict[ast.AST, Decision] = {
             one.use.node: one
             for one in applied
             if one.rule.code in CREATING
             and isinstance(one.use.node, ast.Call)
-            and isinstance(one.edit, kinds)
-        }
-        self.functions = {
-            one.use.node: one for one in applied if isinstance(one.edit, ConvertClass)
+            and one.edit is not None
+            and not one.edit.made.is_function
         }
 
     def emitted(self, unit: Unit, supports: tuple[str, ...]) -> tuple[EmittedOptimizer, ...]:
@@ -86,7 +84,7 @@ class Emitter:
 
     def _text(self, decision: Decision) -> str:
         """The new source of a definition."""
-        assert isinstance(decision.edit, Edit)
+        assert decision.edit is not None
         node, unit = decision.use.node, decision.use.unit
         text = self.after[unit].get(decision.edit.span, "")
         # with an interface, only the name of the class changes: `optim.Adam(…)`, `AdamDef(…)`
@@ -97,32 +95,31 @@ class Emitter:
     def _expression(self, decision: Decision) -> ast.expr:
         """The new transformation, without the link for what stood beside the old one."""
         found = ast.parse(f"({self._text(decision)})", mode="eval").body
-        link = decision.edit.link if isinstance(decision.edit, ConvertDefinition) else ""
         # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
-        if link and isinstance(found, ast.Call):
+        if _made(decision).link and isinstance(found, ast.Call):
             del found.args[0]
             return found.args[0] if len(found.args) == 1 else found
         return found
 
     def _schedule(self, decision: Decision) -> str:
         """The schedule of a definition, or of those that it is made of."""
-        for node in (decision.use.node, *self._inner(decision)):
-            edit = self.converted[node].edit if node in self.converted else None
-            if isinstance(edit, ConvertDefinition) and edit.rate and not edit.inject:
-                return edit.rate
-        return ""
+        nodes = (decision.use.node, *self._inner(decision))
+        converted = (self.converted[node] for node in nodes if node in self.converted)
+        schedules = (_made(one).schedule for one in converted)
+        return next(filter(None, schedules), "")
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
         found = _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
         decision = self.converted.get(node)
-        if decision is None or not isinstance(decision.edit, TakePart):
+        opposite = _made(decision).opposite if decision is not None else None
+        if opposite is None:
             return found
         # random predicates are drawn to test it: that the two are opposites has to be visible
-        kept, other = decision.edit.opposite
+        kept, other = opposite
         if other in kept:
             return found
-        opposite = ast.parse(f"lambda *args: not ({kept})(*args)", mode="eval").body
-        return _substituted(found, {other: opposite})
+        negation = ast.parse(f"lambda *args: not ({kept})(*args)", mode="eval").body
+        return _substituted(found, {other: negation})
 
     def _legacy_parts(self, node: ast.expr, depth: int) -> dict[str, ast.expr]:
         """What the old side has in the place of source texts within a definition."""
@@ -159,36 +156,33 @@ class Emitter:
         return None
 
 
+def _made(decision: Decision) -> Made:
+    """What an edit makes of a definition."""
+    return decision.edit.made if decision.edit is not None else Made()
+
+
+def _keeps_interface(decision: Decision) -> bool:
+    """Whether a definition becomes one with the same interface."""
+    return decision.rule.code == "FO706" and has_interface(decision.use.name)
+
+
 def _is_given_rates(decision: Decision) -> bool:
     """Whether the learning rate of a definition is set at each step, as far as is known."""
-    if isinstance(decision.edit, ConvertDefinition):
-        return decision.edit.inject
+    if not _keeps_interface(decision):
+        return _made(decision).injects
     call, name = decision.use.node, decision.use.name
-    return (
-        isinstance(call, ast.Call)
-        and has_interface(name)
-        and name not in composite()
-        and learning_rate(call) is None
-    )
+    has_rate = isinstance(call, ast.Call) and learning_rate(call) is not None
+    return name not in composite() and not has_rate
 
 
 def _stands_alone(decision: Decision) -> bool:
-    """Whether the new transformation takes the place of one old definition.
-
-    One with a mask takes the place of two.
-    """
-    edit = decision.edit
-    if decision.rule.code == "FO706" and has_interface(decision.use.name):
-        return True
-    if isinstance(edit, ConvertDefinition):
-        return edit.mask is None
-    return isinstance(edit, TakePart)
+    """Whether the new transformation takes the place of one old definition."""
+    return _keeps_interface(decision) or _made(decision).stands_alone
 
 
 def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> EmittedOptimizer:
     """A class that became a function, called with values for its parameters that are numbers."""
-    assert isinstance(decision.edit, ConvertClass)
-    use, name = decision.use, decision.edit.optimizer
+    use, name = decision.use, decision.use.name
     given = [parameter.name for parameter in optimizers()[name].parameters if _is_real(parameter)]
     arguments = ", ".join(f"{parameter}={parameter}" for parameter in given)
     return EmittedOptimizer(
@@ -198,7 +192,7 @@ def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> Emit
         after=after,
         legacy_expression=f"optim.{name}({arguments})",
         optax_expression=f"{function_name(name)}({arguments})",
-        injected=decision.edit.inject,
+        injected=_made(decision).injects,
         supports=supports,
     )
 

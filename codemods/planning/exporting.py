@@ -21,7 +21,7 @@ from codemods.flow.scopes import Scope
 from codemods.messages import joined, message
 from codemods.model import Refusal, Status
 from codemods.optimizers.interface import has_interface, interface_of
-from codemods.planning.plan import Decision, Plan
+from codemods.planning.decisions import Decision, Plan
 from codemods.planning.sharing import Homes
 from codemods.rules import reasons
 from codemods.sources.modules import Unit

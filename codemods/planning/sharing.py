@@ -38,10 +38,9 @@ def shared(edits: Iterable[tuple[Unit, Edit]], facts: Facts) -> Shared:
     needs: dict[Unit, dict[str, Support]] = defaultdict(dict)
     named: dict[Unit, set[str]] = defaultdict(set)
     for unit, edit in edits:
-        supports: tuple[Support, ...] = getattr(edit, "supports", ())
-        found = [support for support in supports if support.is_shared]
+        found = [support for support in edit.supports if support.is_shared]
         needs[unit].update((support.name, support) for support in found)
-        text = repr(edit)
+        text = " ".join(edit.texts)
         named[unit].update(support.name for support in found if f"support:{support.name}}}" in text)
     outcome = Shared()
     for together in _programs([unit for unit, found in needs.items() if found], facts):

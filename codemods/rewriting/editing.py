@@ -16,12 +16,14 @@ from codemods.cst.alignment import realigned
 from codemods.dataflow.bindings import bound_anywhere
 from codemods.model import Form
 from codemods.optimizers.base import Support, called_otherwise, other_names
-from codemods.rewriting.apply import Applied, Applier
+from codemods.rewriting.apply import Applier
 from codemods.rewriting.checking import problem_of
+from codemods.rewriting.edited_file import Applied, EditedFile
 from codemods.rewriting.edits import Edit
 from codemods.rewriting.imports import Addition, ImportEditor, ImportedName
 from codemods.rewriting.insertion import has_support, insert_support
 from codemods.rewriting.legacy_shapes import shapes_in
+from codemods.rewriting.planned import Planned
 from codemods.sources.modules import Unit
 from codemods.sources.parsing import nests_deeply, parse, uncollected
 
@@ -94,19 +96,10 @@ def _edit_file(work: Work) -> Outcome:
     if code != work.code:
         return work.code, Applied(), "LibCST does not reproduce this file to the letter"
     editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
-    applier = Applier(
-        module,
-        work.code,
-        positions,
-        work.edits,
-        work.names,
-        work.form,
-        editor,
-        work.markers,
-        work.called,
-    )
-    updated = module.visit(applier)
-    return _finished(work, module, updated, editor, applier.applied)
+    file = EditedFile(module, work.code, work.names, work.form, work.called)
+    planned = Planned(work.edits)
+    updated = module.visit(Applier(file, positions, planned, editor, work.markers))
+    return _finished(work, module, updated, editor, file.applied)
 
 
 def _finished(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from codemods.rewriting.movement import gap_and_comments, with_gap
+from codemods.rewriting.lines import gap_and_comments, with_gap
 
 
 def derived_state(

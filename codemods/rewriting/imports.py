@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, takewhile
+from itertools import chain
 
 import libcst as cst
-from libcst.helpers import get_full_name_for_node
 from libcst.metadata import CodeRange
 
-from codemods.cst.layout import is_docstring
-from codemods.cst.pieces import SEPARATOR
-from codemods.rewriting.movement import gap_and_comments
-from codemods.sources.notebook import MARKER as CELL
-
-NEIGHBOURS = (
-    "jax",
-    "flax",
-    "optax",
-    "numpy",
-    "chex",
-    "haiku",
-    "tensorflow",
-    "torch",
-    "absl",
-    "ml_collections",
+from codemods.rewriting.import_lines import (
+    ImportLine,
+    binds_same,
+    has_several,
+    is_standard,
+    joined,
+    module_of,
+    only_import,
+    root_of,
+    without,
 )
-"""Packages whose imports stand in one section with that of optax."""
-
-RELATED = ("flax", "jax")
-"""Packages beside whose imports a new one goes, the best place first."""
-
-ImportLine = cst.Import | cst.ImportFrom
+from codemods.rewriting.import_places import (
+    RELATED,
+    after_header,
+    imports_within,
+    insert,
+    is_opening,
+    place_within,
+    related_sections,
+    run_of_imports,
+    sections_of,
+    standard_sections,
+    within_cell,
+)
+from codemods.rewriting.lines import gap_and_comments
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class ImportEditor:
                 continue
             start = self._positions[before].start
             place = (start.line, start.column)
-            rest = _without(small, self._drop.get(place, set()))
+            rest = without(small, self._drop.get(place, set()))
             beside = self._nested.get(place, ())
             # import jax; from flax import optim
             if rest is None and len(beside) == 1 and len(original.body) > 1:
@@ -173,7 +172,7 @@ class ImportEditor:
 
     def _is_emptied(self, statement: cst.CSTNode) -> bool:
         """Whether a statement is an import that is dropped at the end."""
-        small = _only_import(statement)
+        small = only_import(statement)
         return any(small is emptied for emptied in self._emptied)
 
     # Adding
@@ -186,8 +185,8 @@ class ImportEditor:
         found: dict[str, None] = {}
         cell = ""
         for statement in module.body if self._cell else ():
-            small = _only_import(statement)
-            if small is None and _is_opening(module, statement):
+            small = only_import(statement)
+            if small is None and is_opening(module, statement):
                 cell = module.code_for_node(statement).strip()
             elif any(small is changed for changed in self._changed):
                 found[cell] = None
@@ -195,11 +194,11 @@ class ImportEditor:
 
     def _add(self, module: cst.Module, text: str, cell: str = "") -> cst.Module:
         """The module with an import that it lacks; in one cell of a notebook, if given."""
-        new = _only_import(cst.parse_statement(text))
+        new = only_import(cst.parse_statement(text))
         assert new is not None
-        lines = _imports_within(module, cell)
+        lines = imports_within(module, cell)
         staying = (found for index, found in lines if not self._is_emptied(module.body[index]))
-        if any(_binds_same(new, found) for found in staying):
+        if any(binds_same(new, found) for found in staying):
             return module
         # from flax.training import checkpoints, train_state
         merged = self._merged(module, lines, new)
@@ -208,13 +207,13 @@ class ImportEditor:
         anchor = self._anchor(lines)
         if anchor is None and self._cell:
             return self._into_cell(module, cst.SimpleStatementLine([new]))
-        run = _run(module, [index for index, _ in lines], anchor or 0)
+        run = run_of_imports(module, [index for index, _ in lines], anchor or 0)
         return self._into_run(module, run, dict(lines), new)
 
     def _anchor(self, lines: list[tuple[int, ImportLine]]) -> int | None:
         """The import that shows a new one its place: the first that changes, else a related one."""
         changed = (index for index, found in lines if any(found is old for old in self._changed))
-        related = (index for root in RELATED for index, found in lines if _root(found) == root)
+        related = (index for root in RELATED for index, found in lines if root_of(found) == root)
         return next(chain(changed, related), None)
 
     def _into_run(
@@ -222,48 +221,48 @@ class ImportEditor:
     ) -> cst.Module:
         """The module with an import in the best section of a run of imports."""
         statement = cst.SimpleStatementLine([new])
-        sections = _sections(module, run)
-        if _is_standard(new):
-            sections = _standard_sections(sections, lines)
+        sections = sections_of(module, run)
+        if is_standard(new):
+            sections = standard_sections(sections, lines)
         if not sections:
-            start = next((index for index in run if _module(lines[index]) != "__future__"), 0)
-            place = max(start, _after_header(module))
-            return _insert(module, place, statement, head=False, blank=True)
-        related = _related_sections(sections, lines, new)
+            start = next((index for index in run if module_of(lines[index]) != "__future__"), 0)
+            place = max(start, after_header(module))
+            return insert(module, place, statement, head=False, blank=True)
+        related = related_sections(sections, lines, new)
         section = (related or sections)[-1]
-        is_standard = all(_is_standard(lines[index]) for index in section)
+        is_of_library = all(is_standard(lines[index]) for index in section)
         # the file imports nothing but the standard library: a section of its own behind that
-        if not related and is_standard and not _is_standard(new):
-            return _insert(module, section[-1] + 1, statement, head=False, blank=True)
-        index = _place(section, lines, new)
+        if not related and is_of_library and not is_standard(new):
+            return insert(module, section[-1] + 1, statement, head=False, blank=True)
+        index = place_within(section, lines, new)
         head = index == section[0]
         whole = head and self._is_emptied(module.body[index])
-        return _insert(module, index, statement, head=head, whole=whole)
+        return insert(module, index, statement, head=head, whole=whole)
 
     def _into_cell(self, module: cst.Module, statement: cst.SimpleStatementLine) -> cst.Module:
         """The module with a statement at the head of the cell, behind its first imports."""
-        start, *others = _within(module, self._cell)
-        index = next((index for index in others if not _only_import(module.body[index])), start + 1)
-        return _insert(module, index, statement, head=False)
+        start, *others = within_cell(module, self._cell)
+        index = next((index for index in others if not only_import(module.body[index])), start + 1)
+        return insert(module, index, statement, head=False)
 
     def _merged(
         self, module: cst.Module, lines: list[tuple[int, ImportLine]], new: ImportLine
     ) -> cst.Module | None:
         """`from m import a` joined to a `from m import b, c`, where the file writes imports so."""
-        combined = any(_has_several(found) for _, found in lines)
+        combined = any(has_several(found) for _, found in lines)
         if not combined or not isinstance(new, cst.ImportFrom):
             return None
         if isinstance(new.names, cst.ImportStar):
             return None
         for index, found in lines:
-            if not isinstance(found, cst.ImportFrom) or _module(found) != _module(new):
+            if not isinstance(found, cst.ImportFrom) or module_of(found) != module_of(new):
                 continue
             if self._is_emptied(module.body[index]) or isinstance(found.names, cst.ImportStar):
                 continue
             line = cst.ensure_type(module.body[index], cst.SimpleStatementLine)
-            joined = found.with_changes(names=_joined(list(found.names), new.names[0]))
+            whole = found.with_changes(names=joined(list(found.names), new.names[0]))
             body = [*module.body]
-            body[index] = line.with_changes(body=[joined])
+            body[index] = line.with_changes(body=[whole])
             return module.with_changes(body=body)
         return None
 
@@ -287,241 +286,6 @@ def _with_beside(
         leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
     )
     return cst.FlattenSentinel([first, *lines[1:]])
-
-
-def _has_several(statement: ImportLine) -> bool:
-    """Whether a statement is `from m import b, c`."""
-    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
-        return False
-    return len(statement.names) > 1
-
-
-def _imports_within(module: cst.Module, cell: str) -> list[tuple[int, ImportLine]]:
-    """The imports of a cell with their indices; without a cell, of the module."""
-    found: list[tuple[int, ImportLine]] = []
-    for index in _within(module, cell):
-        only = _only_import(module.body[index])
-        if only is not None:
-            found.append((index, only))
-    return found
-
-
-def _is_opening(module: cst.Module, statement: cst.CSTNode) -> bool:
-    is_line = isinstance(statement, cst.SimpleStatementLine)
-    return is_line and CELL.match(module.code_for_node(statement).lstrip()) is not None
-
-
-def _within(module: cst.Module, cell: str) -> Sequence[int]:
-    """The indices of the statements of a cell, from the one that opens it; without one, of all."""
-    if not cell:
-        return range(len(module.body))
-    opened = [
-        index for index, statement in enumerate(module.body) if _is_opening(module, statement)
-    ]
-    titles = (module.code_for_node(module.body[index]).strip() for index in opened)
-    start = next(index for index, title in zip(opened, titles, strict=False) if title == cell)
-    end = next((index for index in opened if index > start), len(module.body))
-    return range(start, end)
-
-
-def _without(statement: ImportLine, names: set[str]) -> ImportLine | None:
-    """The statement without some names; None if none is left."""
-    if isinstance(statement.names, cst.ImportStar):
-        return None if "*" in names else statement
-    # from flax import nn, optim
-    kept = [
-        alias
-        for alias in statement.names
-        if (alias.evaluated_alias or alias.evaluated_name) not in names
-    ]
-    if len(kept) == len(statement.names):
-        return statement
-    if not kept:
-        return None
-    last = statement.names[-1]
-    # a list of names may end with a comma within parentheses
-    if kept[-1] is not last:
-        kept[-1] = kept[-1].with_changes(comma=last.comma)
-    return statement.with_changes(names=kept)
-
-
-def _joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.ImportAlias]:
-    """The names with one more, in its sorted place if they are sorted."""
-    words = [alias.evaluated_name for alias in names]
-    index = bisect(words, new.evaluated_name) if words == sorted(words) else len(names)
-    separator = names[0].comma if len(names) > 1 else SEPARATOR
-    if index < len(names):
-        return [*names[:index], new.with_changes(comma=separator), *names[index:]]
-    return [
-        *names[:-1],
-        names[-1].with_changes(comma=separator),
-        new.with_changes(comma=names[-1].comma),
-    ]
-
-
-def _only_import(statement: cst.CSTNode) -> ImportLine | None:
-    """The import that a line consists of; None for any other statement."""
-    match statement:
-        case cst.SimpleStatementLine(body=[cst.Import() | cst.ImportFrom() as only]):
-            return only
-    return None
-
-
-def _module(statement: ImportLine) -> str:
-    """The module that a statement names first, relative dots included."""
-    if isinstance(statement, cst.Import):
-        return statement.names[0].evaluated_name
-    # from ..training import optim
-    dots = "." * len(statement.relative)
-    return dots + (get_full_name_for_node(statement.module) or "" if statement.module else "")
-
-
-def _root(statement: ImportLine) -> str:
-    return _module(statement).partition(".")[0]
-
-
-def _is_standard(statement: ImportLine) -> bool:
-    return _root(statement) in sys.stdlib_module_names
-
-
-def _binds_same(new: ImportLine, old: ImportLine) -> bool:
-    """Whether an import binds, perhaps among others, what a new one would."""
-    if type(new) is not type(old):
-        return False
-    if isinstance(new, cst.ImportFrom) and _module(new) != _module(old):
-        return False
-    if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
-        return False
-    wanted = (new.names[0].evaluated_name, new.names[0].evaluated_alias)
-    return any((alias.evaluated_name, alias.evaluated_alias) == wanted for alias in old.names)
-
-
-def _run(module: cst.Module, imports: list[int], anchor: int) -> list[int]:
-    """The first run of imports that does not end before `anchor`.
-
-    A run ends at a statement of another kind; a docstring and guarded imports do not end it.
-    """
-    found = set(imports)
-    run: list[int] = []
-    for index, statement in enumerate(module.body):
-        if index in found:
-            run.append(index)
-        elif not (isinstance(statement, cst.Try | cst.If) or is_docstring(statement)) and run:
-            if anchor <= run[-1]:
-                break
-            run = []
-    return run
-
-
-def _sections(module: cst.Module, run: list[int]) -> list[list[int]]:
-    """The imports in groups without blank lines in between, without `from __future__`."""
-    sections: list[list[int]] = []
-    for index in run:
-        statement = module.body[index]
-        small = _only_import(statement)
-        if small is not None and _module(small) == "__future__":
-            continue
-        leading = getattr(statement, "leading_lines", ())
-        separated = any(line.comment is None for line in leading)
-        if sections and not separated and sections[-1][-1] == index - 1:
-            sections[-1].append(index)
-        else:
-            sections.append([index])
-    return sections
-
-
-def _standard_sections(
-    sections: list[list[int]], lines: Mapping[int, ImportLine]
-) -> list[list[int]]:
-    """The sections of the standard library, else its imports at the head of other sections."""
-
-    def is_standard(index: int) -> bool:
-        return _is_standard(lines[index])
-
-    heads = [list(takewhile(is_standard, section)) for section in sections]
-    whole = [head for head, section in zip(heads, sections, strict=True) if head == section]
-    return whole or [head for head in heads if head]
-
-
-def _related_sections(
-    sections: list[list[int]], lines: Mapping[int, ImportLine], new: ImportLine
-) -> list[list[int]]:
-    """The sections with imports of the same package, else of its neighbours, best if sorted."""
-    roots = [{_root(lines[index]) for index in section} for section in sections]
-    pairs = list(zip(sections, roots, strict=True))
-    own = [section for section, found in pairs if _root(new) in found]
-    near = [section for section, found in pairs if not found.isdisjoint(NEIGHBOURS)]
-    in_order = [section for section in near if _is_sorted(section, lines)]
-    return own or in_order or near
-
-
-def _sorter(
-    section: list[int], lines: Mapping[int, ImportLine]
-) -> Callable[[ImportLine], tuple[bool, str]]:
-    """What the imports of a section are sorted by: kind, if kinds are kept apart, then module."""
-    kinds = [isinstance(lines[index], cst.ImportFrom) for index in section]
-    plain_first = kinds == sorted(kinds)
-    return lambda statement: (
-        plain_first and isinstance(statement, cst.ImportFrom),
-        _module(statement).lower(),
-    )
-
-
-def _is_sorted(section: list[int], lines: Mapping[int, ImportLine]) -> bool:
-    keys = [*map(_sorter(section, lines), (lines[index] for index in section))]
-    return keys == sorted(keys)
-
-
-def _place(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine) -> int:
-    """Where an import belongs: at its place in a sorted section, else behind related ones."""
-    if _is_sorted(section, lines):
-        key = _sorter(section, lines)
-        later = (index for index in section if key(lines[index]) > key(new))
-        return next(later, section[-1] + 1)
-    own = [index for index in section if _root(lines[index]) == _root(new)]
-    related = [index for index in section if _root(lines[index]) in RELATED]
-    return (own or related or section)[-1] + 1
-
-
-def _after_header(module: cst.Module) -> int:
-    """The place after the docstring and `from __future__` imports."""
-    place = 0
-    for index, statement in enumerate(module.body):
-        small = _only_import(statement)
-        is_future = small is not None and _module(small) == "__future__"
-        if is_future or is_docstring(statement):
-            place = index + 1
-    return place
-
-
-def _insert(
-    module: cst.Module,
-    index: int,
-    statement: cst.SimpleStatementLine,
-    head: bool,
-    blank: bool = False,
-    whole: bool = False,
-) -> cst.Module:
-    """Insert a statement.
-
-    At the head of a section it takes over the blank lines above, and with `whole` the comments too.
-    With `blank` it is set apart from what stands around it.
-    """
-    body = list(module.body)
-    if head:
-        following = body[index]
-        leading = list(getattr(following, "leading_lines", ()))
-        if leading and index > 0:
-            taken = leading if whole else [line for line in leading if line.comment is None]
-            left = [line for line in leading if line not in taken]
-            statement = statement.with_changes(leading_lines=taken)
-            body[index] = following.with_changes(leading_lines=left)
-    if blank:
-        above = [cst.EmptyLine(indent=False)] if index else []
-        statement = statement.with_changes(leading_lines=above)
-        if index < len(body) and not getattr(body[index], "leading_lines", ()):
-            body[index] = body[index].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
-    return module.with_changes(body=[*body[:index], statement, *body[index:]])
 
 
 def _merge_leading(carried: list[cst.EmptyLine], own: list[cst.EmptyLine]) -> list[cst.EmptyLine]:

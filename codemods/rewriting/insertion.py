@@ -9,8 +9,8 @@ from itertools import chain, islice
 
 import libcst as cst
 
-from codemods.cst.layout import is_docstring
-from codemods.rewriting.movement import gap_and_comments
+from codemods.cst.comments import is_docstring
+from codemods.rewriting.lines import gap_and_comments
 from codemods.sources.notebook import MARKER as CELL
 
 INDENT = " " * 4

@@ -8,6 +8,7 @@ from typing import TypeVar
 import libcst as cst
 
 from codemods.rewriting.edits import MoveStatement
+from codemods.rewriting.lines import gap_and_comments, with_gap
 from codemods.sources.modules import Span
 
 Block = TypeVar("Block", cst.IndentedBlock, cst.Module)
@@ -74,18 +75,3 @@ def _moved(
             rest.append(with_gap(node, gap))
             gap = []
     return rest
-
-
-def with_gap(statement: cst.CSTNodeT, gap: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
-    """A statement with these blank lines above, unless it has some."""
-    blank, own = gap_and_comments(statement)
-    return statement.with_changes(leading_lines=[*gap, *own]) if gap and not blank else statement
-
-
-def gap_and_comments(statement: cst.CSTNode) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
-    """The blank lines above a statement, and the comments below these."""
-    lines = list(getattr(statement, "leading_lines", ()))
-    first = 0
-    while first < len(lines) and lines[first].comment is None:
-        first += 1
-    return lines[:first], lines[first:]

@@ -8,8 +8,8 @@ from functools import partial
 
 import libcst as cst
 
-from codemods.cst.layout import is_docstring
-from codemods.cst.pieces import NOTHING, SEPARATOR
+from codemods.cst.comments import is_docstring
+from codemods.cst.spacing import NOTHING, SEPARATOR
 from codemods.rewriting.edits import ChangeParameters, SplitParameter
 
 

@@ -143,5 +143,5 @@ def _sets_rate_later(things: Iterable[Thing], context: Context) -> bool:
         return True
     calls = (thing.node for thing in definitions if isinstance(thing.node, ast.Call))
     is_unset = any(learning_rate(call) is None and not is_unpacked(call) for call in calls)
-    made = (found for thing in definitions for found in context.optimizers_of(thing))
-    return is_unset and not context.steps(made)
+    made = (found for thing in definitions for found in context.stepping.optimizers_of(thing))
+    return is_unset and not context.stepping.steps(made)

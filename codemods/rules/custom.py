@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
-from codemods.analysis.uses import Use
+from codemods.analysis.uses import Use, legacy_bases
 from codemods.flow.objects import Class
 from codemods.model import Refusal
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.views import OPTIMIZER_STATE
 from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, legacy_bases
+from codemods.rules.context import Context
 from codemods.rules.definitions import refuse_traversals
 from codemods.rules.types import made_by_hand, named
 from codemods.vocabulary import PACKAGE
@@ -87,7 +87,7 @@ def state(use: Use, context: Context) -> Edit | Refusal:
     """The `OptimizerState` that an optimizer of the user's own makes becomes a class of the file
     with the same fields; so does one that a function makes of an optimizer's state (FO213).
     """
-    viewed = bool(context.viewed) and not legacy_bases(use, context.facts)
+    viewed = bool(context.viewed.states) and not legacy_bases(use, context.facts)
     # def init_state(self, params) -> OptimizerState
     if use.kind == "annotation" and not viewed:
         return named(use, "{optax}.OptState")

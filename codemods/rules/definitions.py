@@ -9,11 +9,12 @@ from codemods.analysis.legacy import is_unknown_class
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
 from codemods.idioms.first_rates import first_rate, has_room
+from codemods.idioms.schedules import Schedules
 from codemods.model import Refusal
 from codemods.optimizers import composite, optimizers
 from codemods.optimizers.arguments import PLACEHOLDER
 from codemods.optimizers.base import learning_rate
-from codemods.rewriting.edits import ConvertDefinition, Edit, TakePart
+from codemods.rewriting.edits import ConvertDefinition, Edit
 from codemods.rules import reasons, rule
 from codemods.rules.classes import as_function
 from codemods.rules.context import Context
@@ -49,16 +50,8 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
         refusal = refuse_traversals(use.node, context)
     if refusal is not None:
         return refusal
-    # optim.MultiOptimizer((kernels, decay_def), (others, no_decay_def)) is decay_def with a mask
-    whole = context.masks.found.get(use.node)
-    if whole is not None:
-        return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
-    clipping = context.clippings.of(use.things)
-    link = clipping.links.get(use.node, "") if clipping is not None else ""
-    masked = context.masks.of_definition(use.node)
-    mask = masked.predicate_in(use.unit) if masked is not None else None
-    conversion = ConvertDefinition(use.span, use.name, inject=False, mask=mask, link=link)
-    scheduled = context.schedules.of(use.things)
+    conversion = ConvertDefinition(use.span, use.name, inject=False)
+    scheduled = context.idioms[Schedules].of(use.things)
     if scheduled is not None and use.node in scheduled.rates:
         return replace(conversion, rate=scheduled.rates[use.node])
     # a MultiOptimizer has no rate of its own
@@ -92,15 +85,15 @@ def _with_rate(conversion: ConvertDefinition, use: Use, context: Context) -> Edi
             "Give the constructor a learning rate.",
         )
     # where a comment has no room, a note says that 0.0 is a placeholder
-    rate = first_rate(use, context, context.overrides)
+    rate = first_rate(use, context.stepping, context.overrides)
     note = "" if rate or has_room(use) else PLACEHOLDER
     return replace(conversion, inject=True, rate=rate, note=note)
 
 
 def _is_stepped(use: Use, context: Context) -> bool:
     """Whether an optimizer of a definition takes a step in view."""
-    made = (found for thing in use.things for found in context.optimizers_of(thing))
-    return bool(context.steps(made))
+    made = (found for thing in use.things for found in context.stepping.optimizers_of(thing))
+    return bool(context.stepping.steps(made))
 
 
 def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from codemods.analysis.carried import typed
 from codemods.analysis.facts import Facts
+from codemods.analysis.names import free_name
 from codemods.analysis.uses import Use
 from codemods.dataflow.definitions import Definitions
 from codemods.flow.binding import arguments_of, values_of
@@ -17,7 +18,7 @@ from codemods.optimizers.interface import APPLY_GRADIENTS_WITH
 from codemods.optimizers.methods import LOSS_STEP
 from codemods.rewriting.edits import Argument, Edit, Holes, Replace, ReplaceStatement, RewriteCall
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, free_name
+from codemods.rules.context import Context
 from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
 from codemods.rules.objects import averaged_gradients
 from codemods.sources.modules import Unit
@@ -153,7 +154,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is not None:
         return _set_rate(assigned, override.value, (evaluation, step), use, context)
-    if context.overrides.keeps_rate(use) and not context.keeps_interface(use):
+    if context.overrides.keeps_rate(use) and not context.stepping.keeps_interface(use):
         return keeps_rate(
             "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
         )
@@ -165,10 +166,10 @@ def _is_divisible(assigned: Assigned, use: Use, context: Context) -> bool:
     """Whether a step can be divided into the evaluation of its gradient, and a step with that."""
     given = len(values_of(assigned.call))
     # optimizer.optimize(loss_fn, learning_rate=rate): the helper hands all hyperparameters on
-    if context.keeps_interface(use) and given > 1:
+    if context.stepping.keeps_interface(use) and given > 1:
         return False
     # one argument is the loss function, and a second one the learning rate
-    overrides = context.given_override(use) is not None
+    overrides = context.stepping.given_override(use) is not None
     if len(assigned.targets) != 2 + assigned.gives_pair or given != 1 + overrides:
         return False
     # the owner stands twice in the result: make_optimizer().optimize(loss_fn) would make two
@@ -185,7 +186,7 @@ def _set_rate(
     evaluation, step = lines
     state = free_name(use.unit, "opt_state", "optimizer_state")
     rated, filters = with_rate("{owner}.opt_state", "learning_rate={rate}", context)
-    rated, supports = typed(rated, "{owner}.opt_state", use, context, context.parameters)
+    rated, supports = typed(rated, "{owner}.opt_state", use, context.stepping)
     templates = (
         f"{state} = {rated}",
         evaluation,
@@ -199,10 +200,10 @@ def _set_rate(
 def _anywhere(use: Use, context: Context) -> Edit | Refusal:
     """The step as a call of a helper, whatever becomes of its result."""
     call = use.call
-    if call is None or _loss(call) is None or context.axes(use.things):
+    if call is None or _loss(call) is None or context.stepping.axes(use.things):
         return _refuse()
     given = [*call.args, *call.keywords]
-    keeps_interface = context.keeps_interface(use)
+    keeps_interface = context.stepping.keeps_interface(use)
     if len(given) > 1 and not keeps_interface:
         return reasons.overrides(
             "This step overrides hyperparameters, and its result is not assigned to names in a "

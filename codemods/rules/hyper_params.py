@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from codemods.analysis.legacy import MULTI_OPTIMIZER, legacy_optimizer
+from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
@@ -15,7 +16,7 @@ from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support, given
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, is_path
+from codemods.rules.context import Context
 from codemods.sources.modules import Span, Unit
 
 IS_HYPERPARAM = Support(
@@ -110,7 +111,7 @@ def _injected_rate(read: ast.expr, node: ast.Attribute, use: Use, context: Conte
     owner = (("owner", use.unit.span(node.value.value)),)
     filtering = ""
     supports: tuple[Support, ...] = ()
-    if context.param_names.may_be_rate:
+    if context.stepping.param_names.may_be_rate:
         filtering = f", filtering={{support:{IS_HYPERPARAM.name}}}"
         supports = (IS_HYPERPARAM,)
     template = f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}"{filtering})'
@@ -164,7 +165,7 @@ def made_with(name: str, use: Use, context: Context) -> str | None:
             things += context.facts.things(node, "optimizer", "definition")
     if any(thing.evidence != "proven" for thing in things):
         return None
-    definitions = {*context.definitions(use)}
+    definitions = {*context.stepping.definitions(use)}
     definitions.update(thing for thing in things if thing.kind == "definition")
     numbers = {_number(name, definition, context) for definition in definitions}
     return numbers.pop() if len(numbers) == 1 else None
@@ -225,7 +226,7 @@ def with_rate(state: str, word: str, context: Context) -> tuple[str, tuple[Suppo
     `word` is the rate as a keyword of a call, or a hole for that. Where a parameter may be called
     `learning_rate` too, a filter tells the two apart.
     """
-    if not context.param_names.may_be_rate:
+    if not context.stepping.param_names.may_be_rate:
         return f"{{optax}}.tree_utils.tree_set({state}, {word})", ()
     is_hyperparam = f"{{support:{IS_HYPERPARAM.name}}}"
     return f"{{optax}}.tree_utils.tree_set({state}, {is_hyperparam}, {word})", (IS_HYPERPARAM,)
@@ -280,7 +281,7 @@ def _rates_of_groups(
             arguments.append(f"{{rate{index}}}")
             holes.append((f"rate{index}", use.unit.span(rate)))
     supports: tuple[Support, ...] = (SET_RATES,)
-    if context.param_names.may_be_rate:
+    if context.stepping.param_names.may_be_rate:
         supports = (IS_HYPERPARAM, SET_RATES_ALONE)
     template = f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(arguments)})"
     return template, tuple(holes), supports
@@ -289,7 +290,7 @@ def _rates_of_groups(
 def _keeps_the_same_groups(rates: Rates, use: Use, context: Context) -> bool:
     """Whether all steps of the optimizers leave the same groups their own rates."""
     ours = _groups_without_rate(rates)
-    steps = context.steps(use.things)
+    steps = context.stepping.steps(use.things)
     return all(_groups_left_alone(step, context) == ours for step in steps) or not ours
 
 

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterable
 
 from codemods.analysis.legacy import legacy_name
-from codemods.analysis.uses import Use
+from codemods.analysis.uses import Use, legacy_bases
 from codemods.flow.objects import Object, Result, Thing
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.views import is_viewable, param_state, to_legacy
 from codemods.rewriting.edits import Edit, Keep, Replace
 from codemods.rules import rule
-from codemods.rules.context import Context, legacy_bases
+from codemods.rules.context import Context
 from codemods.rules.types import made_by_hand
 
 WITH_STATES = [
@@ -45,7 +45,7 @@ def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
 
 def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form a value of `optimizer.replace(state=value)` is, if any."""
-    made = {definition.made_by for definition in context.definitions(use)}
+    made = {definition.made_by for definition in context.stepping.definitions(use)}
     if len(made) != 1 or not all(map(context.facts.legacy.definitions, use.things)):
         return None
     # the legacy form is that of one class, so all optimizers here have to be of one
@@ -61,7 +61,7 @@ def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
     match item:
         # optimizer.state
         case Thing(kind="state"):
-            return context.viewed.get(item) == optimizer
+            return context.viewed.states.get(item) == optimizer
         # OptimizerState(step, param_states)
         case Result(name=name):
             return legacy_name(name) == "OptimizerState"
@@ -70,7 +70,7 @@ def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
 
 def _only_view(states: Iterable[Thing], context: Context) -> str | None:
     """The optimizer in whose legacy form all of some states are read."""
-    names = {context.viewed.get(state) for state in states}
+    names = {context.viewed.states.get(state) for state in states}
     return names.pop() if len(names) == 1 else None
 
 
@@ -89,7 +89,7 @@ def made(use: Use, context: Context) -> Edit | Refusal:
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")
-    is_viewed = optimizer in context.viewed.values()
+    is_viewed = optimizer in context.viewed.states.values()
     if not is_viewed and optimizer not in legacy_bases(use, context.facts):
         return made_by_hand(use)
     support = param_state(optimizer)

@@ -33,7 +33,7 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
         return reasons.create_as_value(
             f"`{use.name}` is passed on instead of being called.", "Call it."
         )
-    axes = context.axes(use.things)
+    axes = context.stepping.axes(use.things)
     given = arguments_of(REPLICATE if use.name == "replicate" else taking(), call)
     if given is None or len(axes) != 1 or None in axes:
         return reasons.deprecated_method(
@@ -81,7 +81,7 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
     stored as it is, so one copy is taken where it may have several.
     """
     assert isinstance(use.node, ast.expr)
-    if not may_have_copies(use.node, use, context):
+    if not may_have_copies(use.node, use, context.stepping):
         return Keep()
     # checkpoints.save_checkpoint(directory, state.optimizer, step)
     if not isinstance(use.node, ast.Name):
@@ -128,7 +128,7 @@ def restored(use: Use, context: Context) -> Edit | Keep:
         value for value in values_of(use.node) if context.facts.things(value, "optimizer")
     )
     state = next(optimizers, None)
-    if state is None or not may_have_copies(state, use, context):
+    if state is None or not may_have_copies(state, use, context.stepping):
         return Keep()
     template = f"{{support:{AS_MANY_COPIES.name}}}({use.unit.source(state)}, {{it}})"
     return Replace(use.span, template, supports=(AS_MANY_COPIES,))
@@ -148,7 +148,7 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
     are, the optimizer is left, with a reason.
     """
     call, owner = use.call, use.owner_hole
-    copies = may_have_copies(use.owner, use, context)
+    copies = may_have_copies(use.owner, use, context.stepping)
     if copies and not isinstance(use.owner, ast.Name):
         return _refuse_copies()
     one = f"{{support:{ONE_COPY.name}}}({{owner}})" if copies else "{owner}"

@@ -144,7 +144,7 @@ def _transformation(
             "Label the parameters for `optax.transforms.partition`.",
         )
     supports: tuple[Support, ...] = (PARTITION_BY_PATH,)
-    if context.keeps_interface(use):
+    if context.stepping.keeps_interface(use):
         supports = interface_of("MultiOptimizer")
     template = f"{{support:{supports[-1].name}}}(({{focus}}, {{definition}}))"
     return template, (definition, ("focus", use.unit.span(focus))), supports
@@ -198,15 +198,15 @@ def _needs_any_params(made: list[Thing], context: Context) -> bool:
     Where nothing is known of them, the optimizers that reach the same places decide. Where nothing
     is known of those either, parameters that callers out of view pass in are taken for a mapping.
     """
-    known = _known_needs(made, context) or _known_needs(context.companions(made), context)
+    known = _known_needs(made, context) or _known_needs(context.stepping.companions(made), context)
     if known:
         return True in known
-    return not all(map(context.parameters.come_from_outside, made))
+    return not all(map(context.stepping.parameters.come_from_outside, made))
 
 
 def _known_needs(optimizers: list[Thing], context: Context) -> set[bool]:
     """What is known of the parameters of optimizers: whether these may be no mapping."""
-    needs = map(context.parameters.need_any, optimizers)
+    needs = map(context.stepping.parameters.need_any, optimizers)
     return {need for need in needs if need is not None}
 
 
@@ -389,10 +389,10 @@ def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
 
 def averaged_gradients(use: Use, context: Context) -> str | Refusal:
     """A template for the gradients of a step, averaged over devices after `replicate()`."""
-    axes = context.axes(use.things)
+    axes = context.stepping.axes(use.things)
     if not axes:
         return "{grads}"
-    if any(_stand_together(use, other) for other in context.replicated(use.things)):
+    if any(_stand_together(use, other) for other in context.stepping.replicated(use.things)):
         return reasons.deprecated_method(
             "This step is taken where the optimizer is replicated, and may come before that.",
             "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients of the steps on all "
@@ -458,7 +458,7 @@ def _with_state(
 ) -> RewriteCall:
     """The step of an optimizer with another state, which gets a statement of its own if it may."""
     use, call = legacy.use, legacy.call
-    opt_state, more = typed(opt_state, "{owner}.opt_state", use, context, context.parameters)
+    opt_state, more = typed(opt_state, "{owner}.opt_state", use, context.stepping)
     prelude = ""
     if _may_precede(call, moved, use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
@@ -480,7 +480,7 @@ def _set_unpacked(
             "The arguments of this call are unpacked.", "Name the arguments."
         )
     # without a number to fall back on, the rate has to be among the overrides
-    if rate is None and not all(map(_is_made_without_rate, context.definitions(use))):
+    if rate is None and not all(map(_is_made_without_rate, context.stepping.definitions(use))):
         return keeps_rate("Pass `learning_rate=` in any case.")
     read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
     holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
@@ -498,8 +498,8 @@ def _place_of_gradients(
         return None
     word = words[others[0]]
     gradients = word.value if isinstance(word, ast.keyword) else word
-    _, by_type = typed("", "", use, context, context.parameters)
-    if isinstance(gradients, ast.Starred) or by_type or context.axes(use.things):
+    _, by_type = typed("", "", use, context.stepping)
+    if isinstance(gradients, ast.Starred) or by_type or context.stepping.axes(use.things):
         return None
     return others[0] if context.facts.dataflow.may_swap(gradients, overrides.value) else None
 
@@ -531,7 +531,7 @@ def _step_with_rate(legacy: LegacyStep, context: Context) -> RewriteCall:
         given.append(Argument(RATE, index=index) if is_rate else legacy.gradients)
     function = f"{{support:{STEP_WITH_RATE.name}}}"
     supports: tuple[Support, ...] = (STEP_WITH_RATE,)
-    if context.param_names.may_be_rate:
+    if context.stepping.param_names.may_be_rate:
         supports = (IS_HYPERPARAM, STEP_WITH_RATE_ALONE)
     return RewriteCall(legacy.use.unit.span(call), function, tuple(given), legacy.holes, supports)
 
@@ -581,7 +581,7 @@ def _has_one_step_and_line(statement: ast.stmt, use: Use, context: Context) -> b
     inside = {*ast.walk(statement)}
     statements = (found for found in use.unit.nodes if isinstance(found, ast.stmt))
     line = [found for found in statements if found.lineno == statement.lineno]
-    return len(line) == 1 and sum(step.node in inside for step in context.all_steps) == 1
+    return len(line) == 1 and sum(step.node in inside for step in context.stepping.all_steps) == 1
 
 
 def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:

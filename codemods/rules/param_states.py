@@ -7,13 +7,15 @@ from typing import TypeGuard
 
 from codemods.analysis.leaves import in_any_order
 from codemods.analysis.legacy import legacy_optimizer
+from codemods.analysis.origins import is_path
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Thing
+from codemods.idioms.schedules import Schedules
 from codemods.model import Refusal
 from codemods.optimizers.base import LegacyOptimizer, Support, is_plain
 from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, is_path
+from codemods.rules.context import Context
 from codemods.rules.legacy_states import legacy_state, viewed_as
 from codemods.sources.modules import Unit
 from codemods.vocabulary import LIST_LEAVES, MAP_TREES
@@ -220,7 +222,7 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
     None if only some do, or if that is not known.
     """
     things = context.facts.things(optimizer, "optimizer")
-    scheduled = context.schedules.of(things)
+    scheduled = context.idioms[Schedules].of(things)
     if scheduled is not None and scheduled.counts:
         return True
     made: list[LegacyOptimizer | None] = []

@@ -6,6 +6,8 @@ import ast
 
 from codemods.analysis.carried import typed
 from codemods.analysis.legacy import Unnamed
+from codemods.analysis.names import free_name
+from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, new_rate
 from codemods.analysis.uses import Use
 from codemods.flow.binding import arguments_of
@@ -14,7 +16,7 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.methods import INIT_STATE
 from codemods.rewriting.edits import Edit, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
-from codemods.rules.context import Context, free_name, is_path
+from codemods.rules.context import Context
 from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
 from codemods.sources.modules import Unit
 
@@ -133,7 +135,7 @@ def _with_rate_before(
     """The statements of a step, behind one that sets the learning rate in the state."""
     state = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")
     rated, filters = with_rate("{state}", "learning_rate={rate}", context)
-    rated, types = typed(rated, "{state}", use, context, context.parameters)
+    rated, types = typed(rated, "{state}", use, context.stepping)
     others = (line.replace("{state}", state) for line in lines)
     return (f"{state} = {rated}", *others), filters + types
 

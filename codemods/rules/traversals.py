@@ -11,7 +11,6 @@ from codemods.dataflow.definitions import function_of
 from codemods.flow.binding import arguments_of
 from codemods.flow.containers import CHANGING
 from codemods.flow.objects import Container, Function
-from codemods.idioms.masks import CODE
 from codemods.model import Refusal
 from codemods.optimizers.methods import TRAVERSAL
 from codemods.rewriting.edits import Edit, Replace
@@ -133,35 +132,6 @@ def _is_later(unit: Unit, change: ast.AST, made: ast.AST, context: Context) -> b
     if around is function_of(home, made):
         return context.facts.dataflow.may_follow(change, made)
     return around is not None and around not in home.ancestors(made)
-
-
-@rule(
-    CODE,
-    "decay for some parameters is a mask",
-    "mask",
-    before="""\
-kernels = optim.ModelParamTraversal(lambda path, _: 'kernel' in path)
-others = optim.ModelParamTraversal(lambda path, _: 'kernel' not in path)
-decay = optim.Adam(1e-3, weight_decay=1e-4)
-no_decay = optim.Adam(1e-3, weight_decay=0)
-optimizer_def = optim.MultiOptimizer((kernels, decay), (others, no_decay))
-""",
-    after="""\
-kernels = lambda path, _: 'kernel' in path
-decay = optax.adamw(1e-3, weight_decay=1e-4, mask=mask_by_path(kernels))
-optimizer_def = decay
-""",
-)
-def mask(use: Use, context: Context) -> Edit:
-    """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are
-    one with a mask: all else that they compute is computed for each parameter by itself. That holds
-    where one predicate is the negation of the other, as their expressions show: comparisons of the
-    path, of what its methods give, and of the shape and type of the value, since optax asks a mask
-    for parameters and for gradients. Words to compare with must not be an iterator that the first
-    predicate uses up. And nobody may look into the state of the two groups. In every other case
-    they stay a partition.
-    """
-    return context.masks.edit(use)
 
 
 @rule(

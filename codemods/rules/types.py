@@ -71,8 +71,8 @@ def check(use: Use, context: Context) -> Edit | Refusal:
     if use.name in ("Optimizer", "OptimizerDef"):
         return Replace(use.span, NAMES[use.name])
     # isinstance(state, OptimizerState): each file has a class of its own for that
-    support = context.classes_of_states.get(use.name)
-    if support is not None and context.states_in == {use.unit}:
+    support = context.viewed.classes.get(use.name)
+    if support is not None and context.viewed.files == {use.unit}:
         return Replace(use.span, f"{{support:{support.name}}}", supports=(support,))
     return reasons.run_time_class(
         f"This asks for the class `{use.name}`, but all optax transformations are of one class.",

@@ -64,6 +64,11 @@ class Unit:
         end = self.columns.character(node.end_lineno, node.end_col_offset)
         return node.lineno, start, node.end_lineno, end
 
+    def is_in(self, node: ast.expr | ast.stmt, span: Span) -> bool:
+        """Whether something stands within a span."""
+        own = self.span(node)
+        return span[:2] <= own[:2] and own[2:] <= span[2:]
+
     def line(self, number: int) -> int:
         """The line of the file for a line of the code."""
         return self.places[number - 1][1] if self.places else number

@@ -1,118 +1,121 @@
-"""One optimizer is one file, and so is one rule: nothing else is edited when one is added."""
+"""One optimizer is one module, and so is a rule, and an idiom: nothing else is edited.
+
+The walks of `tests/walks/` are taken in a copy of the repository, as a newcomer takes them: a module and its tests are added, and
+for an idiom its line in the list of their order. Then all that lists modules has to know them.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from textwrap import dedent
 
-import codemods
+import pytest
 
-YOGI = '''\
-"""Yogi (Zaheer et al. 2018): Adam whose second moment moves by the sign of what is new in it."""
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ("codemods", "optim2optax", "tests", "docs", "fixtures")
 
-from __future__ import annotations
+LISTING = (
+    "tests/codemods/idioms/test_order.py",
+    "tests/codemods/rules/test_catalogue.py",
+    "tests/optim2optax/checkpoints/test_page.py",
+    "tests/optim2optax/cli/test_completion.py",
+    "tests/optim2optax/cli/test_explain.py",
+)
+"""The tests of what lists all optimizers, rules and idioms."""
 
-import libcst as cst
-
-from codemods.model import Form
-from codemods.optimizers.arguments import Arguments
-from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
-
-SIGNATURE = parameters(learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-3")
-NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
-
-
-def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
-    return Converted(arguments.alias("optax.yogi", NAMES, ("b1", "b2", "eps")))
-
-
-OPTIMIZER = LegacyOptimizer("Yogi", SIGNATURE, {"m": "mu", "v": "nu"}, convert, module="yogi", counts=True)
-'''
-
-RULE = '''\
-"""A definition of one kind that nobody is to touch."""
-
-from __future__ import annotations
-
-from codemods.analysis.uses import Use
-from codemods.model import Refusal
-from codemods.rules import rule
-from codemods.rules.context import Context
+OF_EACH = (
+    "tests/codemods/optimizers/test_convert.py",
+    "tests/codemods/rules/test_classes.py",
+    "tests/codemods/test_alike.py",
+    "tests/optim2optax/parity/test_emitted.py",
+)
+"""Those that do the same for each optimizer."""
 
 
-@rule("FO199", "Adagrad stays.", "definition:Adagrad")
-def adagrad(use: Use, context: Context) -> Refusal:
-    """For a reason of its own."""
-    return Refusal("FO199", "It stays.", "Leave it.")
-'''
+@dataclass(frozen=True)
+class Walk:
+    """What a newcomer adds: a module, its tests, and perhaps a line of a list ahead of another."""
 
-PROGRAM = dedent("""\
-    import jax
-    from flax import optim
+    kind: str
+    module: str
+    tests: str
+    line: tuple[str, str, str] | None = None
+
+    def take(self, repository: Path) -> None:
+        """Add all that to a copy of the repository."""
+        folder = ROOT / "tests" / "walks" / self.kind
+        shutil.copy(folder / Path(self.module).name, repository / self.module)
+        shutil.copy(folder / "checks.py", repository / self.tests)
+        if self.line is not None:
+            path, line, ahead_of = self.line
+            lines = (repository / path).read_text().splitlines(keepends=True)
+            lines.insert(lines.index(ahead_of), line)
+            (repository / path).write_text("".join(lines))
 
 
-    def train(params, batch):
-        optimizer = optim.{name}(1e-3).create(params)
-        for _ in range(9):
-            optimizer = optimizer.apply_gradient(jax.grad(loss)(optimizer.target, batch))
-        return optimizer
-    """)
-
-RUN = """
-import json, sys
-from codemods import Options, Source, migrate
-from codemods.rules import catalogue
-[result] = migrate([Source("train.py", sys.stdin.buffer.read())], Options(ignore=("FO706",)))
-print(json.dumps([result.after.decode(), [[site.code, site.status] for site in result.sites], [*catalogue()]]))
+WALKS = [
+    Walk("optimizer", "codemods/optimizers/yogi.py", "tests/codemods/optimizers/test_yogi.py"),
+    Walk("rule", "codemods/rules/adagrad_checks.py", "tests/codemods/rules/test_adagrad_checks.py"),
+    Walk(
+        "idiom",
+        "codemods/idioms/scaling.py",
+        "tests/codemods/idioms/test_scaling.py",
+        (
+            "codemods/rules/idioms.py",
+            '    "codemods.idioms.scaling",\n',
+            '    "codemods.idioms.own_states",\n',
+        ),
+    ),
+]
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+PAGES = """
+from pathlib import Path
+from docs.generated import write_pages
+write_pages(Path("docs"))
 """
 
 
-def migrated_with(
-    path: str, module: str, name: str, folder: Path
-) -> tuple[str, list[list[str]], list[str]]:
-    """What becomes of the program with an optimizer, with a module added: the text, the sites, and the codes that there are."""
-    package = folder / "codemods"
-    shutil.copytree(
-        Path(codemods.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    (package / path).write_text(module)
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    command = (
-        [sys.executable, "-P", "-c", RUN]
-        if sys.version_info >= (3, 11)
-        else [sys.executable, "-c", RUN]
-    )
-    program = PROGRAM.format(name=name)
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A copy of what is tracked, without what is built."""
+    for name in COPIED:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def run(repository: Path, *arguments: str) -> None:
+    """Run Python in a copy of the repository, with the modules of the copy."""
+    environment = {**os.environ, "PYTHONPATH": str(repository)}
     done = subprocess.run(
-        command,
-        input=program,
+        [sys.executable, *arguments],
+        cwd=repository,
+        env=environment,
         capture_output=True,
         text=True,
-        env=environment,
-        check=True,
-        cwd=folder,
+        check=False,
     )
-    after, sites, codes = json.loads(done.stdout)
-    return after, sites, codes
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_an_optimizer_is_one_file(tmp_path: Path) -> None:
-    """The class, its use as an optimizer, and all sites are known by one module alone."""
-    after, sites, _ = migrated_with("optimizers/yogi.py", YOGI, "Yogi", tmp_path)
-    assert "optax.yogi(1e-3)" in after
-    assert "optim." not in after
-    assert {status for _, status in sites} == {"rewritten"}
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.kind)
+def test_a_module_works_by_itself(walk: Walk, repository: Path) -> None:
+    walk.take(repository)
+    run(repository, *PYTEST, walk.tests)
 
 
-def test_a_rule_is_one_file(tmp_path: Path) -> None:
-    """A rule for a kind of use is asked, and listed, once its module is there."""
-    after, sites, codes = migrated_with("rules/adagrad.py", RULE, "Adagrad", tmp_path)
-    assert after == PROGRAM.format(name="Adagrad")
-    assert ["FO199", "unresolved"] in sites
-    assert "FO199" in codes
+def test_all_that_lists_modules_knows_new_ones(repository: Path) -> None:
+    """They are explained, completed and numbered, and their pages are written."""
+    for walk in WALKS:
+        walk.take(repository)
+    run(repository, *PYTEST, *LISTING)
+    run(repository, *PYTEST, "-k", "Yogi", *OF_EACH)
+    run(repository, "-c", PAGES)
+    pages = [repository / "docs" / name for name in ("optimizers", "rules")]
+    assert {"Yogi", "FO199", "FO599"} <= {
+        page.stem for folder in pages for page in folder.iterdir()
+    }

@@ -15,6 +15,7 @@ import numpy as np
 
 from codemods import FileResult, Options, Source, migrate
 from codemods.rules import catalogue
+from codemods.rules.idioms import in_order
 from codemods.sources.suppression import MARKER
 from optim2optax.parity.legacy import replaced
 from tests.remains import own_members, remains
@@ -24,7 +25,7 @@ GATE = 1e-11
 """Of each leaf's movement, in float64."""
 
 STEPS = 6
-IDIOMS = ("FO214", "FO215", "FO304", "FO404", "FO502")
+IDIOMS = tuple(idiom.code for idiom in in_order())
 
 
 def decoded(content: bytes) -> str:

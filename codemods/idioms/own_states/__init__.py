@@ -8,38 +8,62 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.shapes import Parameters
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Class, Thing
 from codemods.idioms import Unproven
-from codemods.idioms.clipping import Clippings
+from codemods.idioms.base import Idiom, Results
 from codemods.idioms.groups import refuse_plain
-from codemods.idioms.overrides import Overrides
 from codemods.idioms.own_states.change import Change
 from codemods.idioms.own_states.classes import change_class, check_class
 from codemods.idioms.own_states.creation import Creation
 from codemods.idioms.own_states.draft import Draft, OwnState, optimizers_of
 from codemods.idioms.own_states.uses import InnerUses
-from codemods.model import Message
-from codemods.rewriting.edits import Edit
+from codemods.messages import message
+from codemods.model import Message, Prose
+from codemods.rewriting.edits import Edit, Keep
 
-CODE = "FO214"
 
-
-class OwnStates:
-    """The dataclasses of a project that become subclasses of `TrainState`.
-
-    For those that do not, it has the reason.
+class OwnStates(Idiom):
+    """A `flax.struct.dataclass` that holds one optimizer, and perhaps its step a second time,
+    becomes a subclass of `TrainState` with the other fields. This holds where the optimizer is
+    never used but as a part of such an object: read, stepped and put back into the object that it
+    was taken from; where it is made plainly for a new object; and where the field `step`, if there
+    is one, always agrees with the optimizer's own: nothing sets it but steps, and nothing makes
+    such an object out of view. The class has no special method, nothing called `params`, `tx`,
+    `opt_state`, `apply_fn`, `create`, `apply_gradients`, `replace`, `cls` or `grads`, and no other
+    thing called `step`. Its objects go to functions in view, and to those of which it is known that
+    they do not ask for fields: not to `getattr`, `vars`, `dataclasses.asdict`, `to_state_dict`,
+    `pickle` or a pattern of `match`. In every other case the train state takes the place of the
+    optimizer alone.
     """
 
-    def __init__(
-        self, stepping: Stepping, overrides: Overrides, clippings: Clippings, parameters: Parameters
-    ) -> None:
-        facts = stepping.facts
+    code = "FO214"
+    summary = "a dataclass around an optimizer is a train state"
+    kind = "own_state"
+    before = """\
+@flax.struct.dataclass
+class TrainState:
+    step: int
+    optimizer: optim.Optimizer
+    model_state: Any
+
+new_optimizer = state.optimizer.apply_gradient(grads)
+state = state.replace(step=state.step + 1, optimizer=new_optimizer, model_state=new_model_state)
+"""
+    after = """\
+class TrainState(train_state.TrainState):
+    model_state: Any
+
+state = state.apply_gradients(grads=grads, model_state=new_model_state)
+"""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        super().__init__(stepping, results)
+        facts = self.facts
         self.states: list[OwnState] = []
         self._left: dict[ast.AST, Message] = {}
-        if stepping.options.partial or not stepping.options.selects(CODE):
+        if not self.is_wanted:
             return
         for cls in facts.flow.reading.classes:
             names = facts.flow.fields_in_order(cls)
@@ -47,7 +71,7 @@ class OwnStates:
             if len(fields) != 1:
                 continue
             try:
-                draft = Draft(stepping, overrides, clippings, parameters, cls, fields[0])
+                draft = Draft(stepping, results, cls, fields[0])
                 self.states.append(_state(draft))
             except Unproven as why:
                 self._left[cls.node] = why.message
@@ -57,21 +81,28 @@ class OwnStates:
         """What becomes of uses of optimizers within such states; None if that is done elsewhere."""
         return ChainMap(*(state.outcomes for state in self.states))
 
-    def reason(self, use: Use) -> Message | None:
-        """Why the dataclass around an annotation stays as it is; None if it does not."""
+    def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
+        if use.node not in self.outcomes:
+            return general
+        return self.outcomes[use.node] or Keep()
+
+    def note(self, use: Use) -> Prose:
+        if use.kind != "annotation":
+            return ""
         around = (self._left.get(outer) for outer in use.unit.ancestors(use.node))
-        return next((why for why in around if why is not None), None)
+        why = next((one for one in around if one is not None), None)
+        if why is None:
+            return ""
+        return message("The dataclass around it is no train state itself: {}.", why)
 
     def edit(self, use: Use) -> Edit:
-        """What changes at one of `uses`."""
         edits = next(state.edits for state in self.states if use.node in state.edits)
         return edits[use.node][1]
 
     def uses(self) -> list[Use]:
-        """What changes beside the legacy constructs."""
         found: list[Use] = []
         for state in self.states:
-            found += state.edits.uses("own_state", state.things)
+            found += state.edits.uses(self.kind, state.things)
         return found
 
 
@@ -104,3 +135,6 @@ def _state(draft: Draft) -> OwnState:
     change_class(draft)
     refuse_plain(draft.result.edits, draft.things, draft.stepping)
     return draft.result
+
+
+IDIOM = OwnStates

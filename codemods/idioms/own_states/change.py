@@ -142,7 +142,7 @@ class Change:
             raise Unproven(
                 "the learning rate at {} would be another where the state changes", where
             )
-        if self.overrides.param_names.may_be_rate:
+        if self.draft.stepping.param_names.may_be_rate:
             raise Unproven(
                 "the learning rate that is set at {} may be called as a parameter is", where
             )

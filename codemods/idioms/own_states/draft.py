@@ -6,11 +6,10 @@ import ast
 from dataclasses import dataclass, field
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.shapes import Parameters
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Class, Thing
-from codemods.idioms.clipping import Clippings
+from codemods.idioms.base import Results
 from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
 from codemods.idioms.overrides import Overrides
@@ -34,26 +33,17 @@ class OwnState:
 class Draft:
     """The proof for one class, as far as it has come; `name` is the field with the optimizer."""
 
-    def __init__(
-        self,
-        stepping: Stepping,
-        overrides: Overrides,
-        clippings: Clippings,
-        parameters: Parameters,
-        cls: Class,
-        name: str,
-    ) -> None:
+    def __init__(self, stepping: Stepping, results: Results, cls: Class, name: str) -> None:
         self.stepping = stepping
         self.facts = stepping.facts
         self.origins = stepping.origins
-        self.overrides = overrides
-        self.parameters = parameters
+        self.overrides = results[Overrides]
         self.cls = cls
         self.name = name
         self.things = tuple(optimizers_of(self.facts, cls, name))
         self.counts = STEP in self.facts.flow.fields_in_order(cls)
         self.result = OwnState(self.things)
-        gone = overrides.schedules.gone(self.things) | clippings.gone(self.things)
+        gone = results.gone(self.things)
         self.leftovers = Leftovers(self.origins, self.result.edits, (), gone)
         self.stepped: dict[ast.expr, Use] = {}
         self.created: dict[ast.expr, Use] = {}

@@ -147,7 +147,7 @@ class InnerUses:
             return
         if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
             raise Unproven("its optimizer is not made plainly at {}", use.location)
-        parameters = self.draft.parameters
+        parameters = self.draft.stepping.parameters
         if any(parameters.need_any(thing) for thing in self.facts.things(call, "optimizer")):
             raise Unproven("its parameters are an array or a dataclass")
         self.draft.created[call] = use

@@ -18,7 +18,7 @@ from optim2optax.parity.compare import Comparison, Verdict, compare_transformati
 from optim2optax.parity.legacy import legacy_optim
 from tests.codemods.optimizers.conversion import converted, transformation
 
-pytestmark = pytest.mark.usefixtures("legacy_wheel")
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "GradientDescent": {"learning_rate": "0.01"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from codemods.optimizers import optimizers
+from tests.codemods.optimizers.published import published
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "checkpoints.md"
 PLACE = re.compile(r"(?<=<!-- optimizers -->\n).*?(?=\nWith LARS)", re.DOTALL)
@@ -15,7 +15,7 @@ def with_table(page: str) -> str:
     """The page with what becomes of each optimizer's state."""
     rows = "".join(
         f"| `{name}` | {', '.join(f'`{old}` → `{new}`' for old, new in found.state.items()) or 'nothing'} |\n"
-        for name, found in optimizers().items()
+        for name, found in published().items()
         if name != "MultiOptimizer"
     )
     return PLACE.sub(

@@ -163,7 +163,10 @@ def test_packages_are_not_imported(project: Path, run: Run) -> None:
 
 
 @pytest.mark.thorough
-def test_the_code_as_it_is_now_against_what_it_was(repository: Path, run: Run) -> None:
+def test_the_code_as_it_is_now_against_what_it_was(
+    repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)  # several jobs have their own
     result = run("parity", *QUICK, "--before", "HEAD", ".")
     assert result.exit_code == 0
     assert "2 of 2 optimizers of the old tree are paired with the new one" in result.stdout
@@ -396,6 +399,7 @@ def test_what_cannot_be_collected_is_told(project: Path, run: Run) -> None:
     assert "before.py" in result.stdout
 
 
+@pytest.mark.usefixtures("judged")
 def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
     (project / "train.py").write_text(dedent(LEGACY))
     (project / "odd.py").write_text(
@@ -497,6 +501,7 @@ def test_what_proves_nothing_is_a_verdict_in_every_report(tmp_path: Path) -> Non
     assert ["nothing proven" in str(failure.get("message")) for failure in failures] == [True]
 
 
+@pytest.mark.usefixtures("judged")
 def test_nothing_unproven_is_written(project: Path, run: Run) -> None:
     """Where no rate is, every optimizer is the same as every other."""
     (project / "train.py").write_text(dedent(LEGACY).replace("config.lr", "0.0"))

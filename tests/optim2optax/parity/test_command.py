@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from codemods import Options, Source, migrate
 from optim2optax.parity.command import CommandError, compare_command
+from optim2optax.parity.environment import HOST_DEVICES
 from optim2optax.parity.judge import Verdict
 from optim2optax.parity.trees import TreeError
 
@@ -23,7 +25,9 @@ COMMAND = ("python", "train.py", "--steps", "10")
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository whose last commit is legacy code, and whose working tree is migrated."""
-    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+    flags = os.environ["XLA_FLAGS"].split()
+    others = [flag for flag in flags if not flag.startswith(HOST_DEVICES)]
+    monkeypatch.setenv("XLA_FLAGS", " ".join([*others, f"{HOST_DEVICES}=4"]))
     folder = tmp_path / "lab" / "project"
     folder.mkdir(parents=True)
     shutil.copy(EXAMPLE / "before.py", folder / "train.py")

@@ -75,6 +75,7 @@ def test_forms_that_only_round_otherwise_are_equivalent(
     assert comparison.first_difference is None
 
 
+@pytest.mark.usefixtures("judged")
 def test_adafactor_is_judged_in_float64_although_it_asks_for_float32() -> None:
     comparison = compare(
         lambda optim: optim.Adafactor(1e-2, beta1=0.9), optax.adafactor(1e-2, momentum=0.9)
@@ -82,6 +83,7 @@ def test_adafactor_is_judged_in_float64_although_it_asks_for_float32() -> None:
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 
+@pytest.mark.usefixtures("judged")
 @pytest.mark.parametrize(
     ("definition", "transformation"),
     [
@@ -130,11 +132,13 @@ def test_an_optimizer_that_moves_nothing_proves_nothing() -> None:
     )
 
 
+@pytest.mark.usefixtures("judged")
 def test_one_step_would_miss_a_wrong_beta2() -> None:
     comparison = compare(lambda optim: optim.Adam(1e-3), optax.adam(1e-3, b2=0.999 + 1e-7), steps=1)
     assert comparison.verdict is not Verdict.DIFFERENT
 
 
+@pytest.mark.usefixtures("judged")
 @pytest.mark.parametrize(
     ("transformation", "overrides", "verdict"),
     [
@@ -174,6 +178,7 @@ def labels(params: Any) -> Any:
     )
 
 
+@pytest.mark.usefixtures("judged")
 @pytest.mark.parametrize(
     ("transformation", "verdict"),
     [
@@ -210,6 +215,7 @@ def test_traversals_against_labels(transformation: Any, verdict: Verdict) -> Non
     assert comparison.verdict is verdict, comparison
 
 
+@pytest.mark.usefixtures("judged")
 @pytest.mark.parametrize(
     "params", [np.ones(3), (np.ones(3), np.asarray(0.5))], ids=["an array", "a tuple"]
 )

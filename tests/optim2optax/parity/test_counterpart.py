@@ -14,7 +14,7 @@ from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.counterpart import in_new_tree, of_new_file, trees
 from optim2optax.parity.result import Outcome
 
-pytestmark = pytest.mark.usefixtures("legacy_wheel")
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
 Now = Callable[..., tuple[EmittedOptimizer, ...]]
 SAME = (Outcome.IDENTICAL, Outcome.EQUIVALENT)

@@ -9,11 +9,11 @@ import pytest
 
 from codemods import Source, migrate
 from codemods.model import EmittedOptimizer
-from codemods.optimizers import optimizers
 from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.result import Outcome
+from tests.codemods.optimizers.published import published
 
-pytestmark = pytest.mark.usefixtures("legacy_wheel")
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
 PROGRAM = """
     from flax import optim
@@ -82,7 +82,7 @@ SCHEDULED = """
             optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
         return optimizer
     """
-TAKING_RATES = sorted(optimizers().keys() - {"MultiOptimizer", "WeightNorm"})
+TAKING_RATES = sorted(published().keys() - {"MultiOptimizer", "WeightNorm"})
 
 
 @pytest.mark.parametrize(

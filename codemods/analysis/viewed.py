@@ -1,0 +1,85 @@
+"""The states of optimizers that are read for more than their step, as the legacy ones they were."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from enum import Enum
+from functools import cached_property
+
+from codemods.analysis.snapshots import Snapshots
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
+from codemods.flow.objects import Thing
+from codemods.optimizers.base import Support
+from codemods.optimizers.views import OPTIMIZER_STATE, is_viewable, param_state
+from codemods.sources.modules import Unit
+
+
+class Viewed:
+    """Finds such states, and what has to be known of their classes."""
+
+    def __init__(self, stepping: Stepping) -> None:
+        self.stepping = stepping
+        self.facts = stepping.facts
+
+    @cached_property
+    def states(self) -> dict[Thing, str]:
+        """The states that are read for more than the step, with the name of their optimizers."""
+        names: dict[Thing, set[str | Enum | None]] = defaultdict(set)
+        for use in self._reads():
+            made = {found.made_by for found in self.stepping.definitions(use)}
+            proven = all(thing.evidence == "proven" for thing in use.things)
+            sure = proven and all(map(self.facts.legacy.definitions, use.things))
+            node = use.node
+            states = self.facts.things(node, "state") if isinstance(node, ast.expr) else []
+            # optimizers of several classes, or of unknown ones, have no name in common
+            for state in states:
+                names[state] |= made if sure else {None}
+        known = {state: next(iter(found)) for state, found in names.items() if len(found) == 1}
+        viewable = {
+            state: name
+            for state, name in known.items()
+            if isinstance(name, str) and is_viewable(name)
+        }
+        # what is changed in place is lost if the state is made anew at each read
+        changed = Snapshots(self.facts).changed if viewable else ()
+        return {state: name for state, name in viewable.items() if state not in changed}
+
+    def _reads(self) -> Iterator[Use]:
+        """Where the state of an optimizer is read for more than its step."""
+        for use in self.facts.uses:
+            if use.kind == "optimizer.state" and not _is_asked_for_step(use):
+                yield use
+
+    @cached_property
+    def classes(self) -> dict[str, Support]:
+        """The counterparts of `OptimizerState` and of what that has for each parameter, by name."""
+        found = {f"_{name}ParamState": param_state(name) for name in self.states.values()}
+        return found | {"OptimizerState": OPTIMIZER_STATE} if found else {}
+
+    @cached_property
+    def files(self) -> set[Unit]:
+        """The files that read or make states, each of which has classes of its own for them."""
+        found = {use.unit for use in self._reads()}
+        for use in self.facts.uses:
+            # OptimizerState(step, param_states)
+            if use.kind == "definition" and use.name in self.classes:
+                found.add(use.unit)
+        return found
+
+    @cached_property
+    def together(self) -> tuple[Thing, ...]:
+        """The states that are read, if the program makes some itself: it may make any of these."""
+        uses = (use for use in self.facts.uses if use.kind in ("definition", "annotation", "check"))
+        return tuple(self.states) if any(use.name in self.classes for use in uses) else ()
+
+
+def _is_asked_for_step(use: Use) -> bool:
+    """Whether a use of the state is `optimizer.state.step` or `optimizer.state[0].step`."""
+    parent = use.parent
+    # not states[optimizer.state].step
+    if isinstance(parent, ast.Subscript) and parent.value is use.node:
+        parent = use.unit.parents.get(parent)
+    return isinstance(parent, ast.Attribute) and parent.attr == "step"

@@ -1,0 +1,207 @@
+"""Rewritten statements within the line length of their file."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from codemods.cst.spacing import (
+    BLANK,
+    INDENT,
+    NOTHING,
+    bare,
+    closed,
+    lined_up,
+    newline,
+    one_per_line,
+)
+
+BLACK_LIMIT = 88
+NARROW_LIMIT = 80
+WIDE_LIMIT = 120
+MOST_BREAKS = 8
+TOLERANCE = 20
+"""A line that was too long already may grow by so much before it is broken."""
+
+
+def limit_of_rewritten(code: str, indent: str) -> int:
+    """How long the lines of rewritten statements may be, in a file with some indentation."""
+    return max(line_limit(code), NARROW_LIMIT if len(indent) == 2 else BLACK_LIMIT)
+
+
+def line_limit(code: str) -> int:
+    """The line length of a file: the smallest of the usual limits that nearly all lines respect."""
+    lines = [len(line) for line in code.split("\n")]
+    exceptions = max(2, len(lines) // 50)
+    for limit in (NARROW_LIMIT, BLACK_LIMIT, 100):
+        if sum(length > limit for length in lines) <= exceptions:
+            return limit
+    return WIDE_LIMIT
+
+
+def fit(
+    module: cst.Module,
+    limit: int,
+    original: cst.SimpleStatementLine,
+    updated: cst.SimpleStatementLine,
+    indent: int,
+) -> cst.SimpleStatementLine:
+    """Break the calls of a rewritten statement, outermost first, until its lines fit a limit.
+
+    Lines may be as long as they were.
+    """
+    hanging = len(module.default_indent) == 2  # as Google's style has it
+    old_lines = _lines(module, original).split("\n")
+    before = max(map(len, old_lines)) + indent
+    limit = before + TOLERANCE if before > limit else limit
+    # Each break changes the lines, so the next call is chosen in the new text.
+    for _ in range(MOST_BREAKS):
+        breaker = _Breaker(module, updated, hanging, limit - indent)
+        broken = updated.visit(breaker)
+        if breaker.chosen is None or not isinstance(broken, cst.SimpleStatementLine):
+            return updated
+        updated = broken
+    return updated
+
+
+class _Breaker(cst.CSTTransformer):
+    """Breaks one call behind its opening parenthesis.
+
+    It is the outermost one that has arguments on a line which is too long.
+    """
+
+    def __init__(
+        self, module: cst.Module, statement: cst.SimpleStatementLine, hanging: bool, limit: int
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.text = _lines(module, statement)
+        self.hanging = hanging
+        self.limit = limit
+        self.chosen: cst.Call | cst.IfExp | None = None
+        self.base = self.behind = 0
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        if self.chosen is None and node.args and not _is_broken(node):
+            candidate = _widest(node, self.module)
+            code = self.module.code_for_node(candidate)
+            callee = self.module.code_for_node(candidate.func)
+            line = self._line(self.text.find(code) + len(callee))
+            if len(line) > self.limit:
+                self.chosen = candidate
+                self.base = len(line) - len(line.lstrip(" "))
+                following = self.text.split(code, 1)[1].split("\n", 1)[0]
+                self.behind = len(following) + 1
+        return True
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        return self._broken(updated_node) if original_node is self.chosen else updated_node
+
+    def visit_Arg_value(self, node: cst.Arg) -> None:
+        # f(rate if warm else 0.0): it breaks before `if`.
+        choice = node.value
+        if self.chosen is None and isinstance(choice, cst.IfExp):
+            line = self._line(self.text.find(self.module.code_for_node(choice)))
+            is_whole = isinstance(choice.whitespace_before_if, cst.SimpleWhitespace)
+            if len(line) > self.limit and is_whole:
+                self.chosen = choice
+                self.base = len(line) - len(line.lstrip(" "))
+
+    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.IfExp:
+        if original_node is not self.chosen:
+            return updated_node
+        return updated_node.with_changes(whitespace_before_if=newline(self.base + INDENT))
+
+    def _line(self, index: int) -> str:
+        """The line on which something stands."""
+        start = self.text.rfind("\n", 0, index) + 1
+        line, _, _ = self.text[start:].partition("\n")
+        return line
+
+    def _broken(self, call: cst.Call) -> cst.Call:
+        step = self.base + INDENT
+        # f(rate,  # the base rate
+        #   beta)
+        if any("#" in self.module.code_for_node(one) for one in call.args):
+            arguments = [_set_in(one, step) for one in call.args]
+            return call.with_changes(whitespace_before_args=newline(step), args=arguments)
+        width = step + sum(len(self.module.code_for_node(one)) for one in call.args)
+        # All arguments go on one line, if they fit, or else each on its own.
+        behind = self.behind if self.hanging else 0
+        if width + behind > self.limit:
+            without_commas = [
+                one.with_changes(comma=cst.MaybeSentinel.DEFAULT) for one in call.args
+            ]
+            arguments = one_per_line(without_commas, self.base, self.hanging)
+        else:
+            *others, last = call.args
+            closing = NOTHING if self.hanging else newline(self.base)
+            arguments = [*others, closed(last, closing, comma=False)]
+        return call.with_changes(whitespace_before_args=newline(step), args=arguments)
+
+
+def _set_in(argument: cst.Arg, width: int) -> cst.Arg:
+    """An argument with the line behind its comma, if that ends one, set in by some blanks."""
+    comma = argument.comma
+    if not isinstance(comma, cst.Comma):
+        return argument
+    behind = comma.whitespace_after
+    if not isinstance(behind, cst.ParenthesizedWhitespace):
+        return argument
+    blanks = cst.SimpleWhitespace(" " * width)
+    behind = behind.with_changes(indent=True, last_line=blanks)
+    return argument.with_changes(comma=comma.with_changes(whitespace_after=behind))
+
+
+def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
+    """Of a chain of calls `a(…).b(…)`, the one with the longest arguments."""
+    best, width = call, -1
+    node: cst.BaseExpression = call
+    while isinstance(node, cst.Call | cst.Attribute):
+        if isinstance(node, cst.Call):
+            texts = map(module.code_for_node, node.args)
+            size = sum(map(len, texts))
+            if size > width and not _is_broken(node):
+                best, width = node, size
+            node = node.func
+        else:
+            node = node.value
+    return best
+
+
+def _is_broken(call: cst.Call) -> bool:
+    return isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace)
+
+
+def joined(
+    module: cst.Module,
+    limit: int,
+    original: cst.SimpleStatementLine,
+    updated: cst.SimpleStatementLine,
+    indent: int,
+) -> cst.SimpleStatementLine:
+    """A statement on one line, if it was too long for one before, and is not any more."""
+    text = _lines(module, updated)
+    # Comments end in a line break, and strings may have some.
+    if "#" in text or '"""' in text or "\\" in text:
+        return updated
+    length_before = indent + len(_lines(module, _flat(original)))
+    length = indent + len(_lines(module, _flat(updated)))
+    return _flat(updated) if length_before > limit >= length else updated
+
+
+def _flat(statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+    return cst.ensure_type(statement.visit(_Flat()), cst.SimpleStatementLine)
+
+
+class _Flat(cst.CSTTransformer):
+    """Puts the arguments of calls on the line of the call."""
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        arguments = [bare(argument) for argument in updated_node.args]
+        args = lined_up(arguments, BLANK, NOTHING, trailing_comma=False)
+        return updated_node.with_changes(args=args, whitespace_before_args=NOTHING)
+
+
+def _lines(module: cst.Module, statement: cst.SimpleStatementLine) -> str:
+    """A statement's text, without the indentation of its block."""
+    return module.code_for_node(statement.with_changes(leading_lines=())).rstrip()

@@ -1,0 +1,38 @@
+"""The quotation marks of a file."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import libcst as cst
+
+ExpressionT = TypeVar("ExpressionT", bound=cst.BaseExpression)
+
+
+def usual_quote(code: str) -> str:
+    """The quotation mark that a file has most of."""
+    plain = code.replace('"""', "").replace("'''", "")  # docstrings have theirs in any style
+    return '"' if plain.count('"') >= plain.count("'") else "'"
+
+
+def quoted_as(call: ExpressionT, quote: str) -> ExpressionT:
+    """A converted call with the quotation marks of the file in its `static_args`."""
+    updated = call.visit(_Requote(quote))
+    return updated if isinstance(updated, type(call)) else call
+
+
+class _Requote(cst.CSTTransformer):
+    def __init__(self, quote: str) -> None:
+        super().__init__()
+        self.quote = quote
+
+    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
+        if updated_node.keyword is None or updated_node.keyword.value != "static_args":
+            return updated_node
+        names = cst.ensure_type(updated_node.value, cst.Tuple)
+        elements: list[cst.BaseElement] = []
+        for one in names.elements:
+            if isinstance(one.value, cst.SimpleString):
+                text = f"{self.quote}{one.value.raw_value}{self.quote}"
+                elements.append(one.with_changes(value=cst.SimpleString(text)))
+        return updated_node.with_changes(value=names.with_changes(elements=elements))

@@ -1,0 +1,132 @@
+"""What every idiom is, and how it gets the results of those before it."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import ClassVar, Protocol, TypeVar
+
+from codemods.analysis.stepping import Stepping
+from codemods.analysis.uses import Use
+from codemods.flow.objects import Thing
+from codemods.idioms.order import Edits
+from codemods.model import Prose
+from codemods.rewriting.edits import Edit, Keep
+
+
+class Idiom(ABC):
+    """A form that a person would write, taken in the place of general ones where it is proven.
+
+    It spans several uses, so it is found for a whole program when it is made: from the steps, and
+    from the results of the idioms before it. The docstring of each idiom is its explanation to
+    users, with an example: `before` and `after`.
+    """
+
+    code: ClassVar[str]
+    summary: ClassVar[str]
+    before: ClassVar[str]
+    after: ClassVar[str]
+
+    kind: ClassVar[str]
+    """The kind of use (see `codemods.analysis.uses.Use`) that its changes are."""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        self.stepping = stepping
+        self.results = results
+        self.facts = stepping.facts
+        self.origins = stepping.origins
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the idiom is selected, and whole groups migrate."""
+        options = self.stepping.options
+        return options.selects(self.code) and not options.partial
+
+    @abstractmethod
+    def uses(self) -> list[Use]:
+        """What changes beside the legacy constructs, as uses of its kind."""
+
+    @abstractmethod
+    def edit(self, use: Use) -> Edit:
+        """What changes at one of `uses`."""
+
+    def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
+        """What becomes of a use within the idiom, of which a rule gives the general form."""
+        del use
+        return general
+
+    def note(self, use: Use) -> Prose:
+        """Why a use has its general form, as a sentence; empty if no other was hoped for."""
+        del use
+        return ""
+
+    def edits_of(self, things: Iterable[Thing]) -> Edits:
+        """What changes beside the legacy constructs of some objects."""
+        del things
+        return Edits()
+
+    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
+        """The nodes that are removed for some objects: nothing that is left may need them."""
+        del things
+        return set()
+
+
+class Finding(Protocol):
+    """What is found from the steps and from what idioms have found, as these themselves are."""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None: ...
+
+
+F = TypeVar("F", bound=Finding)
+
+
+class Results:
+    """What is found of a program, by the class that finds it, each when it is first asked for.
+
+    An idiom may ask for those that come before it in the order, and for what needs none but these.
+
+    Raises:
+      LookupError: if an idiom is asked for that has no place in the order, or a later one.
+    """
+
+    def __init__(
+        self,
+        stepping: Stepping,
+        order: Sequence[type[Idiom]],
+        found: dict[type[Finding], Finding] | None = None,
+    ) -> None:
+        self._stepping = stepping
+        self._order = order
+        self._found: dict[type[Finding], Finding] = {} if found is None else found
+
+    def __getitem__(self, finding: type[F]) -> F:
+        order = self._order
+        if issubclass(finding, Idiom):
+            if finding not in order:
+                raise LookupError(f"`{finding.__name__}` is not before the idiom that asks for it")
+            order = order[: order.index(finding)]
+        if finding not in self._found:
+            self._found[finding] = finding(
+                self._stepping, Results(self._stepping, order, self._found)
+            )
+        found = self._found[finding]
+        assert isinstance(found, finding)
+        return found
+
+    def __iter__(self) -> Iterator[Idiom]:
+        return iter(self._all)
+
+    @cached_property
+    def _all(self) -> tuple[Idiom, ...]:
+        return tuple(self[idiom] for idiom in self._order)
+
+    def edits_of(self, things: Collection[Thing]) -> Iterator[Edits]:
+        """What each of these idioms changes for some objects."""
+        for idiom in self:
+            yield idiom.edits_of(things)
+
+    def gone(self, things: Collection[Thing]) -> set[ast.AST]:
+        """The nodes that these idioms remove for some objects."""
+        return {node for idiom in self for node in idiom.gone(things)}

@@ -1,0 +1,316 @@
+"""What happens to gradients just before a step: in optax, the first link of the chain."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from codemods.analysis.origins import Variable, block_of, statement_of
+from codemods.analysis.stepping import STEPS, Stepping
+from codemods.analysis.uses import Use
+from codemods.flow.objects import Thing
+from codemods.idioms import Unproven
+from codemods.idioms.base import Results
+from codemods.idioms.groups import Outcomes, constructors, refuse_plain, refuse_templates
+from codemods.idioms.leftovers import Leftovers
+from codemods.idioms.masks import Masks
+from codemods.idioms.order import Edits
+from codemods.idioms.passing import Passing
+from codemods.idioms.values import Value, Values, common_value
+from codemods.messages import message
+from codemods.model import Message, Prose
+from codemods.rewriting.edits import ConvertDefinition, Edit, Keep, Replace
+from codemods.sources.modules import Unit
+
+LOOKING = ("state.param_states", "state.replace", "definition.apply_gradient")
+"""The uses that look into the state of an optimizer, or give it another."""
+
+LONGEST = 120
+"""A link of more characters is not written elsewhere."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A transformation of optax for a call that gives gradients: `function(argument)`.
+
+    `before` is the variable with the gradients that go into the call.
+    """
+
+    function: str
+    argument: ast.expr
+    before: ast.Name
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A statement that becomes a link; `guard` is its condition, if it has one."""
+
+    statement: ast.stmt
+    link: Link
+    guard: ast.expr | None
+
+    def value(self, values: Values) -> Value:
+        """The link of the chain as a value."""
+        function = ast.parse(self.link.function, mode="eval").body
+        link: ast.expr = ast.Call(function, [self.link.argument], [])
+        # if limit > 0: grads = clip_grads(grads, limit)
+        if self.guard is not None:
+            nothing = ast.parse("optax.identity()", mode="eval").body
+            link = ast.IfExp(self.guard, link, nothing)
+        return values.of(link, longest=LONGEST)
+
+
+@dataclass
+class Linked:
+    """What becomes of what a group does to its gradients.
+
+    `links` has the first link of each transformation, by its constructor, `edits` what changes
+    elsewhere, and `gone` the nodes that are removed.
+    """
+
+    links: dict[ast.AST, str]
+    edits: Edits
+    gone: set[ast.AST]
+
+
+class Links(Outcomes[Linked]):
+    """What a program does to gradients just before steps, by the objects of groups.
+
+    Such an idiom knows calls of one kind, and says in which link each results. All else is here:
+    that all steps of a group have the same, that nothing else has the gradients that it gives, that
+    its argument gets to the place that makes the optimizer, and what is removed and passed on. A
+    statement may stand behind a condition.
+    """
+
+    does: str
+    """What the calls do, in the present tense for many: `clip`."""
+
+    done: str
+    """What the gradients are that they give: `clipped`."""
+
+    argument: str
+    """What the argument of the link is: `limit of the clipping`."""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        super().__init__(stepping, results)
+        if not self.is_wanted:
+            return
+        for members, steps in stepping.stepped_groups:
+            # a chain gets one such link
+            if any(isinstance(idiom, Links) and idiom.of(members) for idiom in results):
+                continue
+            outcome = self._outcome(members, steps)
+            if outcome is not None:
+                self.add(members, outcome)
+
+    @abstractmethod
+    def link(self, call: ast.Call) -> Link | None:
+        """The link that does what a call does; None if it does something else.
+
+        Raises:
+          Unproven: if it looks like that, and may be something else.
+        """
+
+    def may_go(self, value: ast.expr) -> bool:
+        """Whether a value that nothing needs any more may be removed though it calls functions."""
+        del value
+        return False
+
+    def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
+        linked = self.of(use.things)
+        if not isinstance(general, ConvertDefinition) or linked is None:
+            return general
+        return replace(general, link=linked.links.get(use.node, general.link))
+
+    def note(self, use: Use) -> Prose:
+        why = self.reason(use.things) if use.kind in STEPS else None
+        if why is None:
+            return ""
+        return message(
+            "The gradients are {} before this step, and not by a link of the chain: {}.",
+            self.done,
+            why,
+        )
+
+    # The steps of a group
+
+    def _outcome(self, members: list[Thing], steps: list[Use]) -> Linked | Message | None:
+        """What becomes of a group, or why it stays; None if there is no such call."""
+        try:
+            found = [self._before(use) for use in steps]
+            taken = [one for one in found if one is not None]
+            if not taken:
+                return None
+            if len(taken) < len(steps):
+                raise Unproven(f"not all steps {self.does}")
+            return self._join(members, steps, taken)
+        except Unproven as why:
+            return why.message
+
+    def _join(self, members: list[Thing], steps: list[Use], taken: list[Taken]) -> Linked:
+        """Make the calls the first link of the chain, and take them out of the steps."""
+        outermost = self._outermost(members)
+        refuse_templates(members, self.stepping)
+        self._refuse_looks(members)
+        values = Values(self.origins)
+        link = common_value([one.value(values) for one in taken])
+        values.refuse_changes(link, outermost, members)
+        passing = Passing(self.origins, link, self.argument)
+        links: dict[ast.AST, str] = {call: passing.beside(call) for call in outermost}
+        read = {self.origins.variable(one.link.before) for one in taken}
+        needed = passing.needed | {variable for variable in read if variable is not None}
+        gone = self.results.gone(members)
+        leftovers = Leftovers(self.origins, passing.edits, needed, gone, self.may_go)
+        for use, one in zip(steps, taken, strict=True):
+            self._take_out(use, one, leftovers)
+        self._bequeath(list(links), leftovers.edits, members)
+        refuse_plain(leftovers.edits, (*steps, *members), self.stepping)
+        beside = Edits()
+        for edits in self.results.edits_of(members):
+            beside.update(edits)
+        for node, (unit, edit) in beside.items():
+            if node in leftovers.edits:
+                leftovers.edits.put(node, unit, edit)
+        return Linked(links, leftovers.edits, leftovers.gone)
+
+    def _outermost(self, members: list[Thing]) -> list[ast.Call]:
+        """The constructors of a group that are no part of another.
+
+        One with a mask stands for the MultiOptimizer that it replaces.
+
+        Raises:
+          Unproven: if one of the group's definitions is not made by a constructor in view.
+        """
+        masks = self.results[Masks].found
+        made = constructors(members, self.stepping)
+        parts: set[Thing] = set()
+        for thing in made.values():
+            inner = self.facts.legacy.definitions(thing)
+            parts.update(part for part in inner if part != thing)
+        whole = [call for call, thing in made.items() if thing not in parts]
+        return [masks[call].definition if call in masks else call for call in whole]
+
+    def _refuse_looks(self, members: list[Thing]) -> None:
+        """The state of a chain is not laid out as that of its last link alone."""
+        looks = (use for use in self.facts.uses if use.kind in LOOKING)
+        if any(not {*members}.isdisjoint(use.things) for use in looks):
+            raise Unproven("the state of the optimizer is used")
+
+    @staticmethod
+    def _bequeath(constructors: list[ast.AST], edits: Edits, members: list[Thing]) -> None:
+        """Let the comments on a statement go to the chain, if that is made in the same file."""
+        heirs = {
+            thing.unit: statement_of(thing.unit, thing.node)
+            for thing in members
+            if thing.node in constructors
+        }
+        for node, (unit, edit) in edits.items():
+            if unit in heirs:
+                edits[node] = (unit, edit.with_heir(unit.span(heirs[unit])))
+
+    def _take_out(self, use: Use, taken: Taken, leftovers: Leftovers) -> None:
+        """Take the statement away, and let the step have the gradients that went into it."""
+        unit, before = use.unit, taken.link.before
+        leftovers.take_away(taken.statement, unit)
+        given = self.stepping.gradients(use)
+        assert given is not None
+        # `clipped = clip(grads)`: the step gets `grads`
+        if before.id != ast.unparse(given):
+            if not self.facts.dataflow.stays([before], before, use.node):
+                raise Unproven(f"what is {self.done} is another tree when the step is taken")
+            leftovers.edits[given] = (unit, Replace(unit.span(given), before.id))
+
+    # What the gradients of a step go through last
+
+    def _before(self, use: Use) -> Taken | None:
+        """The statement that gives the gradients of a step; None if it does something else.
+
+        Raises:
+          Unproven: if optax does no such thing, or something else depends on it.
+        """
+        given = self.stepping.gradients(use)
+        variable = self.origins.variable(given)
+        if not isinstance(given, ast.Name) or variable is None or self.stepping.axes(use.things):
+            return None
+        taken = self._last(use, given, variable)
+        if taken is None:
+            return None
+        self._refuse_other_readers(variable, taken, given)
+        self._refuse_changes(use.unit, taken, given)
+        if isinstance(taken.statement, ast.If):
+            self._refuse_more(taken.statement, variable)
+            if not self.facts.dataflow.is_quiet(taken.statement.test):
+                raise Unproven(f"its condition may do more than to tell whether to {self.does}")
+        return taken
+
+    def _last(self, use: Use, given: ast.Name, variable: Variable) -> Taken | None:
+        """The statement that sets the gradients last, or that a branch has for that."""
+        parents = use.unit.parents
+        block = block_of(use.unit, statement_of(use.unit, use.node))
+        stores = self.origins.reaching(given, variable) or ()
+        settings = [(store, statement_of(use.unit, store)) for store in stores]
+        guarded = [pair for pair in settings if isinstance(parents.get(pair[1]), ast.If)]
+        match guarded or settings:
+            # grads = clip_grads(grads, limit)
+            case [(ast.Name(), ast.Assign(targets=[ast.Name()], value=ast.Call() as call) as last)]:
+                return self._taken(last, call, parents.get(last), block)
+        return None
+
+    def _taken(
+        self, statement: ast.stmt, call: ast.Call, guard: ast.AST | None, block: list[ast.stmt]
+    ) -> Taken | None:
+        """What a statement is taken for, if it or the branch that it is in is one of a block."""
+        is_guarded = isinstance(guard, ast.If) and guard in block and not guard.orelse
+        link = self.link(call) if is_guarded or statement in block else None
+        if link is None:
+            return None
+        if isinstance(guard, ast.If) and is_guarded:
+            return Taken(guard, link, guard.test)
+        return Taken(statement, link, None)
+
+    def _refuse_more(self, branch: ast.If, given: Variable) -> None:
+        """A branch that is removed as a whole may have no other effect."""
+        inside = {*ast.walk(branch)}
+        for name in _set_in(branch):
+            if not isinstance(name, ast.Name):
+                raise Unproven(f"the branch that {self.does}s does more than that")
+            variable = Variable(given.scope, name.id)
+            if variable == given:
+                continue
+            if any(load not in inside for load in self.origins.loads(variable)):
+                raise Unproven(f"the branch that {self.does}s does more than that")
+
+    def _refuse_other_readers(self, variable: Variable, taken: Taken, given: ast.expr) -> None:
+        """Nothing but the step may read the gradients that the statement gives."""
+        inside = {*ast.walk(taken.statement)}
+        set_here = inside.intersection(self.origins.stores(variable))
+        for load in self.origins.loads(variable):
+            if load is given or load in inside:
+                continue
+            found = self.origins.reaching(load, variable)
+            if found is None or not set_here.isdisjoint(found):
+                where = variable.unit.location(load.lineno)
+                raise Unproven("the {} gradients are read at {}, too", self.done, where)
+
+    def _refuse_changes(self, unit: Unit, taken: Taken, given: ast.expr) -> None:
+        """The step gets the tree as it was before: nothing may set or use it in the meantime."""
+        inside, before = {*ast.walk(taken.statement)}, taken.link.before
+        meantime = self.facts.dataflow.between(before, given)
+        if meantime is None:
+            raise Unproven(f"what is {self.done} is not seen where the step is taken")
+        for node in meantime:
+            if isinstance(node, ast.Name) and node.id == before.id and node not in inside:
+                where = unit.location(node.lineno)
+                raise Unproven("what is {} is used at {} again", self.done, where)
+
+
+def _set_in(branch: ast.If) -> Iterator[ast.expr | None]:
+    """What the statements of a branch assign to; None for a statement of another kind."""
+    for statement in branch.body:
+        if not isinstance(statement, ast.Assign):
+            yield None
+            continue
+        for target in statement.targets:
+            yield from target.elts if isinstance(target, ast.Tuple) else [target]

@@ -1,0 +1,65 @@
+"""What is decided on the uses of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from codemods.analysis.facts import Facts
+from codemods.analysis.names import Name
+from codemods.analysis.uses import Use
+from codemods.model import Options, Prose, Refusal, Status
+from codemods.planning.sharing import Shared
+from codemods.rewriting.edits import Edit
+from codemods.rules import Rule
+from codemods.sources.modules import Unit
+from codemods.sources.suppression import Suppression
+
+
+@dataclass
+class Decision:
+    """A use, the rule that decided on it, and the outcome: an edit, or a refusal.
+
+    A suppression is a refusal, too. `cause` is the decision for the sake of which a use is refused
+    that could migrate by itself. Of a construct that is valid as it stands there is neither.
+    `note` says why the edit is a general form, where a person may have expected a shorter one.
+    """
+
+    use: Use
+    rule: Rule
+    edit: Edit | None
+    refusal: Refusal | None = None
+    status: Status = "rewritten"
+    note: Prose = ""
+    cause: Decision | None = None
+
+    @property
+    def code(self) -> str:
+        if self.refusal is not None and self.status == "unresolved":
+            return self.refusal.code
+        return self.rule.code
+
+    @property
+    def applies(self) -> bool:
+        return self.status == "rewritten"
+
+    def refuse(self, refusal: Refusal, status: Status = "unresolved") -> None:
+        self.refusal, self.status = refusal, status
+
+
+@dataclass
+class Plan:
+    """All decisions, and for each file the names that its new code will use."""
+
+    facts: Facts
+    options: Options
+    decisions: list[Decision] = field(default_factory=list)
+    names: dict[Unit, dict[str, Name]] = field(default_factory=dict)
+    comments: dict[Unit, tuple[Suppression, ...]] = field(default_factory=dict)
+    left: dict[Unit, Mapping[int, tuple[str, str]]] = field(default_factory=dict)
+    used_comments: set[tuple[Unit, Suppression]] = field(default_factory=set)
+    hints: list[Decision] = field(default_factory=list)
+    shared: Shared = field(default_factory=Shared)
+
+    def of(self, unit: Unit) -> list[Decision]:
+        return [decision for decision in self.decisions if decision.use.unit is unit]

@@ -1,0 +1,154 @@
+"""Groups are migrated, or left, as a whole: what stays for the sake of another site."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+
+from codemods.analysis.facts import Facts, unify
+from codemods.analysis.trace import Traces, Way
+from codemods.analysis.uses import Use
+from codemods.flow.objects import Thing
+from codemods.messages import message
+from codemods.model import Location, Refusal
+from codemods.planning.decisions import Decision, Plan
+from codemods.removed import row_of
+from codemods.rules import reasons
+from codemods.sources.modules import Unit
+
+MAKING_STATES = ("FO213", "FO703")
+"""The rules for what makes a state, or a part of one."""
+
+SIBLING = "FO901"
+"""The reason of what stays because of another site of its group."""
+
+
+def grouped(plan: Plan) -> dict[Thing, Thing]:
+    """The group of each thing: what changes for several of them at once changes for all or none."""
+    together = (decision.use.things for decision in plan.decisions if len(decision.use.things) > 1)
+    return unify([*plan.facts.groups.items(), *together])
+
+
+def refused_groups(plan: Plan) -> dict[Thing, Decision]:
+    """The groups of which a site stays, each with the first that has a reason of its own."""
+    groups = grouped(plan)
+    causes: dict[Thing, Decision] = {}
+    for decision in plan.decisions:
+        if not decision.applies and decision.code != SIBLING:
+            for thing in decision.use.things:
+                causes.setdefault(groups[thing], decision)
+    return causes
+
+
+def first_sites(plan: Plan) -> dict[Thing, Location]:
+    """For each thing where its group begins: where an optimizer is made, or else at a site.
+
+    It is the first by path and line, so that it does not depend on the order of the files.
+    """
+    groups = grouped(plan)
+    made: dict[Thing, list[Location]] = defaultdict(list)
+    for thing, group in groups.items():
+        # optimizer = optim.Adam(1e-3).create(params)
+        if thing.kind == "optimizer" and isinstance(thing.node, ast.Call):
+            made[group].append(thing.unit.location(thing.node.lineno))
+    used: dict[Thing, list[Location]] = defaultdict(list)
+    for decision in plan.decisions:
+        for thing in decision.use.things:
+            used[groups[thing]].append(decision.use.location)
+    first = {group: min(made[group] or locations) for group, locations in used.items()}
+    return {thing: first[group] for thing, group in groups.items() if group in first}
+
+
+def complete_groups(plan: Plan, viewed: Thing | None) -> None:
+    """Where one site of a group stays, all of it stays, unless the user asked for partial work.
+
+    `viewed` is any of the states that keep their legacy form; what makes such states without an
+    optimizer belongs to their group.
+    """
+    groups = grouped(plan)
+    # a suppressed site makes the others of its group stay, too
+    causes: dict[Thing, Decision] = {}
+    for decision in plan.decisions:
+        if not decision.applies:
+            for thing in _concerned(decision, viewed, plan.facts):
+                causes.setdefault(groups[thing], decision)
+    if plan.options.partial:
+        return
+    traces = Traces(plan.facts)
+    for decision in plan.decisions:
+        concerned = (groups[thing] for thing in _concerned(decision, viewed, plan.facts))
+        cause = next((causes[group] for group in concerned if group in causes), None)
+        # isinstance(x, optim.Adam): any optimizer of the program may be of the class
+        if decision.use.kind in ("check", "value") and not decision.use.things:
+            program = plan.facts.together(decision.use.unit)
+            cause = next((one for one in causes.values() if one.use.unit.path in program), None)
+        if cause is not None and decision.applies:
+            decision.refuse(_because_of(cause, decision.use, traces.way(cause.use)))
+            decision.cause = cause
+
+
+def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterable[Thing]:
+    """The things that a decision is about."""
+    # definition.init_state(params), which makes a state without an optimizer
+    if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
+        return (viewed,)
+    # what a class makes that is used as a value may come back from out of view
+    if decision.use.kind == "value" and not decision.applies:
+        return (*decision.use.things, *facts.of_unknown_origin(decision.use.unit))
+    return decision.use.things
+
+
+def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
+    """Why a use stays for the sake of another of its group; of the same place, its reason."""
+    if cause.refusal is not None and cause.use.node is use.node:
+        return cause.refusal
+    where = cause.use.location
+    if where == use.location:
+        site = message("Another use of the same optimizer on this line")
+    elif way is not None:
+        created = "The same optimizer, created in {}, reaches {}{}, which"
+        site = message(created, way.origin, where, way.through)
+    else:
+        site = message("The same optimizer reaches {}, which", where)
+    if cause.status == "suppressed":
+        return reasons.left_by_choice(
+            message("{} is suppressed or not selected.", site),
+            "Include that site, or use `--partial`.",
+        )
+    assert cause.refusal is not None
+    return reasons.sibling(
+        message("{} cannot be migrated ({}): {}", site, cause.refusal.code, cause.refusal.reason),
+        message("Change {} first, or use `--partial`.", where),
+    )
+
+
+def keep_modules(plan: Plan) -> None:
+    """Where a use of a removed module stays, its import `import a.b.c` stays with it."""
+    # jax.experimental.maps.xmap(…)
+    staying: dict[Unit, list[Decision]] = defaultdict(list)
+    for decision in plan.decisions:
+        if decision.use.kind == "removed" and not decision.applies:
+            staying[decision.use.unit].append(decision)
+    if not staying:
+        return
+    for decision in plan.decisions:
+        use, row = decision.use, row_of(decision.use.name)
+        is_import = use.kind in ("removed_module", "removed_import")
+        is_module = is_import and isinstance(use.node, ast.Import)
+        if not decision.applies or not is_module or row is None or _bound_as(use):
+            continue
+        # import jax.experimental.maps
+        users = [one for one in staying[use.unit] if f"{one.use.name}.".startswith(f"{row.name}.")]
+        if users:
+            suppressed = all(one.status == "suppressed" for one in users)
+            refusal = reasons.removed(
+                f"`{row.name}` was removed, and is still in use here.", row.note
+            )
+            decision.refuse(refusal, "suppressed" if suppressed else "unresolved")
+
+
+def _bound_as(use: Use) -> str | None:
+    """The name that an import of a module gives it; None for `import a.b.c`, which binds `a`."""
+    names = use.node.names if isinstance(use.node, ast.Import) else ()
+    return next((one.asname for one in names if one.name == use.name), None)

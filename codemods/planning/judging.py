@@ -1,0 +1,174 @@
+"""Why a use stays that its rule would change: comments, the selection, conflicts, weak evidence."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from codemods.analysis.facts import Facts
+from codemods.analysis.removed_names import MODERNIZED
+from codemods.analysis.uses import Use
+from codemods.messages import message
+from codemods.model import File, Options, Prose, Refusal
+from codemods.planning.attempts import Attempts
+from codemods.planning.decisions import Decision, Plan
+from codemods.rules import catalogue, reasons
+from codemods.sources.modules import Unit
+from codemods.sources.notebook import is_behind_magic
+from codemods.sources.suppression import Suppression
+
+BY_HAND = "Change it by hand, then delete the comment above."
+"""The remedy for what partial work has left."""
+
+
+def judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
+    """Refuse what a conflict, a comment, the selection or weak evidence forbids."""
+    use = decision.use
+    comment = suppressing(decision, plan.comments[use.unit])
+    if comment is not None:
+        plan.used_comments.add((use.unit, comment))
+        decision.refuse(Refusal(decision.rule.code, "Suppressed by a comment.", ""), "suppressed")
+    elif not plan.options.selects(decision.code):
+        decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
+    elif decision.applies:
+        refusal = _forbidden(decision, plan, attempts)
+        if refusal is not None:
+            decision.refuse(refusal)
+
+
+def suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppression | None:
+    first, _, last, _ = decision.use.span
+    inside = (comment for comment in comments if first <= comment.line <= last)
+    codes = (decision.rule.code, decision.code)
+    return next((comment for comment in inside if any(map(comment.covers, codes))), None)
+
+
+def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:
+    """Why a use stays that its rule would change; None if nothing stands in the way."""
+    use, names = decision.use, plan.names[decision.use.unit]
+    refusal = (
+        _left_before(use, plan)
+        or _unproven(decision, plan.options)
+        or _out_of_reach(use, plan.facts)
+        or _not_valid(use, attempts)
+    )
+    if refusal is not None:
+        return refusal
+    if use.kind in MODERNIZED:
+        if {"jax", "flax"} <= names.keys():
+            return None
+        return reasons.name_taken(
+            "The name `jax` or `flax` means something else here.", "Rename it."
+        )
+    if not {"optax", "TrainState"} <= names.keys():
+        return reasons.name_taken(
+            "The name `optax` means something else in this file.", "Rename it."
+        )
+    if use.others:
+        return reasons.conflict(
+            f"Something that is no legacy optimizer reaches `.{use.name}` here too.",
+            "Use different names for the two, or migrate this place by hand.",
+        )
+    return _unlikely(use, plan)
+
+
+def _left_before(use: Use, plan: Plan) -> Refusal | None:
+    """The refusal that an earlier partial run wrote above the statement of a use."""
+    remarks = plan.left[use.unit]
+    if not remarks:
+        return None
+    line = _begins(use.node, use.unit)
+    return Refusal(*remarks[line], BY_HAND) if line in remarks else None
+
+
+def _unproven(decision: Decision, options: Options) -> Refusal | None:
+    """The refusal of an optimizer whose new form was not proven to be the same function."""
+    unit, node = decision.use.unit, decision.use.node
+    place = (unit.path, unit.line(node.lineno), unit.source(node))
+    if decision.rule.code not in ("FO102", "FO706") or place not in options.unproven:
+        return None
+    return reasons.unproven(
+        "The optax form of this optimizer was not proven to be the same function.",
+        "Run `optim2optax parity` on this file to see why; please report it.",
+    )
+
+
+def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
+    """The refusal of things that may get to a file that is not analysed."""
+    file = facts.gets_beyond(use.things)
+    if file is None:
+        return None
+    where = File(file.path)
+    if file.nests:
+        return reasons.nests(
+            message("It may get to {}, which nests too deeply to be analysed.", where),
+            "Divide the longest expression there, and give its parts names.",
+        )
+    return reasons.beyond(
+        message("It may get to {}, which is beyond the budget of the analysis.", where),
+        "Raise `--budget`, or give fewer files at once.",
+    )
+
+
+def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
+    """The refusal of what would give a file that is not valid Python, or a broken notebook."""
+    # %timeit optimizer.apply_gradient(grads)
+    if use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):
+        return reasons.statement_form(
+            "This is the argument of a magic.", "Put it on a line of its own, below `%%time`."
+        )
+    problem = attempts.problem(use)
+    if problem is None:
+        return None
+    return reasons.failed(
+        f"The rewritten file would not be valid: {problem}.", "Please report this file."
+    )
+
+
+def _unlikely(use: Use, plan: Plan) -> Refusal | None:
+    """The refusal of what is only likely to be a legacy object."""
+    if use.evidence != "likely" or plan.options.unsafe:
+        return None
+    if any(thing in plan.facts.suspected for thing in use.things):
+        remedy = "Annotate it: as `optim.Optimizer` if it is one, else as what it is."
+        return reasons.suspected(_doubt(use, plan.facts), remedy)
+    return reasons.likely(
+        "Nothing shows that this is a legacy optimizer but its name.",
+        "Use `--unsafe` if it is one.",
+    )
+
+
+def _doubt(use: Use, facts: Facts) -> Prose:
+    escapes = (facts.suspected.get(thing) for thing in use.things)
+    escape = next((found for found in escapes if found is not None), None)
+    if escape is None:
+        return "Nothing in view shows what this object is; it may be an optimizer of this program."
+    where = escape.unit.location(escape.node.lineno)
+    return message(
+        "Nothing in view shows what this object is; "
+        "it may be the optimizer that goes out of view at {}.",
+        where,
+    )
+
+
+def still_left(plan: Plan) -> Iterator[Decision]:
+    """The remarks of partial work above statements that no other decision is about."""
+    for unit, remarks in plan.left.items():
+        if not remarks:
+            continue
+        decided = {_begins(decision.use.node, unit) for decision in plan.of(unit)}
+        for statement in (node for node in unit.nodes if isinstance(node, ast.stmt)):
+            line = _begins(statement, unit)
+            code, why = remarks.get(line, ("", ""))
+            if code in catalogue() and line not in decided:
+                use = Use("left", code, unit, statement, ())
+                refusal = Refusal(code, why, BY_HAND)
+                yield Decision(use, catalogue()[code], None, refusal, "unresolved")
+
+
+def _begins(node: ast.AST, unit: Unit) -> int:
+    """The first line of the statement that a node is in, or is; that of its first decorator."""
+    around = (node, *unit.ancestors(node))
+    statement = next(found for found in around if isinstance(found, ast.stmt))
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])

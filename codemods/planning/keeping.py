@@ -1,0 +1,82 @@
+"""The groups that may migrate if their definitions keep the interface that they had."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from codemods.analysis.facts import Facts
+from codemods.analysis.legacy import Unnamed
+from codemods.flow.objects import Thing
+from codemods.messages import message
+from codemods.model import Message, Prose
+from codemods.optimizers.interface import has_interface, interface_of
+from codemods.planning.decisions import Decision, Plan
+from codemods.planning.groups import grouped, refused_groups
+
+
+def may_keep_interface(plan: Plan) -> dict[Thing, Message]:
+    """The things of groups that stay, but may migrate if definitions keep their interface.
+
+    For each, the reason why they stay.
+    """
+    facts, groups = plan.facts, grouped(plan)
+    members: dict[Thing, list[Thing]] = defaultdict(list)
+    for thing, group in groups.items():
+        members[group].append(thing)
+    # the decisions about things, then those about classes
+    causes = refused_groups(plan)
+    for decision in plan.decisions:
+        # a refused class of which no object is known: `class Mine(optim.Adam)`
+        if not (decision.applies or decision.use.things) and interface_of(decision.use.name):
+            program = facts.together(decision.use.unit)
+            classes = (Unnamed.CUSTOM, decision.use.name)
+            own = (thing for thing in groups if thing.made_by in classes)
+            within = (thing for thing in own if thing.unit.path in program)
+            causes |= {groups[thing]: decision for thing in within if groups[thing] not in causes}
+    found: dict[Thing, Message] = {}
+    for group, cause in causes.items():
+        if cause.status == "unresolved" and _can_keep_interface(members[group], facts):
+            reason = message("{}", _reason_of(cause)).as_clause()
+            why = message("{} ({}).", reason, cause.use.location)
+            found |= dict.fromkeys(members[group], why)
+    return found
+
+
+def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
+    """Whether all definitions of a group are made in view, by classes that have an interface."""
+    definitions = [thing for thing in members if thing.kind == "definition"]
+    # each optimizer that is created in view has to have known definitions
+    optimizers = (
+        thing for thing in members if thing.kind == "optimizer" and thing.evidence == "proven"
+    )
+    made = [one for one in definitions if one.evidence == "proven"]
+    known = all(_can_have_interface(one) for one in made)
+    return bool(made) and known and all(map(facts.legacy.definitions, optimizers))
+
+
+def _can_have_interface(definition: Thing) -> bool:
+    """Whether the class that made a definition is the program's own, or has an interface."""
+    name = definition.made_by
+    return name in (Unnamed.CUSTOM, Unnamed.RUN_TIME) or (
+        isinstance(name, str) and has_interface(name)
+    )
+
+
+def _reason_of(decision: Decision) -> Prose:
+    assert decision.refusal is not None
+    return decision.refusal.reason
+
+
+def staying(plan: Plan) -> set[Thing]:
+    """The groups that stay: one site is refused, or no file can have the classes they need."""
+    found, groups = set(refused_groups(plan)), grouped(plan)
+    for decision in plan.decisions:
+        is_homeless = decision.use.unit in plan.shared.homeless
+        if decision.applies and is_homeless and _has_helpers(decision):
+            found |= {groups[thing] for thing in decision.use.things}
+    return found
+
+
+def _has_helpers(decision: Decision) -> bool:
+    supports = decision.edit.supports if decision.edit is not None else ()
+    return any(support.is_shared for support in supports)

@@ -1,0 +1,95 @@
+"""Imports within functions and conditions: which of them bind a name where it is used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from codemods.analysis.facts import Facts
+from codemods.analysis.legacy import legacy_name
+from codemods.analysis.uses import Use
+from codemods.flow.reading import Import
+from codemods.flow.scopes import ScopeNode
+from codemods.rules.imports import shares_its_line
+from codemods.sources.modules import Unit
+
+
+def start_of(statement: ast.stmt, unit: Unit) -> tuple[int, int]:
+    """The line and the column at which a statement starts."""
+    return unit.span(statement)[:2]
+
+
+def bindings_of(use: Use, imports: list[Import], facts: Facts) -> Iterator[Import]:
+    """The imports that bind the name at a use."""
+    root: ast.AST = use.node.func if isinstance(use.node, ast.Call) else use.node
+    # def train(optimizer: "optim.Optimizer")
+    if isinstance(root, ast.Constant):
+        quoted = (
+            found.expression for found in facts.flow.reading.annotations if found.node is root
+        )
+        root = next(quoted, root)
+    for node in ast.walk(root):
+        if isinstance(node, ast.Name) and node in facts.flow.reading.scopes:
+            scope = facts.scope(node).binding(node.id)
+            for item in imports:
+                if item.scope is scope and item.name in (node.id, "*"):
+                    yield item
+
+
+def nested_import(
+    use: Use, binding: list[Import], unit: Unit, facts: Facts
+) -> tuple[int, int] | None:
+    """The nested import statement that bound the name at a use.
+
+    None when the new import belongs to the module's top level.
+    """
+    nested = [
+        item
+        for item in binding
+        if _is_nested(item, unit) and not shares_its_line(unit, item.statement)
+    ]
+    if not nested or len(nested) < len(binding):
+        return None
+    if any(legacy_name(item.target) is None for item in nested):
+        return None
+    item = nested[0]
+    is_elsewhere = _has_an_else(item, unit) or _is_on_condition(item, use, unit, facts)
+    return None if is_elsewhere else start_of(item.statement, unit)
+
+
+def _has_an_else(item: Import, unit: Unit) -> bool:
+    """Whether the name is also bound in the other branch, as with `if TYPE_CHECKING:`."""
+    branch = unit.parents.get(item.statement)
+    others = branch.orelse if isinstance(branch, ast.If) else []
+    names = (node for other in others for node in ast.walk(other) if isinstance(node, ast.Name))
+    return any(node.id == item.name and isinstance(node.ctx, ast.Store) for node in names)
+
+
+def _is_nested(item: Import, unit: Unit) -> bool:
+    """Whether an import stands within another statement, and binds its name where it stands."""
+    around = next(node for node in unit.ancestors(item.statement) if isinstance(node, ScopeNode))
+    return unit.parents[item.statement] is not unit.tree and around is item.scope.node
+
+
+def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:
+    """Whether an import may not be reached where a name is used.
+
+    It is below a condition on the old package, which is not met any more.
+    """
+    around_use = set(unit.ancestors(use.node))
+    for node in unit.ancestors(item.statement):
+        if node in around_use:
+            continue
+        if isinstance(node, ast.ExceptHandler):
+            return True
+        if isinstance(node, ast.If) and not _asks_of_others(node.test, facts):
+            return True
+    return False
+
+
+def _asks_of_others(test: ast.expr, facts: Facts) -> bool:
+    """Whether a condition is on something other than Flax, such as the version of Python."""
+    names = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
+    found = [facts.externals(node) for node in names]
+    full_names = (name for items in found for name in items)
+    return all(found) and not any(name.partition(".")[0] == "flax" for name in full_names)

@@ -1,0 +1,53 @@
+"""What a rule decides to do at a place: edits as data, which know their own consequences.
+
+They are made from templates with holes for pieces of the original source. A new kind of edit is one
+class here, and one function of `rewriting` that carries it out.
+"""
+
+from codemods.rewriting.edits.base import IT, Edit, Holes, Keep, Made, Place
+from codemods.rewriting.edits.calls import Argument, ChangeArguments, MakeStatic, RewriteCall
+from codemods.rewriting.edits.definitions import (
+    ConvertClass,
+    ConvertDefinition,
+    ConvertLookup,
+    TakePart,
+)
+from codemods.rewriting.edits.expressions import Replace, ReplaceQuoted, Spread
+from codemods.rewriting.edits.statements import (
+    ChangeParameters,
+    DeriveState,
+    MoveImport,
+    MoveStatement,
+    ReplaceStatement,
+    SplitParameter,
+    StatementEdit,
+    TakeBody,
+)
+
+__all__ = [
+    "IT",
+    "Argument",
+    "ChangeArguments",
+    "ChangeParameters",
+    "ConvertClass",
+    "ConvertDefinition",
+    "ConvertLookup",
+    "DeriveState",
+    "Edit",
+    "Holes",
+    "Keep",
+    "Made",
+    "MakeStatic",
+    "MoveImport",
+    "MoveStatement",
+    "Place",
+    "Replace",
+    "ReplaceQuoted",
+    "ReplaceStatement",
+    "RewriteCall",
+    "SplitParameter",
+    "Spread",
+    "StatementEdit",
+    "TakeBody",
+    "TakePart",
+]

@@ -1,0 +1,148 @@
+"""Edits of calls: another callee, other arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from codemods.cst.template import SLICES
+from codemods.flow.binding import values_of
+from codemods.optimizers.base import Support
+from codemods.rewriting.edits.base import (
+    WORD,
+    Edit,
+    Holes,
+    Place,
+    expressions_within,
+    joined,
+    roots,
+)
+from codemods.sources.modules import Span, Unit
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a rewritten call: the original one at `index`, or a template.
+
+    It is passed by `keyword`, if that is given.
+    """
+
+    keyword: str | None
+    index: int | None = None
+    template: str = ""
+
+
+@dataclass(frozen=True)
+class RewriteCall(Edit):
+    """Rewrite the call at `span`: a new callee from a template, and other arguments.
+
+    Arguments that stay keep their layout. In templates, `{argument:N}` stands for the original
+    argument N. `prelude` is a template of a statement that goes before the one with the call.
+    `then` is a template of what is done with the result, such as `.replace(step=0)`.
+    """
+
+    function: str
+    arguments: tuple[Argument, ...]
+    holes: Holes = ()
+    supports: tuple[Support, ...] = ()
+    prelude: str = ""
+    then: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        return [word for template in self._templates for word in roots(template)]
+
+    @property
+    def _templates(self) -> tuple[str, ...]:
+        of_arguments = (argument.template for argument in self.arguments)
+        return (self.function, self.prelude, *of_arguments, self.then)
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        call = _call_at(self.span, place)
+        if call is None:
+            return ()
+        kept = [span for _, span in self.holes]
+        callee = [
+            part
+            for part in expressions_within(call.func)
+            if not any(place.unit.is_in(part, hole) for hole in kept)
+        ]
+        arguments = self._arguments_that_go(call, place.unit)
+        return [*callee, *(part for argument in arguments for part in ast.walk(argument))]
+
+    def _arguments_that_go(self, call: ast.Call, unit: Unit) -> Iterator[ast.expr]:
+        """The arguments that are in no hole of a template."""
+        kept = {argument.index for argument in self.arguments}
+        text = " ".join(self._templates)
+        holes = [span for _, span in self.holes]
+        sliced = [span for name, span in self.holes if name == SLICES]
+        for index, value in enumerate(values_of(call)):
+            # jax.ops.index_update(x, jax.ops.index[1:], y): slices stay without what is indexed
+            if isinstance(value, ast.Subscript) and unit.span(value) in sliced:
+                yield value.value
+            if index in kept or f"{{argument:{index}}}" in text:
+                continue
+            if not any(unit.span(part) in holes for part in expressions_within(value)):
+                yield value
+
+
+@dataclass(frozen=True)
+class ChangeArguments(Edit):
+    """Take the arguments at some indices out of the call at `span`, and put others behind the rest.
+
+    `added` has keywords, empty for an argument by position, with templates of values; `spread` has
+    such arguments to put in the place of one. If a partial application is left with its function
+    alone, the function takes its place.
+    """
+
+    dropped: tuple[int, ...] = ()
+    added: tuple[tuple[str, str], ...] = ()
+    is_partial: bool = False
+    spread: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
+
+    @property
+    def needs(self) -> set[str]:
+        return set()
+
+    @property
+    def words(self) -> list[str]:
+        return [word for _, text in self.added for word in WORD.findall(text)]
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        call = _call_at(self.span, place)
+        if call is None:
+            return ()
+        values = values_of(call)
+        parts = [values[index] for index in self.dropped]
+        # partial(step, optimizer=optimizer), of which only `step` is left
+        if self.is_partial and not self.added and len(values) == 1 + len(self.dropped):
+            parts.append(call.func)
+        return [inner for part in parts for inner in ast.walk(part)]
+
+    def merged(self, other: Edit) -> Edit | None:
+        return joined(self, other)
+
+
+@dataclass(frozen=True)
+class MakeStatic(Edit):
+    """Make parameters of these names static for the `jax.jit`, or the call of it, at `span`."""
+
+    names: tuple[str, ...]
+    is_called: bool
+
+    @property
+    def needs(self) -> set[str]:
+        # @jax.jit, which becomes `@functools.partial(jax.jit, static_argnames="model")`
+        return set() if self.is_called else {"partial"}
+
+    def merged(self, other: Edit) -> Edit | None:
+        return joined(self, other)
+
+
+def _call_at(span: Span, place: Place) -> ast.Call | None:
+    """The call at a span, of which the construct of an edit is the whole or a part."""
+    node, unit = place.node, place.unit
+    is_whole = isinstance(node, ast.Call) and unit.span(node) == span
+    call = node if is_whole else unit.parents.get(node)
+    return call if isinstance(call, ast.Call) and unit.span(call) == span else None

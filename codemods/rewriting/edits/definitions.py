@@ -1,0 +1,116 @@
+"""Edits of what makes the definitions of optimizers: their constructors and classes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codemods.optimizers import composite
+from codemods.rewriting.edits.base import WORD, Edit, Holes, Made, Place, called
+from codemods.sources.modules import Span
+
+
+@dataclass(frozen=True)
+class ConvertDefinition(Edit):
+    """Turn the constructor call at `span` into its optax form.
+
+    `rate` is the source text of another learning rate, if it gets one, and `mask` the name or the
+    span of the predicate that chooses the parameters whose weights decay, if not all do. `link` is
+    the source text of what comes first in the chain. `note` is what the report says of the site.
+    """
+
+    optimizer: str
+    inject: bool
+    rate: str = ""
+    mask: Span | str | None = None
+    link: str = ""
+    note: str = ""
+
+    @property
+    def holes(self) -> Holes:
+        return (("mask", self.mask),) if isinstance(self.mask, tuple) else ()
+
+    @property
+    def needs(self) -> set[str]:
+        # a composite is written with helpers
+        return set() if self.optimizer in composite() else {"optax"}
+
+    @property
+    def words(self) -> list[str]:
+        return WORD.findall(f"{self.rate} {self.link}")
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        return _callee(place)
+
+    @property
+    def made(self) -> Made:
+        schedule = "" if self.inject else self.rate
+        # one with a mask takes the place of two
+        return Made(self.inject, schedule, self.link, stands_alone=self.mask is None)
+
+
+@dataclass(frozen=True)
+class TakePart(Edit):
+    """Put a part of the call at `span` in its place: the one at another span.
+
+    `opposite` has the source texts of two predicates within the call, each of which is proven to be
+    the negation of the other.
+    """
+
+    part: Span
+    opposite: tuple[str, str]
+
+    @property
+    def holes(self) -> Holes:
+        return (("part", self.part),)
+
+    @property
+    def needs(self) -> set[str]:
+        return set()
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        return _callee(place)
+
+    @property
+    def made(self) -> Made:
+        return Made(opposite=self.opposite, stands_alone=True)
+
+
+@dataclass(frozen=True)
+class ConvertClass(Edit):
+    """Put a function in the place of the legacy class at `span`, or of the callee of its call.
+
+    An attribute of a class is a static method.
+    """
+
+    optimizer: str
+    inject: bool
+    is_static: bool = False
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        return ast.walk(called(place.node))
+
+    @property
+    def made(self) -> Made:
+        return Made(self.inject, is_function=True)
+
+
+@dataclass(frozen=True)
+class ConvertLookup(Edit):
+    """Turn the lookup of a legacy class by name at `span` into one among functions.
+
+    It is a call of `getattr` with two arguments, or of `hasattr`. The functions are those for
+    `optimizers`.
+    """
+
+    optimizers: tuple[str, ...]
+    inject: bool
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        return ast.walk(called(place.node))
+
+
+def _callee(place: Place) -> Iterable[ast.AST]:
+    """The name of the class, in `optim.Adam(rate)`, whose arguments stay."""
+    return ast.walk(place.node.func) if isinstance(place.node, ast.Call) else ()

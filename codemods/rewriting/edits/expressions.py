@@ -1,0 +1,91 @@
+"""Edits of expressions: another one in the place of one, or several elements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from codemods.optimizers.base import Support
+from codemods.rewriting.edits.base import (
+    IT,
+    Edit,
+    Holes,
+    Place,
+    expressions_within,
+    joined,
+    roots,
+)
+
+
+@dataclass(frozen=True)
+class Replace(Edit):
+    """Replace the expression at `span` by a template.
+
+    Its holes `{name}` are expressions of the original source, by span; the hole `{it}` is what is
+    replaced, and `{slices}` in `x[{slices}]` is what a subscript has between its brackets.
+    `{optax}`, `{jax}`, `{TrainState}` and the other keys of `analysis.names.CHOICES`
+    stand for the names under which the file imports these, and `{support:NAME}` for an emitted
+    helper.
+    """
+
+    template: str
+    holes: Holes = ()
+    supports: tuple[Support, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        return roots(self.template)
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        if IT in self.template or not isinstance(place.node, ast.expr):
+            return ()
+        unit, call = place.unit, place.call
+        # jax.tree_map(f, tree), where the use is `jax.tree_map`
+        is_call = call is not None and unit.span(call) == self.span
+        whole = call if call is not None and is_call else place.node
+        kept = [span for _, span in self.holes]
+        inside = (part for part in expressions_within(whole) if unit.is_in(part, self.span))
+        return [part for part in inside if not any(unit.is_in(part, hole) for hole in kept)]
+
+
+@dataclass(frozen=True)
+class ReplaceQuoted(Edit):
+    """Replace names in the quoted annotation at `span`: pairs of a dotted name and a template."""
+
+    names: tuple[tuple[str, str], ...]
+    supports: tuple[Support, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        return [word for _, template in self.names for word in roots(template)]
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        return [part for node in place.said for part in ast.walk(node)]
+
+    def merged(self, other: Edit) -> Edit | None:
+        return joined(self, other)
+
+
+@dataclass(frozen=True)
+class Spread(Edit):
+    """Put several elements in the place of the one at `span` in a tuple or a subscript.
+
+    They are made from templates, in which `{it}` is the element that was there.
+    """
+
+    templates: tuple[str, ...]
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        return () if IT in self.templates else ast.walk(place.node)
+
+    def merged(self, other: Edit) -> Edit | None:
+        # (optimizer, rng) of which one edit spreads the optimizer, and another what is made of it
+        if self == other or not isinstance(other, Spread):
+            return super().merged(other)
+        inner, outer = (self, other) if IT in other.templates else (other, self)
+        if IT not in outer.templates:
+            return None
+        place = outer.templates.index(IT)
+        ahead, behind = outer.templates[:place], outer.templates[place + 1 :]
+        return replace(self, templates=(*ahead, *inner.templates, *behind))

@@ -1,0 +1,130 @@
+"""Edits of statements: of simple ones, of imports, and of the heads of functions and classes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from codemods.optimizers.base import Support
+from codemods.rewriting.edits.base import Edit, Holes, Place, joined
+from codemods.sources.modules import Span
+
+
+@dataclass(frozen=True)
+class StatementEdit(Edit):
+    """An edit of a whole statement, or of the head of one, that starts where `span` does."""
+
+
+@dataclass(frozen=True)
+class ReplaceStatement(StatementEdit):
+    """Replace the simple statement at `span` by statements made from templates.
+
+    Without templates, the statement or whole function is removed. The comments of a removed
+    statement stay where it was, or go to the one at the span `heir`. The holes of `raw` are filled
+    without what other edits do at the same spans, though with what these do within.
+    """
+
+    templates: tuple[str, ...]
+    holes: Holes = ()
+    raw: Holes = ()
+    heir: Span | None = None
+    supports: tuple[Support, ...] = ()
+
+    @property
+    def removes(self) -> bool:
+        return not self.templates
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        return ast.walk(place.node) if self.removes else ()
+
+    def with_heir(self, heir: Span) -> ReplaceStatement:
+        return replace(self, heir=heir) if self.removes else self
+
+
+@dataclass(frozen=True)
+class TakeBody(StatementEdit):
+    """Put the body of the `if` at `span` in its place."""
+
+
+@dataclass(frozen=True)
+class MoveStatement(StatementEdit):
+    """Move the statement at `span` to just before the one at `target`, in the same block."""
+
+    target: Span
+
+    def merged(self, other: Edit) -> Edit | None:
+        if not isinstance(other, MoveStatement):
+            return super().merged(other)
+        return self if self.target <= other.target else other
+
+
+@dataclass(frozen=True)
+class SplitParameter:
+    """Several parameters for one: their names with templates of annotations, which may be empty.
+
+    `described` has what a docstring that explains the old one says instead, by name.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    described: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ChangeParameters(StatementEdit):
+    """Add, split or drop parameters of the function at `span`, in its docstring, too.
+
+    `added` has names with the source text of their annotations, which may be empty; those of
+    `by_keyword` can be given by keyword alone. `unpacked` are the source texts of statements with
+    which the body begins.
+    """
+
+    added: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[str, ...] = ()
+    by_keyword: tuple[str, ...] = ()
+    split: tuple[SplitParameter, ...] = ()
+    unpacked: tuple[str, ...] = ()
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        # def train(optimizer: optim.Optimizer): a parameter that is split
+        if not isinstance(place.node, ast.FunctionDef):
+            return ()
+        names = {one.name for one in self.split}
+        parameters = (one for one in ast.walk(place.node.args) if isinstance(one, ast.arg))
+        split = (one for one in parameters if one.arg in names)
+        return [part for parameter in split for part in ast.walk(parameter)]
+
+    def merged(self, other: Edit) -> Edit | None:
+        return joined(self, other)
+
+
+@dataclass(frozen=True)
+class DeriveState(StatementEdit):
+    """Let the dataclass at `span` derive from `TrainState`, without its decorator.
+
+    It loses the fields that are `dropped`.
+    """
+
+    dropped: tuple[str, ...]
+
+    @property
+    def needs(self) -> set[str]:
+        return {"TrainState"}
+
+    def gone(self, place: Place) -> Iterable[ast.AST]:
+        # @struct.dataclass
+        decorators = place.node.decorator_list if isinstance(place.node, ast.ClassDef) else ()
+        return [part for decorator in decorators for part in ast.walk(decorator)]
+
+
+@dataclass(frozen=True)
+class MoveImport(Edit):
+    """Import the name `bound`, which the statement at `span` imports, elsewhere or no more."""
+
+    bound: str
+    statement: str
+
+    @property
+    def imports(self) -> str:
+        return self.statement

@@ -1,0 +1,214 @@
+"""The edits of expressions, carried out: one function for each kind."""
+
+from __future__ import annotations
+
+import re
+from functools import singledispatch
+
+import libcst as cst
+
+from codemods.cst.comments import comments_of
+from codemods.cst.layout import arrange, enclose
+from codemods.cst.quotes import quoted_as
+from codemods.cst.spacing import EQUAL, NOTHING
+from codemods.cst.template import expression, statement
+from codemods.optimizers import optimizers
+from codemods.optimizers.arguments import behind, with_mask, with_rate
+from codemods.optimizers.functions import as_function, by_name
+from codemods.optimizers.multi_optimizer import MASK_BY_PATH
+from codemods.rewriting.edited_file import EditedFile
+from codemods.rewriting.edits import (
+    Argument,
+    ChangeArguments,
+    ConvertClass,
+    ConvertDefinition,
+    ConvertLookup,
+    Edit,
+    MakeStatic,
+    Replace,
+    ReplaceQuoted,
+    RewriteCall,
+    TakePart,
+)
+
+NUMBERED = re.compile(r"\{argument:(\d+)\}")
+
+
+@singledispatch
+def carried_out(edit: Edit, node: cst.BaseExpression, file: EditedFile) -> cst.BaseExpression:
+    """What an edit makes of an expression, the parts of which have been edited already."""
+    del edit, file
+    return node
+
+
+@carried_out.register
+def _replaced(edit: Replace, node: cst.BaseExpression, file: EditedFile) -> cst.BaseExpression:
+    new = file.fill(edit.template, edit.holes, edit.supports, it=node)
+    return _parenthesized_as(node, new)
+
+
+@carried_out.register
+def _part_taken(edit: TakePart, node: cst.BaseExpression, file: EditedFile) -> cst.BaseExpression:
+    return _parenthesized_as(node, file.done[edit.part])
+
+
+@carried_out.register
+def _requoted(
+    edit: ReplaceQuoted, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
+    # optimizer: "optim.Optimizer"
+    if isinstance(node, cst.SimpleString):
+        return node.with_changes(value=_text_of_annotation(node.value, edit, file))
+    # optimizer: "optim." "Optimizer"
+    whole = cst.ensure_type(node, cst.ConcatenatedString)
+    value = f"{file.quote}{whole.evaluated_value!s}{file.quote}"
+    return cst.SimpleString(_text_of_annotation(value, edit, file), whole.lpar, whole.rpar)
+
+
+def _text_of_annotation(value: str, edit: ReplaceQuoted, file: EditedFile) -> str:
+    """The text of an annotation with other names, of which longer ones come first."""
+    new = {name: file.say(template, edit.supports) for name, template in edit.names}
+    names = "|".join(map(re.escape, sorted(new, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w.])(?:{names})\b", lambda found: new[found[0]], value)
+
+
+# Definitions
+
+
+@carried_out.register
+def _converted(
+    edit: ConvertDefinition, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
+    call = cst.ensure_type(node, cst.Call)
+    if edit.rate:
+        call = with_rate(call, expression(edit.rate))
+    if edit.mask is not None:
+        file.need([MASK_BY_PATH], are_fixed=True)
+        mask = expression(edit.mask) if isinstance(edit.mask, str) else file.done[edit.mask]
+        call = with_mask(call, mask)
+    file.left.has_unset = file.left.has_unset or edit.inject
+    converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
+    file.need(converted.supports, are_fixed=True)
+    new = quoted_as(converted.expression, file.quote)
+    return behind(expression(edit.link), new) if edit.link else new
+
+
+@carried_out.register
+def _class_converted(
+    edit: ConvertClass, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
+    name = file.helper(as_function(edit.optimizer, file.form, edit.inject))
+    # optim.Adam(learning_rate=0.1)
+    if isinstance(node, cst.Call):
+        return node.with_changes(func=name)
+    # an attribute of a class, which must not become a method: kind = optim.Adam
+    if edit.is_static:
+        name = expression("staticmethod({name})", name=name)
+    return _parenthesized_as(node, name)
+
+
+@carried_out.register
+def _lookup_converted(
+    edit: ConvertLookup, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
+    call = cst.ensure_type(node, cst.Call)
+    table = file.helper(by_name(edit.optimizers, file.form, edit.inject))
+    # hasattr(optim, name), otherwise getattr(optim, name)
+    is_check = isinstance(call.func, cst.Name) and call.func.value == "hasattr"
+    template = "({name} in {table})" if is_check else "{table}[{name}]"
+    return expression(template, table=table, name=call.args[1].value)
+
+
+# Calls
+
+
+@carried_out.register
+def _call_rewritten(
+    edit: RewriteCall, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
+    call = cst.ensure_type(node, cst.Call)
+    holes: dict[str, cst.BaseExpression | cst.Arg] = {**file.pieces(edit.holes)}
+    for number, argument in enumerate(call.args):
+        holes[f"argument_{number}"] = argument.with_changes(
+            comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING
+        )
+    callee = expression(_numbered(edit.function, edit, file), **holes)
+    if edit.prelude:
+        file.left.preludes.append(statement(_numbered(edit.prelude, edit, file), **holes))
+    arguments = [_argument_of(argument, call, edit, file) for argument in edit.arguments]
+    # the comments beside arguments that go are put above the statement
+    kept = {argument.index for argument in edit.arguments}
+    for number, argument in enumerate(call.args):
+        if number not in kept:
+            file.left.comments.extend(comments_of(argument))
+    new = enclose(call, callee, arguments, file.is_narrow, file.indent_within(edit.span))
+    return expression(file.say("{it}" + edit.then), it=new) if edit.then else new
+
+
+def _numbered(template: str, edit: RewriteCall, file: EditedFile) -> str:
+    """A template with holes for the original arguments."""
+    return NUMBERED.sub(r"{argument_\1}", file.say(template, edit.supports))
+
+
+def _argument_of(
+    argument: Argument, call: cst.Call, edit: RewriteCall, file: EditedFile
+) -> cst.Arg:
+    """An argument of a rewritten call."""
+    if argument.index is None:
+        return _argument(argument.keyword, file.fill(argument.template, edit.holes, edit.supports))
+    kept = call.args[argument.index]
+    if argument.keyword is None:
+        return kept
+    # `f(optimizer)` or `f(target=optimizer)` becomes `f(state=optimizer)`
+    equal = kept.equal if kept.keyword is not None else EQUAL
+    return kept.with_changes(keyword=cst.Name(argument.keyword), equal=equal)
+
+
+@carried_out.register
+def _arguments_changed(
+    edit: ChangeArguments, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
+    call = cst.ensure_type(node, cst.Call)
+    spread = dict(edit.spread)
+    kept: list[cst.Arg] = []
+    for index, argument in enumerate(call.args):
+        if index in spread:
+            for keyword, text in spread[index]:
+                kept.append(_argument(keyword, expression(file.say(text))))
+        elif index not in edit.dropped:
+            kept.append(argument)
+    file.left.shrinks = file.left.shrinks or bool(edit.dropped)
+    for index in edit.dropped:
+        file.left.comments.extend(comments_of(call.args[index]))
+    for keyword, template in edit.added:
+        value = quoted_as(expression(file.say(template)), file.quote)
+        kept.append(_argument(keyword, value))
+    # partial(train_step, optimizer=optimizer) without its argument is train_step
+    if edit.is_partial and len(kept) == 1:
+        return kept[0].value
+    return arrange(call, call.func, kept)
+
+
+@carried_out.register
+def _made_static(
+    edit: MakeStatic, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
+    value = edit.names[0] if len(edit.names) == 1 else edit.names
+    static = quoted_as(expression(repr(value)), file.quote)
+    # jax.jit(train_step, donate_argnums=0)
+    if isinstance(node, cst.Call):
+        return arrange(node, node.func, [*node.args, _argument("static_argnames", static)])
+    # @jax.jit
+    template = file.say("{partial}({jit}, static_argnames={names})")
+    return expression(template, jit=node, names=static)
+
+
+def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:
+    return cst.Arg(value, cst.Name(keyword), EQUAL) if keyword else cst.Arg(value)
+
+
+def _parenthesized_as(node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
+    """The new expression in the parentheses of the one that it replaces, unless it has its own."""
+    if node.lpar and not new.lpar:
+        return new.with_changes(lpar=node.lpar, rpar=node.rpar)
+    return new

@@ -1,0 +1,92 @@
+"""Single import statements: what they import, with a name more or less."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect
+
+import libcst as cst
+from libcst.helpers import get_full_name_for_node
+
+from codemods.cst.spacing import SEPARATOR
+
+ImportLine = cst.Import | cst.ImportFrom
+
+
+def only_import(statement: cst.CSTNode) -> ImportLine | None:
+    """The import that a line consists of; None for any other statement."""
+    match statement:
+        case cst.SimpleStatementLine(body=[cst.Import() | cst.ImportFrom() as only]):
+            return only
+    return None
+
+
+def module_of(statement: ImportLine) -> str:
+    """The module that a statement names first, relative dots included."""
+    if isinstance(statement, cst.Import):
+        return statement.names[0].evaluated_name
+    # from ..training import optim
+    dots = "." * len(statement.relative)
+    return dots + (get_full_name_for_node(statement.module) or "" if statement.module else "")
+
+
+def root_of(statement: ImportLine) -> str:
+    return module_of(statement).partition(".")[0]
+
+
+def is_standard(statement: ImportLine) -> bool:
+    return root_of(statement) in sys.stdlib_module_names
+
+
+def has_several(statement: ImportLine) -> bool:
+    """Whether a statement is `from m import b, c`."""
+    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
+        return False
+    return len(statement.names) > 1
+
+
+def binds_same(new: ImportLine, old: ImportLine) -> bool:
+    """Whether an import binds, perhaps among others, what a new one would."""
+    if type(new) is not type(old):
+        return False
+    if isinstance(new, cst.ImportFrom) and module_of(new) != module_of(old):
+        return False
+    if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
+        return False
+    wanted = (new.names[0].evaluated_name, new.names[0].evaluated_alias)
+    return any((alias.evaluated_name, alias.evaluated_alias) == wanted for alias in old.names)
+
+
+def without(statement: ImportLine, names: set[str]) -> ImportLine | None:
+    """The statement without some names; None if none is left."""
+    if isinstance(statement.names, cst.ImportStar):
+        return None if "*" in names else statement
+    # from flax import nn, optim
+    kept = [
+        alias
+        for alias in statement.names
+        if (alias.evaluated_alias or alias.evaluated_name) not in names
+    ]
+    if len(kept) == len(statement.names):
+        return statement
+    if not kept:
+        return None
+    last = statement.names[-1]
+    # a list of names may end with a comma within parentheses
+    if kept[-1] is not last:
+        kept[-1] = kept[-1].with_changes(comma=last.comma)
+    return statement.with_changes(names=kept)
+
+
+def joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.ImportAlias]:
+    """The names with one more, in its sorted place if they are sorted."""
+    words = [alias.evaluated_name for alias in names]
+    index = bisect(words, new.evaluated_name) if words == sorted(words) else len(names)
+    separator = names[0].comma if len(names) > 1 else SEPARATOR
+    if index < len(names):
+        return [*names[:index], new.with_changes(comma=separator), *names[index:]]
+    return [
+        *names[:-1],
+        names[-1].with_changes(comma=separator),
+        new.with_changes(comma=names[-1].comma),
+    ]

@@ -1,0 +1,183 @@
+"""Where an import goes among those of a module: which cell, which section, which line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+
+import libcst as cst
+
+from codemods.cst.comments import is_docstring
+from codemods.rewriting.import_lines import ImportLine, is_standard, module_of, only_import, root_of
+from codemods.sources.notebook import MARKER as CELL
+
+NEIGHBOURS = (
+    "jax",
+    "flax",
+    "optax",
+    "numpy",
+    "chex",
+    "haiku",
+    "tensorflow",
+    "torch",
+    "absl",
+    "ml_collections",
+)
+"""Packages whose imports stand in one section with that of optax."""
+
+RELATED = ("flax", "jax")
+"""Packages beside whose imports a new one goes, the best place first."""
+
+
+def run_of_imports(module: cst.Module, imports: list[int], anchor: int) -> list[int]:
+    """The first run of imports that does not end before `anchor`.
+
+    A run ends at a statement of another kind; a docstring and guarded imports do not end it.
+    """
+    found = set(imports)
+    run: list[int] = []
+    for index, statement in enumerate(module.body):
+        if index in found:
+            run.append(index)
+        elif not (isinstance(statement, cst.Try | cst.If) or is_docstring(statement)) and run:
+            if anchor <= run[-1]:
+                break
+            run = []
+    return run
+
+
+def sections_of(module: cst.Module, run: list[int]) -> list[list[int]]:
+    """The imports in groups without blank lines in between, without `from __future__`."""
+    sections: list[list[int]] = []
+    for index in run:
+        statement = module.body[index]
+        small = only_import(statement)
+        if small is not None and module_of(small) == "__future__":
+            continue
+        leading = getattr(statement, "leading_lines", ())
+        separated = any(line.comment is None for line in leading)
+        if sections and not separated and sections[-1][-1] == index - 1:
+            sections[-1].append(index)
+        else:
+            sections.append([index])
+    return sections
+
+
+def standard_sections(
+    sections: list[list[int]], lines: Mapping[int, ImportLine]
+) -> list[list[int]]:
+    """The sections of the standard library, else its imports at the head of other sections."""
+
+    def is_of_library(index: int) -> bool:
+        return is_standard(lines[index])
+
+    heads = [list(takewhile(is_of_library, section)) for section in sections]
+    whole = [head for head, section in zip(heads, sections, strict=True) if head == section]
+    return whole or [head for head in heads if head]
+
+
+def related_sections(
+    sections: list[list[int]], lines: Mapping[int, ImportLine], new: ImportLine
+) -> list[list[int]]:
+    """The sections with imports of the same package, else of its neighbours, best if sorted."""
+    roots = [{root_of(lines[index]) for index in section} for section in sections]
+    pairs = list(zip(sections, roots, strict=True))
+    own = [section for section, found in pairs if root_of(new) in found]
+    near = [section for section, found in pairs if not found.isdisjoint(NEIGHBOURS)]
+    in_order = [section for section in near if _is_sorted(section, lines)]
+    return own or in_order or near
+
+
+def place_within(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine) -> int:
+    """Where an import belongs: at its place in a sorted section, else behind related ones."""
+    if _is_sorted(section, lines):
+        key = _sorter(section, lines)
+        later = (index for index in section if key(lines[index]) > key(new))
+        return next(later, section[-1] + 1)
+    own = [index for index in section if root_of(lines[index]) == root_of(new)]
+    related = [index for index in section if root_of(lines[index]) in RELATED]
+    return (own or related or section)[-1] + 1
+
+
+def _is_sorted(section: list[int], lines: Mapping[int, ImportLine]) -> bool:
+    keys = [*map(_sorter(section, lines), (lines[index] for index in section))]
+    return keys == sorted(keys)
+
+
+def _sorter(
+    section: list[int], lines: Mapping[int, ImportLine]
+) -> Callable[[ImportLine], tuple[bool, str]]:
+    """What the imports of a section are sorted by: kind, if kinds are kept apart, then module."""
+    kinds = [isinstance(lines[index], cst.ImportFrom) for index in section]
+    plain_first = kinds == sorted(kinds)
+    return lambda statement: (
+        plain_first and isinstance(statement, cst.ImportFrom),
+        module_of(statement).lower(),
+    )
+
+
+def after_header(module: cst.Module) -> int:
+    """The place after the docstring and `from __future__` imports."""
+    place = 0
+    for index, statement in enumerate(module.body):
+        small = only_import(statement)
+        is_future = small is not None and module_of(small) == "__future__"
+        if is_future or is_docstring(statement):
+            place = index + 1
+    return place
+
+
+def insert(
+    module: cst.Module,
+    index: int,
+    statement: cst.SimpleStatementLine,
+    head: bool,
+    blank: bool = False,
+    whole: bool = False,
+) -> cst.Module:
+    """Insert a statement.
+
+    At the head of a section it takes over the blank lines above, and with `whole` the comments too.
+    With `blank` it is set apart from what stands around it.
+    """
+    body = list(module.body)
+    if head:
+        following = body[index]
+        leading = list(getattr(following, "leading_lines", ()))
+        if leading and index > 0:
+            taken = leading if whole else [line for line in leading if line.comment is None]
+            left = [line for line in leading if line not in taken]
+            statement = statement.with_changes(leading_lines=taken)
+            body[index] = following.with_changes(leading_lines=left)
+    if blank:
+        above = [cst.EmptyLine(indent=False)] if index else []
+        statement = statement.with_changes(leading_lines=above)
+        if index < len(body) and not getattr(body[index], "leading_lines", ()):
+            body[index] = body[index].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+    return module.with_changes(body=[*body[:index], statement, *body[index:]])
+
+
+def imports_within(module: cst.Module, cell: str) -> list[tuple[int, ImportLine]]:
+    """The imports of a cell with their indices; without a cell, of the module."""
+    found: list[tuple[int, ImportLine]] = []
+    for index in within_cell(module, cell):
+        only = only_import(module.body[index])
+        if only is not None:
+            found.append((index, only))
+    return found
+
+
+def within_cell(module: cst.Module, cell: str) -> Sequence[int]:
+    """The indices of the statements of a cell, from the one that opens it; without one, of all."""
+    if not cell:
+        return range(len(module.body))
+    opened = [index for index, statement in enumerate(module.body) if is_opening(module, statement)]
+    titles = (module.code_for_node(module.body[index]).strip() for index in opened)
+    start = next(index for index, title in zip(opened, titles, strict=False) if title == cell)
+    end = next((index for index in opened if index > start), len(module.body))
+    return range(start, end)
+
+
+def is_opening(module: cst.Module, statement: cst.CSTNode) -> bool:
+    is_line = isinstance(statement, cst.SimpleStatementLine)
+    return is_line and CELL.match(module.code_for_node(statement).lstrip()) is not None

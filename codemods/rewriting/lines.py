@@ -1,0 +1,74 @@
+"""Where nodes are, and the lines above statements: comments, and the gaps of what is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import libcst as cst
+from libcst.metadata import CodeRange
+
+from codemods.cst.comments import comments_within
+from codemods.sources.modules import Span
+
+
+def span_of(position: CodeRange) -> Span:
+    return (position.start.line, position.start.column, position.end.line, position.end.column)
+
+
+def span_in_ast(node: cst.CSTNode, position: CodeRange) -> Span:
+    """The span of a node as `ast` has it: only that of a tuple includes its parentheses."""
+    span = span_of(position)
+    if not (isinstance(node, cst.Tuple) and node.lpar):
+        return span
+    before, after = node.lpar[-1].whitespace_after, node.rpar[0].whitespace_before
+    if not (isinstance(before, cst.SimpleWhitespace) and isinstance(after, cst.SimpleWhitespace)):
+        return span
+    first, start, last, end = span
+    start -= len("(") + len(before.value)
+    end += len(after.value) + len(")")
+    return first, start, last, end
+
+
+def inherited_comments(
+    heirs: Mapping[Span, Span], positions: Mapping[cst.CSTNode, CodeRange]
+) -> dict[Span, list[cst.EmptyLine]]:
+    """The comments of some statements that go to others, their heirs, by the spans of these."""
+    found: dict[Span, list[cst.EmptyLine]] = {}
+    for node, position in positions.items() if heirs else ():
+        heir = heirs.get(span_of(position))
+        if heir is not None and isinstance(node, cst.BaseStatement):
+            found.setdefault(heir, []).extend(remarks(comments_within(node)))
+    return found
+
+
+def remarks(texts: Iterable[str]) -> list[cst.EmptyLine]:
+    """Lines of comments."""
+    return [cst.EmptyLine(comment=cst.Comment(text)) for text in texts]
+
+
+def with_lines(statement: cst.CSTNodeT, lines: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
+    """A statement with more lines above."""
+    above = getattr(statement, "leading_lines", ())
+    return statement.with_changes(leading_lines=[*above, *lines]) if lines else statement
+
+
+def gap_and_comments(statement: cst.CSTNode) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+    """The blank lines above a statement, and the comments below these."""
+    lines = list(getattr(statement, "leading_lines", ()))
+    first = 0
+    while first < len(lines) and lines[first].comment is None:
+        first += 1
+    return lines[:first], lines[first:]
+
+
+def with_gap(statement: cst.CSTNodeT, gap: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
+    """A statement with these blank lines above, unless it has some."""
+    blank, own = gap_and_comments(statement)
+    return statement.with_changes(leading_lines=[*gap, *own]) if gap and not blank else statement
+
+
+def header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -> int:
+    """The last line of a compound statement's header."""
+    body = positions.get(getattr(node, "body", node))
+    first = positions[node].start.line
+    return first if body is None else max(first, body.start.line - 1)

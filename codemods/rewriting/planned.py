@@ -1,0 +1,61 @@
+"""The planned edits of one file, by kind and place."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TypeVar
+
+from codemods.rewriting.edits import Edit, MoveStatement, ReplaceStatement, StatementEdit
+from codemods.sources.modules import Span
+
+StatementEditT = TypeVar("StatementEditT", bound=StatementEdit)
+Start = tuple[int, int]
+
+
+class Planned:
+    """The edits of one file.
+
+    Those of expressions go by their span, those of statements, which may be decorated, by their
+    start. Of two edits of one expression that do not go together, the later one counts.
+    """
+
+    def __init__(self, planned: Sequence[Edit]) -> None:
+        self.of_expressions: dict[Span, Edit] = {}
+        self.moves: list[MoveStatement] = []
+        self._of_statements: dict[type, dict[Start, StatementEdit]] = defaultdict(dict)
+        for edit in planned:
+            if isinstance(edit, MoveStatement):
+                self.moves.append(edit)
+            elif isinstance(edit, StatementEdit):
+                self._of_statements[type(edit)][edit.span[:2]] = edit
+            else:
+                other = self.of_expressions.get(edit.span)
+                both = other.merged(edit) if other is not None else None
+                self.of_expressions[edit.span] = both or edit
+        replaced = self._of_statements[ReplaceStatement].values()
+        self.statements = [edit for edit in replaced if isinstance(edit, ReplaceStatement)]
+        self.wanted = {span for edit in planned for _, span in edit.holes}
+        self.wanted_raw = {span for edit in self.statements for _, span in edit.raw}
+        spans = (*self.of_expressions, *self.wanted, *self.wanted_raw)
+        self._lines = sorted({span[0] for span in spans})
+
+    @property
+    def heirs(self) -> dict[Span, Span]:
+        """The statements that get the comments of others, by the spans of these."""
+        return {edit.span: edit.heir for edit in self.statements if edit.heir is not None}
+
+    def at(self, kind: type[StatementEditT], start: Start) -> StatementEditT | None:
+        """The edit of a kind of the statement that starts somewhere."""
+        edit = self._of_statements[kind].get(start)
+        return edit if isinstance(edit, kind) else None
+
+    def removal(self, start: Start) -> ReplaceStatement | None:
+        """The edit that removes the statement that starts somewhere."""
+        edit = self.at(ReplaceStatement, start)
+        return edit if edit is not None and edit.removes else None
+
+    def change_within(self, first: int, last: int) -> bool:
+        """Whether the edit of an expression, or what a hole takes, begins on one of some lines."""
+        return bisect_right(self._lines, last) > bisect_left(self._lines, first)

@@ -1,0 +1,122 @@
+"""What the report says at a use beside what becomes of it: why that is so, and what it needs."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+
+from codemods.analysis.stepping import STEPS, Stepping
+from codemods.analysis.uses import Use
+from codemods.flow.binding import values_of
+from codemods.flow.objects import Thing
+from codemods.idioms.base import Results
+from codemods.idioms.kept import Kept
+from codemods.idioms.overrides import Overrides
+from codemods.messages import message
+from codemods.model import Message, Prose
+from codemods.rules.older_checkpoints import OlderCheckpoints
+from codemods.sources.modules import Unit
+
+OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {"builtins", "jax", "flax", "optax", "numpy", "absl"}
+"""The packages whose functions do with a train state what they do with an optimizer."""
+
+
+class Notes:
+    """The notes on the uses of a program."""
+
+    def __init__(self, stepping: Stepping, idioms: Results, older: OlderCheckpoints) -> None:
+        self.facts = stepping.facts
+        self.stepping = stepping
+        self.idioms = idioms
+        self.older = older
+        self.kept = Kept(stepping.origins)
+
+    def of(self, use: Use) -> list[Prose]:
+        """Why a use has a general form, and what it needs, as sentences; there may be none."""
+        if use.kind in ("definition", "definition.create"):
+            kept = self._kept_because(use)
+            if kept is not None:
+                is_told = self.stepping.options.old_checkpoints and use.kind == "definition.create"
+                older = self._older_checkpoints(use) if is_told else ()
+                return [message("Its definition keeps the interface that it had: {}", kept), *older]
+        of_idioms = (idiom.note(use) for idiom in self.idioms)
+        sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
+        if use.kind == "definition.create":
+            sentences += self._older_checkpoints(use)
+            sentences += self._handed_out(use)
+            sentences += self._named_out_of_view(use)
+        elif use.kind in STEPS:
+            sentences += self.kept.reasons(use)
+        return sentences
+
+    def _kept_because(self, use: Use) -> Message | None:
+        """Why a definition keeps its interface; None if it does not."""
+        reasons = map(self.stepping.with_interface.get, use.things)
+        return next(filter(None, reasons), None)
+
+    def _older_checkpoints(self, created: Use) -> Iterator[Prose]:
+        """What reads a checkpoint from before the migration, if the program restores one."""
+        ours = self._groups(created.things)
+        restored = (use for use in self.older.restored if ours & self._groups(use.things))
+        notes = map(self.older.note, restored)
+        yield from islice(filter(None, notes), 1)
+
+    def _groups(self, things: Iterable[Thing]) -> set[Thing]:
+        """The groups, each of which migrates as a whole, to which some things belong."""
+        groups = self.facts.groups
+        return {groups[thing] for thing in things if thing in groups}
+
+    def _named_out_of_view(self, created: Use) -> Iterator[Prose]:
+        """That steps set a rate by its name, though parameters get their names out of view."""
+        stepping, overrides = self.stepping, self.idioms[Overrides]
+        # jax.jit(definition.create)(params) has no call of its own
+        made = self.facts.things(created.call, "optimizer") if created.call is not None else []
+        sets_rate = any(overrides.of(step) is not None for step in stepping.steps(made))
+        if not sets_rate or stepping.param_names.may_be_rate:
+            return
+        if any(map(stepping.parameters.come_from_outside, made)):
+            yield (
+                "Its parameters come from out of view. If one of them is called `learning_rate`, "
+                "the steps set its moments too: set `hyperparams` in the state by hand."
+            )
+
+    # Functions out of view
+
+    def _handed_out(self, created: Use) -> Iterator[Prose]:
+        """The first function out of view that gets the optimizer or its definition, if any does."""
+        ours = self._groups(created.things)
+        # evaluate(optimizer, model), from a package that is not read
+        for unit, call in self._unknown_calls:
+            if ours & self._groups(self._legacy_within(call)):
+                yield message(
+                    "It is handed to `{}` at {}, which is not in view: what that reads of an "
+                    "optimizer has to change there too.",
+                    unit.source(call.func),
+                    unit.location(call.lineno),
+                )
+                return
+
+    def _legacy_within(self, call: ast.Call) -> Iterator[Thing]:
+        """The optimizers and definitions that a call is given, also in containers."""
+        for value in values_of(call):
+            for thing in self.facts.within(self.facts.flow.places[value]):
+                if thing.kind in ("optimizer", "definition"):
+                    yield thing
+
+    @cached_property
+    def _unknown_calls(self) -> list[tuple[Unit, ast.Call]]:
+        """The calls of functions of which nothing is known, and which may know optimizers."""
+        found: list[tuple[Unit, ast.Call]] = []
+        for unit, call in self.facts.flow.reading.calls:
+            names = self.facts.externals(call.func)
+            if names and all(map(self._is_unknown, names)):
+                found.append((unit, call))
+        return found
+
+    def _is_unknown(self, name: str) -> bool:
+        if self.facts.flow.library.function(name):
+            return False
+        return name.partition(".")[0] not in OBLIVIOUS_PACKAGES

@@ -1,0 +1,39 @@
+"""Statements that became too long are broken, and keep the comments between their arguments."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+from codemods import Source, migrate
+
+BEFORE = dedent("""\
+    from flax import optim
+
+
+    def make(params, config):
+        optimizer_def = optim.Adam(learning_rate=config.rate,  # the base rate
+                                   beta1=0.9, beta2=0.98,  # as in the paper
+                                   eps=1e-9, weight_decay=0.1)
+        return optimizer_def.create(params)
+
+
+    def train(params, config, rates, grads):
+        optimizer = make(params, config)
+        for rate, grad in zip(rates, grads):
+            optimizer = optimizer.apply_gradient(grad, learning_rate=rate)
+        return optimizer
+    """)
+DEFINITION = dedent("""\
+        optimizer_def = optax.inject_hyperparams(
+            optax.adamw, static_args=("b1", "b2", "eps", "eps_root", "weight_decay")
+        )(
+            learning_rate=config.rate,  # the base rate
+            b1=0.9, b2=0.98,  # as in the paper
+            eps=1e-9, weight_decay=0.1)
+    """)
+
+
+def test_arguments_with_comments_behind_them_keep_their_lines() -> None:
+    [result] = migrate([Source("train.py", BEFORE.encode())])
+    assert indent(DEFINITION, "    ") in result.after.decode()
+    assert {site.status for site in result.sites} == {"rewritten"}

@@ -1,0 +1,50 @@
+"""The order of the idioms: each knows those before it, and no other."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+from codemods import idioms
+from codemods.analysis.facts import Facts
+from codemods.analysis.stepping import Stepping
+from codemods.idioms.base import Idiom, Results
+from codemods.idioms.masks import Masks
+from codemods.idioms.overrides import Overrides
+from codemods.idioms.schedules import Schedules
+from codemods.rules.idioms import MODULES, in_order
+
+
+def results(*order: type[Idiom]) -> Results:
+    """What idioms find in a program without optimizers, in some order."""
+    return Results(Stepping(Facts(())), order)
+
+
+def test_each_idiom_finds_those_before_it() -> None:
+    assert [type(idiom) for idiom in results(*in_order())] == [*in_order()]
+
+
+def test_what_is_found_is_found_once() -> None:
+    found = results(Schedules, Masks)
+    assert found[Masks].schedules is found[Schedules]
+    assert found[Overrides].schedules is found[Schedules]
+
+
+@pytest.mark.parametrize("order", [(Masks, Schedules), (Masks,)])
+def test_no_idiom_gets_the_results_of_a_later_one(order: tuple[type[Idiom], ...]) -> None:
+    with pytest.raises(LookupError, match="`Schedules` is not before the idiom that asks for it"):
+        results(*order)[Masks]
+
+
+def test_no_idiom_is_forgotten() -> None:
+    found = {f"{idioms.__name__}.{module.name}" for module in pkgutil.iter_modules(idioms.__path__)}
+    assert {name for name in found if hasattr(importlib.import_module(name), "IDIOM")} <= {*MODULES}
+
+
+def test_each_has_a_code_a_kind_and_an_example_of_its_own() -> None:
+    for part in ("code", "kind", "summary", "before", "after", "__doc__"):
+        values = [getattr(idiom, part) for idiom in in_order()]
+        assert all(values)
+        assert len({*values}) == len(values)
