@@ -45,6 +45,30 @@ def train(params, grads):
     return optimizer.target
 """
 
+EVALUATED = """\
+from flax import optim
+from lab_tools import evaluate
+
+
+def train(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
+    evaluate(optimizer)
+    for grad in grads:
+        optimizer = optimizer.apply_gradient(grad)
+    return optimizer.target
+"""
+
+KEEPING = """\
+from flax import optim
+import lab_tools
+
+
+def make(params, rate):
+    definition = optim.Adam(rate)
+    lab_tools.use(definition.apply_gradient)
+    return definition.create(params)
+"""
+
 
 def write(root: Path, files: dict[str, str], *, repository: bool = True) -> None:
     for name, content in files.items():
@@ -130,3 +154,23 @@ def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
     assert result.exit_code == 2
     assert "--vendor-as names one folder, and these files are of 2 repositories" in result.stderr
     assert read(project / "first") == read(project / "second")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(
+            EVALUATED, "handed to `evaluate` at first/lab/train.py:7, which", id="handed-out"
+        ),
+        pytest.param(KEEPING, "is not plain to see (first/lab/train.py:7).", id="interface"),
+    ],
+)
+def test_a_note_has_paths_from_the_current_folder_on(
+    project: Path, run: Run, text: str, said: str
+) -> None:
+    write(project / "first", {"lab/train.py": text})
+    write(project / "second", {"other.py": MAKING})
+    lines = run("rewrite", "first", "second").stdout.splitlines()
+    notes = [line for line in lines if ": note " in line]
+    assert notes
+    assert all(said in note for note in notes)

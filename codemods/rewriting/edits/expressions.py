@@ -16,6 +16,7 @@ from codemods.rewriting.edits.base import (
     joined,
     roots,
 )
+from codemods.sources.modules import Unit
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,22 @@ class Replace(Edit):
     def gone(self, place: Place) -> Iterable[ast.AST]:
         if IT in self.template or not isinstance(place.node, ast.expr):
             return ()
-        unit, call = place.unit, place.call
-        # jax.tree_map(f, tree), where the use is `jax.tree_map`
-        is_call = call is not None and unit.span(call) == self.span
-        whole = call if call is not None and is_call else place.node
+        unit = place.unit
+        whole = self._whole(place.node, unit)
         kept = [span for _, span in self.holes]
         inside = (part for part in expressions_within(whole) if unit.is_in(part, self.span))
         return [part for part in inside if not any(unit.is_in(part, hole) for hole in kept)]
+
+    def _whole(self, node: ast.expr, unit: Unit) -> ast.expr:
+        """The outermost expression around a node that is replaced with it; the node if none is."""
+        whole = node
+        # Type[optim.Optimizer], where the use is `optim.Optimizer`
+        for outer in unit.ancestors(node):
+            if isinstance(outer, ast.stmt):
+                break
+            if isinstance(outer, ast.expr) and unit.is_in(outer, self.span):
+                whole = outer
+        return whole
 
 
 @dataclass(frozen=True)

@@ -197,12 +197,35 @@ PROGRAMS = {
             return optimizer_class(learning_rate=rate)
         """,
         """
-        from typing import Type
         from typing import Callable
         import optax
 
         def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
             return optimizer_class(learning_rate=rate)
+        """,
+    ),
+    "the type of a class, and that of a module": (
+        """
+        from typing import Type
+        from flax import linen as nn, optim
+
+        def make(optimizer_class: Type[optim.OptimizerDef], rate):
+            return optimizer_class(learning_rate=rate)
+
+        def build(model_class: Type[nn.Module], size):
+            return model_class(size)
+        """,
+        """
+        from typing import Type
+        from typing import Callable
+        from flax import linen as nn
+        import optax
+
+        def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
+            return optimizer_class(learning_rate=rate)
+
+        def build(model_class: Type[nn.Module], size):
+            return model_class(size)
         """,
     ),
 }
