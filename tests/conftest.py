@@ -37,7 +37,7 @@ VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"
 @pytest.fixture(scope="session")
 def legacy_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the old Flax and JAX, made once, even if several processes ask for it."""
-    from optim2optax.parity.interpreter import (
+    from optim2optax.parity.running.interpreter import (
         LegacyEnvironmentError,
         create_legacy_environment,
         find_python,

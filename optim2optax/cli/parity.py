@@ -199,7 +199,7 @@ def command(
             "--save keeps what one process runs on the old side: give neither --jobs nor --against"
         )
     require_extra()
-    from optim2optax.parity.environment import PlatformError, prepare
+    from optim2optax.parity.running.devices import PlatformError, prepare
 
     # before JAX is used, which then keeps its devices
     try:
@@ -236,7 +236,7 @@ def command(
 
 def _create_environment(directory: Path, python: Path | None) -> None:
     """Make an environment for the old side, and print how to use it."""
-    from optim2optax.parity.interpreter import (
+    from optim2optax.parity.running.interpreter import (
         LegacyEnvironmentError,
         check_legacy_python,
         create_legacy_environment,
@@ -253,7 +253,7 @@ def _create_environment(directory: Path, python: Path | None) -> None:
 
 def _checked(python: Path) -> Path:
     """An interpreter that can run the old side. Raises click.UsageError."""
-    from optim2optax.parity.interpreter import LegacyEnvironmentError, check_legacy_python
+    from optim2optax.parity.running.interpreter import LegacyEnvironmentError, check_legacy_python
 
     try:
         check_legacy_python(python)
@@ -304,7 +304,8 @@ def _run(
     import pytest
 
     from optim2optax.legacy_wheel import LegacyWheelError, find_wheel
-    from optim2optax.parity.outcome import FAILED, Listener
+    from optim2optax.parity.plugin.outcome import Listener
+    from optim2optax.parity.plugin.writing import FAILED
 
     try:
         if selection.against is None:
@@ -388,7 +389,7 @@ def _safe_path() -> Iterator[None]:
 
     Before Python 3.11 there are no such processes.
     """
-    from optim2optax.parity.side import OUR_SAFE_PATH, SAFE_PATH
+    from optim2optax.parity.command.side import OUR_SAFE_PATH, SAFE_PATH
 
     before = os.environ.setdefault(SAFE_PATH, OUR_SAFE_PATH)
     try:
@@ -404,7 +405,7 @@ def _temporary_folder() -> Iterator[Path]:
 
     Nothing is left of a process that was killed.
     """
-    from optim2optax.parity.processes import TEMPORARY, remove_abandoned
+    from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
 
     before = os.environ.get("TMPDIR")
     remove_abandoned(Path(tempfile.gettempdir()))

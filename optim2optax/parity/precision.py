@@ -1,4 +1,20 @@
-"""The precision in which both sides compute for a verdict."""
+"""Drive a user's own functions, old and new, through the same small script, and compare results.
+
+A scenario is a Python file with a generator `run(module)`. It gets the imported module, which is
+the old code or the new, and yields what to compare, usually the optimizer: once at the start, and
+again after each step.
+
+    def run(module):
+        state = module.create(jax.random.PRNGKey(0))
+        yield state
+        for batch in batches():
+            state = module.train_step(state, batch)
+            yield state
+
+Its steps are a closed loop, in which each side computes its own gradients. A scenario that feeds
+recorded gradients to both sides says `replay = True` at its top level, and is then judged by the
+much narrower gate of a replay.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +25,24 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
+from flax import linen
 
 from optim2optax.parity.legacy import replaced
+
+
+@contextmanager
+def parameters_in_float64() -> Iterator[None]:
+    """Let layers of Flax make float64 parameters where they would make float32 ones by default."""
+
+    def widen(method: Any, args: Any, kwargs: Any, context: linen.module.InterceptorContext) -> Any:
+        if getattr(context.module, "param_dtype", None) == np.float32:
+            object.__setattr__(context.module, "param_dtype", jnp.float64)
+        return method(*args, **kwargs)
+
+    with linen.intercept_methods(widen):
+        yield
 
 
 @contextmanager

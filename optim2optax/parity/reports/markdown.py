@@ -6,8 +6,9 @@ import html
 import re
 from itertools import accumulate
 
-from optim2optax.parity.reports.text import gate, place, words
-from optim2optax.parity.result import Case, Outcome, Report
+from optim2optax.parity.judging.wording import gate, place
+from optim2optax.parity.reports.result import Case, Outcome, Report
+from optim2optax.parity.reports.text import words
 
 LIMIT = 500_000
 """UTF-8 bytes. GitHub takes a mebibyte."""

@@ -6,8 +6,8 @@ from itertools import chain
 
 import click
 
-from optim2optax.parity.judge import REPLAY_GATE, Comparison, Difference
-from optim2optax.parity.result import Case, Environment, Outcome, Report
+from optim2optax.parity.judging.wording import figures, place
+from optim2optax.parity.reports.result import Case, Environment, Outcome, Report
 
 COLORS = {
     Outcome.IDENTICAL: "green",
@@ -48,32 +48,6 @@ def _case(case: Case) -> list[str]:
     # Where nothing is proven, the remark is the message itself.
     prefix = "" if case.outcome is Outcome.NOTHING_PROVEN else "note: "
     return [*found, *(f"    {prefix}{line}" for line in case.remarks)]
-
-
-def figures(comparison: Comparison) -> str:
-    """Steps, error and drift in one line, and the gate where it is not that of a replay."""
-    error = f"error over movement {comparison.error:.1e}{gate(comparison)}"
-    text = f"{comparison.steps} steps, {error}"
-    if comparison.drift is None:
-        return text
-    return f"{text}, float32 drift {comparison.drift:.1e}"
-
-
-def gate(comparison: Comparison) -> str:
-    """The gate of a comparison in brackets, where it is not that of a replay."""
-    if comparison.gate == REPLAY_GATE:
-        return ""
-    return f" (closed loop, gate {comparison.gate:.0e})"
-
-
-def place(difference: Difference) -> str:
-    """Where a difference is, and how large, in one line."""
-    text = str(difference)
-    if difference.ulp is not None:
-        text += f", {difference.ulp:,} ulp apart"
-    if difference.link is not None:
-        text += f"; what departs: {difference.link}"
-    return text
 
 
 def _totals(report: Report) -> str:

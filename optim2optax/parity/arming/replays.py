@@ -1,0 +1,95 @@
+"""The open loop of a command: gradients of the old side, replayed into the new transformations.
+
+A transformation cannot leave the process that made it, so each process of the new side does this
+at its end, and writes the replays beside its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optim2optax.parity.arming.inputs import GivenStep, Inputs, as_tree, read_inputs, why_not
+from optim2optax.parity.recording.recorder import Recorder
+from optim2optax.parity.recording.sketch import Part
+from optim2optax.parity.recording.suspending import unrecorded
+from optim2optax.parity.replaying.correspondence import correspondence
+from optim2optax.parity.replaying.replay import Step, replayed
+
+Parts: TypeAlias = Mapping[Part, NDArray[Any]]
+
+SAME_GRADIENTS = 1e-6
+"""The part of the largest gradient by which the first gradients of both sides may be apart.
+
+If they are further apart, the two sides give their optimizers other gradients.
+"""
+
+SAME_IN_FLOAT32 = 1e-3
+"""The same where both computed them in float32."""
+
+OTHER_GRADIENTS = (
+    "the two sides give their optimizers other gradients, "
+    "as if one were to clip or to average them itself"
+)
+
+
+def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
+    """Replay the steps that the old side recorded in a folder, and write the results.
+
+    Where there can be none, write the reason.
+
+    Args:
+        folder: of the old side's records.
+        recorder: the recorder of this process.
+        widened: whether both sides ran in float32, so that recorded values are to be widened.
+    """
+    lost, found = read_inputs(folder)
+    for kind, states in recorder.met.items():
+        inputs = found.get(kind, Inputs())
+        state = next(iter(states.values()))
+        if len(states) == 1 and inputs.made_of:
+            places = correspondence(inputs.made_of, state)
+            corresponding = [("/".join(new), "/".join(old), sign) for new, old, sign in places]
+            recorder.writer.write({"kind": kind, "corresponding": corresponding})
+        reason = why_not(lost, inputs.steps, len(states))
+        if not reason:
+            apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
+            # One side may clip its gradients ahead of the optimizer, the other within it.
+            own = recorder.first_gradients.get(kind, {})
+            if not _are_close(inputs.steps[0].gradients, own, apart):
+                reason = OTHER_GRADIENTS
+        # A transformation of the user's own may need more than gradients.
+        try:
+            if not reason:
+                _write_replays(recorder, state, inputs.steps, widened)
+        except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
+            reason = f"{type(error).__name__}: {error}"
+        if reason:
+            recorder.writer.write({"kind": kind, "not_replayed": reason})
+
+
+def _are_close(old: Parts, new: Parts, apart: float) -> bool:
+    """Whether gradients are apart by at most a part of the largest one."""
+    if old.keys() != new.keys():
+        return False
+    sizes = (float(np.max(np.abs(values), initial=0.0)) for values in old.values())
+    limit = apart * max(sizes, default=0.0)
+    return all(np.allclose(old[part], new[part], 0.0, limit, equal_nan=True) for part in old)
+
+
+def _write_replays(recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool) -> None:
+    """Write the parameters after each step that is replayed into the transformation of a state."""
+    names = list(recorder.leaves(state.params))
+    taken: list[Step] = []
+    for step in steps:
+        before = as_tree(step.before, state.params, names, wide)
+        gradients = as_tree(step.gradients, state.params, names, wide)
+        taken.append(Step(step.number, before, gradients, step.rate, None))
+    with unrecorded():
+        for given, moved in zip(taken, replayed(state.tx, taken), strict=True):
+            after = {part: np.asarray(values) for part, values in recorder.part(moved).items()}
+            recorder.writer.write({"replayed": given.count}, {"after": after})

@@ -1,0 +1,151 @@
+"""The counterparts in the new tree of the optimizers that `rewrite` emits for the old one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from codemods.model import EmittedOptimizer, FileResult
+from optim2optax.parity.optimizer.counterpart import Counterpart
+from optim2optax.parity.pairing.definitions import Definitions, Tree
+from optim2optax.parity.pairing.exchanging import Side, as_counterpart, exchanged, normal
+from optim2optax.parity.pairing.pairs import paired_places
+from optim2optax.parity.pairing.places import Helpers, Place, Places
+
+MISSING = "the new tree has no transformation at this place"
+NOBODYS = (
+    "no optimizer of the old tree has become this transformation, "
+    "so that there is nothing to compare it with"
+)
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The old tree, what `rewrite` makes of it, and the new tree.
+
+    A file has the same path below the root of each.
+    """
+
+    old: Tree
+    expected: Tree
+    new: Tree
+
+
+def trees(results: Mapping[Path, FileResult], old_root: Path, new_root: Path) -> Trees:
+    """The three trees, by the results of `rewrite` for paths in the old one."""
+    contents = {path: result.after for path, result in results.items()}
+    return Trees(Tree(old_root), Tree(old_root, contents), Tree(new_root))
+
+
+def in_new_tree(
+    result: FileResult, old: Path, new: Path, among: Trees
+) -> tuple[EmittedOptimizer, ...]:
+    """The optimizers of a rewritten old file, with the source text of their counterparts.
+
+    These are in the file at `new` in the new tree. They are paired by place: the function or
+    class, the target of the assignment, and the number among those. Definitions that are parts of
+    others are compared within these. What has no counterpart, on either side, comes with the
+    reason.
+    """
+    # Most files of a project have no optimizer on either side.
+    if not result.optimizers and "optax" not in among.new.text(new):
+        return ()
+    before = among.old.file(old)
+    expected = among.expected.file(old)
+    actual = among.new.file(new)
+    if before is None or expected is None or actual is None:
+        return tuple(_without(emitted) for emitted in result.optimizers)
+    helpers = Helpers(result.optimizers)
+    nodes = _nodes(result.optimizers, before, expected)
+    wanted = Places(expected, helpers, [node for _, node in nodes if node is not None])
+    found = Places(actual, helpers)
+    pairs = paired_places(wanted.roots, found.roots)
+    whole = {node for _, node in nodes}
+    paired: list[EmittedOptimizer] = []
+    for emitted, node in nodes:
+        if node is None:
+            if not _is_part_of_another(emitted, result.optimizers):
+                paired.append(_without(emitted))
+            continue
+        root = wanted.root_of(node)
+        # The kernels' `optim.Adam` is compared within the `MultiOptimizer` around it.
+        if root is not None and root.node is not node and root.node in whole:
+            continue
+        place = pairs.get(node)
+        if place is None:
+            paired.append(_without(emitted))
+        else:
+            sides = Side(expected, node), Side(actual, place.node)
+            paired.append(exchanged(emitted, before, *sides))
+    taken = {place.node for place in pairs.values()}
+    free = [place for place in found.roots if place.node not in taken and place.makes]
+    return (*paired, *map(_nobodys, free))
+
+
+def _is_part_of_another(emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]) -> bool:
+    """Whether another definition contains this one, so that `rewrite` has made one of both."""
+    others = (other for other in optimizers if other is not emitted)
+    return any(emitted.legacy_expression in other.legacy_expression for other in others)
+
+
+def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
+    """The transformations of a file that the old tree does not have."""
+    actual = among.new.file(path) if "optax" in among.new.text(path) else None
+    if actual is None:
+        return ()
+    return tuple(map(_nobodys, Places(actual, Helpers(())).roots))
+
+
+def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
+    """The numbers of optimizers with a counterpart, and of transformations without one."""
+    counterparts = [emitted for emitted in optimizers if isinstance(emitted, Counterpart)]
+    reasons = [emitted.reason for emitted in counterparts if emitted.reason]
+    nobodys = reasons.count(NOBODYS)
+    old = len(optimizers) - nobodys
+    pairs = len(optimizers) - len(reasons)
+    text = f"{pairs} of {old} optimizers of the old tree are paired with the new one"
+    return f"{text}; {nobodys} of the new tree belong to none" if nobodys else text
+
+
+def _without(emitted: EmittedOptimizer) -> Counterpart:
+    """An optimizer that has no counterpart."""
+    return replace(as_counterpart(emitted), after="", optax_expression="", reason=MISSING)
+
+
+def _nobodys(place: Place) -> Counterpart:
+    """A transformation of the new tree that no optimizer of the old one has become."""
+    text = ast.unparse(place.node)
+    return Counterpart("optax", place.node.lineno, "", text, "", text, False, (), reason=NOBODYS)
+
+
+def _nodes(
+    optimizers: Sequence[EmittedOptimizer], before: Definitions, expected: Definitions
+) -> list[tuple[EmittedOptimizer, ast.expr | None]]:
+    """The expression that each optimizer has become, or None.
+
+    It is one in the same function or class, if there is one; equal ones are taken in their order.
+    """
+    kinds = {type(ast.parse(f"({emitted.after})", mode="eval").body) for emitted in optimizers}
+    free: dict[str, list[ast.expr]] = {}
+    for place in _expressions(expected.tree, kinds):
+        free.setdefault(ast.unparse(place), []).append(place)
+    found: list[tuple[EmittedOptimizer, ast.expr | None]] = []
+    for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
+        same = free.get(normal(emitted.after), [])
+        scope = before.path(before.scope_at(emitted.line))
+        in_scope = (node for node in same if expected.path(node) == scope)
+        node = next(in_scope, same[0] if same else None)
+        if node is not None:
+            same.remove(node)
+        found.append((emitted, node))
+    return found
+
+
+def _expressions(tree: ast.AST, kinds: set[type[ast.expr]]) -> list[ast.expr]:
+    """The expressions of these types that are read, in the order of the file."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr) and type(node) in kinds)
+    # Names, attributes and subscripts may also be assigned to.
+    loaded = (node for node in nodes if isinstance(getattr(node, "ctx", ast.Load()), ast.Load))
+    return sorted(loaded, key=lambda node: (node.lineno, node.col_offset))

@@ -1,0 +1,136 @@
+"""The expressions of a file that make gradient transformations."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+import optax
+
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.optimizer.texts import helper_names
+from optim2optax.parity.pairing.bindings import Definition
+from optim2optax.parity.pairing.definitions import Definitions
+from optim2optax.parity.pairing.following import dotted, reached_by
+
+
+class Helpers:
+    """The names of the helpers that `rewrite` emits into a file.
+
+    `making` are those among them that make transformations.
+    """
+
+    def __init__(self, optimizers: Sequence[EmittedOptimizer]) -> None:
+        self.all: set[str] = set()
+        named: set[str] = set()
+        for emitted in optimizers:
+            self.all.update(helper_names(emitted))
+            for text in (emitted.after, emitted.optax_expression):
+                nodes = ast.walk(ast.parse(f"({text})"))
+                named.update(node.id for node in nodes if isinstance(node, ast.Name))
+        self.making = self.all & named
+
+
+@dataclass(frozen=True)
+class Place:
+    """An expression that makes a transformation: where it stands, and what it depends on.
+
+    `makes` is False for a helper that is handed over, and makes a transformation elsewhere.
+    """
+
+    scope: str
+    target: str
+    node: ast.expr
+    reached: tuple[ast.AST, ...]
+    makes: bool
+
+
+class Places:
+    """The places of one file; the roots are those that are no part of another one."""
+
+    def __init__(self, file: Definitions, helpers: Helpers, known: Iterable[ast.expr] = ()) -> None:
+        self.file = file
+        self.helpers = helpers
+        self._known = set(known)
+        self.all = [self._place(node) for node in self._within(file.tree)]
+        parts: set[ast.AST] = set()
+        for place in self.all:
+            for reached in place.reached:
+                parts.update(ast.walk(reached))
+        self.roots = [place for place in self.all if place.node not in parts]
+
+    def root_of(self, node: ast.expr) -> Place | None:
+        """The root that an expression is, or is a part of."""
+        for place in self.roots:
+            if place.node is node:
+                return place
+            if any(node in ast.walk(part) for part in (place.node, *place.reached)):
+                return place
+        return None
+
+    def _within(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The outermost expressions below a node that make transformations."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and self._is_place(child, node):
+                yield child
+            # The helpers themselves are the work of `rewrite`.
+            elif not (isinstance(child, Definition) and child.name in self.helpers.all):
+                yield from self._within(child)
+
+    def _is_place(self, node: ast.expr, parent: ast.AST) -> bool:
+        return node in self._known or self._makes(node) or self._is_handed_over(node, parent)
+
+    def _place(self, node: ast.expr) -> Place:
+        reached = reached_by(self.file, node)
+        scope = self.file.path(node)
+        target = self._target(node)
+        return Place(scope, target, node, tuple(reached), self._makes(node))
+
+    def _target(self, node: ast.expr) -> str:
+        """The target of the assignment around an expression, else the type of the statement."""
+        ancestors = self.file.ancestors(node)
+        statement = next((found for found in ancestors if isinstance(found, ast.stmt)), None)
+        match statement:
+            # tx = optax.adam(1e-3)
+            case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+                return ast.unparse(target)
+        return type(statement).__name__
+
+    def _makes(self, node: ast.expr) -> bool:
+        """Whether an expression is a call that gives a gradient transformation."""
+        if not isinstance(node, ast.Call):
+            return False
+        # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "gradient_transformation":
+            return self._makes(node.func.value)
+        is_applied = isinstance(node.func, ast.Call)
+        function = node.func.func if isinstance(node.func, ast.Call) else node.func
+        if isinstance(function, ast.Name) and function.id in self.helpers.making:
+            return True
+        name = dotted(self.file, function)
+        # optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
+        if name == "optax.inject_hyperparams":
+            return is_applied
+        return not is_applied and makes_transformation(name)
+
+    def _is_handed_over(self, node: ast.expr, parent: ast.AST) -> bool:
+        """Whether this is the name of a helper that is not called: `train(make_optimizer)`."""
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        return isinstance(node, ast.Name) and node.id in self.helpers.making and not is_called
+
+
+def makes_transformation(dotted: str) -> bool:
+    """Whether a name of optax is one of a function that makes a transformation."""
+    root, _, path = dotted.partition(".")
+    if dotted == "optax.MultiSteps":
+        return True
+    if root != "optax" or not all(part.isidentifier() for part in path.split(".")):
+        return False
+    try:
+        result = inspect.signature(attrgetter(path)(optax)).return_annotation
+        return "GradientTransformation" in str(result)
+    except (AttributeError, TypeError, ValueError):
+        return False

@@ -1,0 +1,79 @@
+"""The places in the state of a new optimizer that correspond to places in that of the old one.
+
+A checkpoint is converted by the same correspondence: the moments that each module of
+`codemods.optimizers` names, counts and steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from flax import serialization
+
+from optim2optax.checkpoints.carrying import carried, carried_parts
+from optim2optax.checkpoints.flax_msgpack import Array
+from optim2optax.checkpoints.places import Path, leaves
+from optim2optax.parity.judging.leaves import PyTree
+
+
+def state_dict(node: PyTree) -> dict[str, Any]:
+    """The state dict of an optimizer.
+
+    It is a legacy optimizer, a train state, or `(params, opt_state)` with or without a step.
+    """
+    if type(node) is tuple:
+        return {name: serialization.to_state_dict(part) for name, part in _parts(node).items()}
+    found: dict[str, Any] = serialization.to_state_dict(node)
+    return found
+
+
+def _parts(node: tuple[PyTree, ...]) -> dict[str, PyTree]:
+    return dict(zip(("params", "opt_state", "step"), node, strict=False))
+
+
+def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
+    """The places of the new state that correspond to places of the old one.
+
+    Each comes with the place in the old state and the sign. An old state whose leaves are the
+    numbers of their places is converted as a checkpoint: the new leaves then show where they are
+    from. Nothing corresponds where a checkpoint would not be converted.
+    """
+    # Places are numbered from 1, as a moment may change its sign and 0 has none.
+    places = [path for path, leaf in leaves(state_dict(old)) if leaf is not None]
+    numbers = {path: number for number, path in enumerate(places, 1)}
+    numbered = _numbered(state_dict(old), numbers)
+    blank = jax.tree_util.tree_map(lambda leaf: np.full(np.shape(leaf), np.nan), new)
+    try:
+        result = (
+            carried_parts(numbered, _parts(blank))
+            if type(new) is tuple
+            else carried(numbered, blank)
+        )
+    except Exception:  # noqa: BLE001 - a user's transformation may refuse the probe for its sign
+        return []
+    compared = ["opt_state"]
+    # A definition that keeps its interface counts in its state, which the program may replace.
+    if not hasattr(getattr(new, "tx", None), "update_hyper_params"):
+        compared.append("step")
+    found: list[tuple[Path, Path, int]] = []
+    for path, leaf in leaves(result):
+        if path[0] in compared:
+            values = np.asarray(leaf, np.float64).ravel()
+            # A leaf that is not from the old state has stayed NaN.
+            if values.size and np.isfinite(values[0]):
+                source = places[abs(int(values[0])) - 1]
+                found.append((path, source, 1 if values[0] > 0 else -1))
+    return found
+
+
+def _numbered(tree: Any, numbers: Mapping[Path, int], path: Path = ()) -> Any:
+    """A state dict in which each leaf is full of the number of its place."""
+    if isinstance(tree, Mapping):
+        return {key: _numbered(value, numbers, (*path, key)) for key, value in tree.items()}
+    if tree is None:
+        return None
+    values = np.full(np.shape(tree), float(numbers[path]))
+    return Array(values.shape, values.dtype, memoryview(values.tobytes()))

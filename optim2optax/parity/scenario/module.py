@@ -1,0 +1,27 @@
+"""The file that a scenario drives."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+
+def module_of(scenario: Path) -> str | None:
+    """The path of the file that a scenario drives, from the scenario's folder on.
+
+    The scenario says `module = "train.py"` at its top level. It is None if it does not: then it
+    drives the `before.py` and `after.py` beside it.
+
+    Raises:
+        SyntaxError: if the scenario is not Python.
+        ValueError: if it says that by anything but a string literal.
+    """
+    for node in ast.parse(scenario.read_bytes(), str(scenario)).body:
+        if not isinstance(node, ast.Assign):
+            continue
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        if "module" in names:
+            if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, str):
+                raise ValueError(f"`{ast.unparse(node)}` is not the path of a file as a plain text")
+            return node.value.value
+    return None
