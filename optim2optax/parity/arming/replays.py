@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from optim2optax.parity.recording.sketch import Part
 from optim2optax.parity.recording.suspending import unrecorded
 from optim2optax.parity.replaying.correspondence import correspondence
 from optim2optax.parity.replaying.replay import Step, replayed
+
+if TYPE_CHECKING:
+    from optim2optax.parity.recording.kinds import Kind
 
 Parts: TypeAlias = Mapping[Part, NDArray[Any]]
 
@@ -52,9 +55,7 @@ def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
         inputs = found.get(kind, Inputs())
         state = next(iter(states.values()))
         if len(states) == 1 and inputs.made_of:
-            places = correspondence(inputs.made_of, state)
-            corresponding = [("/".join(new), "/".join(old), sign) for new, old, sign in places]
-            recorder.writer.write({"kind": kind, "corresponding": corresponding})
+            _write_correspondence(recorder, kind, inputs.made_of, state)
         reason = why_not(lost, inputs.steps, len(states))
         if not reason:
             apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
@@ -62,23 +63,44 @@ def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
             own = recorder.first_gradients.get(kind, {})
             if not _are_close(inputs.steps[0].gradients, own, apart):
                 reason = OTHER_GRADIENTS
-        # A transformation of the user's own may need more than gradients.
-        try:
-            if not reason:
-                _write_replays(recorder, state, inputs.steps, widened)
-        except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
-            reason = f"{type(error).__name__}: {error}"
+        if not reason:
+            reason = _failure_of_replays(recorder, state, inputs.steps, widened)
         if reason:
             recorder.writer.write({"kind": kind, "not_replayed": reason})
+
+
+def _write_correspondence(recorder: Recorder, kind: Kind, made_of: Any, state: Any) -> None:
+    """Write which places in the state of a new optimizer correspond to places in the old one."""
+    corresponding: list[tuple[str, str, int]] = []
+    for new, old, sign in correspondence(made_of, state):
+        # opt_state/0/mu/kernel, state/param_states/kernel/grad_ema
+        corresponding.append(("/".join(new), "/".join(old), sign))
+    recorder.writer.write({"kind": kind, "corresponding": corresponding})
+
+
+def _failure_of_replays(
+    recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool
+) -> str:
+    """Write the replays; give the reason if that fails, else an empty text."""
+    # A transformation of the user's own may need more than gradients.
+    try:
+        _write_replays(recorder, state, steps, wide)
+    except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _are_close(old: Parts, new: Parts, apart: float) -> bool:
     """Whether gradients are apart by at most a part of the largest one."""
     if old.keys() != new.keys():
         return False
-    sizes = (float(np.max(np.abs(values), initial=0.0)) for values in old.values())
+    sizes = [float(np.max(np.abs(values), initial=0.0)) for values in old.values()]
     limit = apart * max(sizes, default=0.0)
-    return all(np.allclose(old[part], new[part], 0.0, limit, equal_nan=True) for part in old)
+
+    def is_close(part: Part) -> bool:
+        return np.allclose(old[part], new[part], rtol=0.0, atol=limit, equal_nan=True)
+
+    return all(map(is_close, old))
 
 
 def _write_replays(recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool) -> None:
@@ -89,7 +111,9 @@ def _write_replays(recorder: Recorder, state: Any, steps: Sequence[GivenStep], w
         before = as_tree(step.before, state.params, names, wide)
         gradients = as_tree(step.gradients, state.params, names, wide)
         taken.append(Step(step.number, before, gradients, step.rate, None))
+    # An update is no step of the program: `replayed` calls `optax.apply_updates`.
     with unrecorded():
         for given, moved in zip(taken, replayed(state.tx, taken), strict=True):
-            after = {part: np.asarray(values) for part, values in recorder.part(moved).items()}
+            parts = recorder.part(moved)
+            after = {part: np.asarray(values) for part, values in parts.items()}
             recorder.writer.write({"replayed": given.count}, {"after": after})

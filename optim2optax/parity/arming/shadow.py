@@ -37,7 +37,8 @@ def shadow(folder: Path, recorder: Recorder) -> None:
         optimizer = next(iter(optimizers.values()))
         replays = _replayed(optimizer, steps, recorder)
         for step, moved in zip(steps, replays):  # noqa: B905 - Python 3.8 has no `strict`
-            after = {part: np.asarray(values) for part, values in recorder.part(moved).items()}
+            parts = recorder.part(moved)
+            after = {part: np.asarray(values) for part, values in parts.items()}
             recorder.writer.write({"replayed": step.number}, {"after": after})
 
 
@@ -45,11 +46,13 @@ def _replayed(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) ->
     """The parameters after each step, from the recorded ones ahead of it and the state so far."""
     definition = optimizer.optimizer_def
     # A replicated optimizer averages gradients over devices; the recorded ones are averaged.
-    definition = definition.optimizer_def if hasattr(definition, "axis_name") else definition
+    if hasattr(definition, "axis_name"):
+        definition = definition.optimizer_def
     names = list(recorder.leaves(optimizer.target))
 
     @jax.jit
     def update(before: Any, gradients: Any, rate: Any, state: Any) -> Any:
+        # optimizer.apply_gradient(grads, learning_rate=rate)
         overrides = {} if math.isnan(steps[0].rate) else {"learning_rate": rate}
         hyper_params = definition.update_hyper_params(**overrides)
         return definition.apply_gradient(hyper_params, before, state, gradients)

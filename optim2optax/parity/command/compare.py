@@ -21,6 +21,9 @@ from optim2optax.parity.judging.comparison import (
 from optim2optax.parity.judging.exercised import FEWEST_STEPS, Evidence
 from optim2optax.parity.judging.judge import judge
 
+NAMED = 3
+"""The number of leaves that a message names."""
+
 
 class DifferentParametersError(ValueError):
     """One side steps parameters that the other does not have."""
@@ -46,6 +49,15 @@ def compare_updates(
     different = [found for found in compared if found.first_difference is not None]
     if different:
         return min(different, key=_step_of_difference)
+    return _worst_with_notes(compared)
+
+
+def _step_of_difference(found: Comparison) -> int:
+    return found.first_difference.step if found.first_difference else 0
+
+
+def _worst_with_notes(compared: Sequence[Comparison]) -> Comparison:
+    """The comparison with the largest error, with remarks on those that prove nothing."""
     unproven = [found for found in compared if found.verdict is Verdict.NOTHING_PROVEN]
     # An optimizer that never moves does not hide what the others prove.
     proven = [found for found in compared if found not in unproven]
@@ -57,19 +69,17 @@ def compare_updates(
     return replace(worst, remarks=(*worst.remarks, *notes))
 
 
-def _step_of_difference(found: Comparison) -> int:
-    return found.first_difference.step if found.first_difference else 0
-
-
 def _alone(before: Iterable[Kind], after: Iterable[Kind]) -> str:
     """The message on parameters that one side alone steps."""
     old = set(chain.from_iterable(before))
     new = set(chain.from_iterable(after))
-    sides = []
+    sides: list[str] = []
     for side, alone in (("old", old - new), ("new", new - old)):
         if alone:
-            leaves = [f"{leaf} of shape {shape}" for leaf, shape in sorted(alone)[:3]]
-            sides.append(f"only the {side} side steps {', '.join(leaves)}")
+            named = sorted(alone)[:NAMED]
+            leaves = ", ".join(f"{leaf} of shape {shape}" for leaf, shape in named)
+            sides.append(f"only the {side} side steps {leaves}")
+    # One side has two optimizers where the other has one.
     what = "; ".join(sides) or "the same leaves in other groups"
     return f"the two sides step different parameters: {what}"
 
@@ -126,11 +136,13 @@ def compare_states(
         old_values = _states_at(source, updates)
         new_values = _states_at(place, others)
         shapes = {values.shape for values in (*old_values, *new_values)}
-        if old_values and len(old_values) == len(new_values) and len(shapes) == 1:
+        are_as_many = len(old_values) == len(new_values) > 0
+        if are_as_many and len(shapes) == 1:
             before[place] = sign * np.stack(old_values)
             after[place] = np.stack(new_values).astype(before[place].dtype)
     if not before:
         return None
+    # Moments begin at zero.
     start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
     evidence = Evidence(FEWEST_STEPS, moved=True, rounding=rounding_alone([*old, *new]))
     return judge(before, after, start, closed_loop=True, evidence=evidence, gate=gate)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.command.outputs import Left, Numbers
+from optim2optax.parity.command.outputs import Left, LeftBehind, Numbers
 from optim2optax.parity.judging.comparison import CLOSED_LOOP_GATE, Comparison, Difference, Verdict
 from optim2optax.parity.judging.exercised import named
 from optim2optax.parity.judging.noise import FACTOR
@@ -31,7 +31,7 @@ SLACK = 1.001
 
 
 def compare_left_behind(
-    old: Left, new: Left, again: Left | None, gate: float = CLOSED_LOOP_GATE
+    old: LeftBehind, new: LeftBehind, again: LeftBehind | None, gate: float = CLOSED_LOOP_GATE
 ) -> Comparison:
     """Judge what both sides left behind, by a further run of the old side, if there is one.
 
@@ -71,7 +71,8 @@ def with_left_behind(found: Comparison, left: Comparison) -> Comparison:
         first = left.first_difference
         assert first is not None
         # Files and lines count as one more step, after all others.
-        return replace(left, steps=found.steps, first_difference=replace(first, step=found.steps))
+        last = replace(first, step=found.steps)
+        return replace(left, steps=found.steps, first_difference=last)
     if left.verdict is Verdict.NOTHING_PROVEN:
         remarks = (*left.remarks, *found.remarks)
         return replace(found, verdict=Verdict.NOTHING_PROVEN, remarks=remarks)
@@ -80,23 +81,23 @@ def with_left_behind(found: Comparison, left: Comparison) -> Comparison:
     return replace(found, verdict=verdict, remarks=(*found.remarks, *left.remarks))
 
 
-def _is_steady(old: Numbers | str | None, again: Numbers | str | None) -> bool:
+def _is_steady(old: Left | None, again: Left | None) -> bool:
     """Whether a further run of the old side left about the same."""
     if not isinstance(old, Numbers) or not isinstance(again, Numbers):
         return old == again
     if old.values.shape != again.values.shape:
         return False
+    # A loss that is printed as 0.13 varies by 0.01 if it varies at all.
     allowed = max(VARIES * _largest(old.values), SLACK * old.printed)
     return _apart(old, again) <= allowed
 
 
-def _error(
-    old: Numbers | str | None, new: Numbers | str | None, again: Numbers | str | None, gate: float
-) -> float:
+def _error(old: Left | None, new: Left | None, again: Left | None, gate: float) -> float:
     """How far both sides are apart, over the size of the numbers.
 
     It is less by as much as noise is above the gate.
     """
+    # Texts are equal or not; so is a place that one side alone has.
     if not isinstance(old, Numbers) or not isinstance(new, Numbers):
         return 0.0 if old == new else math.inf
     if old.values.shape != new.values.shape:
@@ -129,8 +130,9 @@ def _distances(old: Numbers, new: Numbers) -> NDArray[np.float64]:
     after = new.values.astype(np.float64)
     same = (before == after) | (np.isnan(before) & np.isnan(after))
     with np.errstate(invalid="ignore"):
-        distances = np.nan_to_num(np.abs(before - after), nan=np.inf, posinf=np.inf)
-    return np.where(same, 0.0, distances)
+        distances = np.abs(before - after)
+    far = np.nan_to_num(distances, nan=np.inf, posinf=np.inf)
+    return np.where(same, 0.0, far)
 
 
 def _largest(values: NDArray[Any]) -> float:
@@ -139,24 +141,30 @@ def _largest(values: NDArray[Any]) -> float:
     return float(np.max(floats, initial=0.0, where=np.isfinite(floats)))
 
 
-def _different(place: str, old: Numbers | str | None, new: Numbers | str | None) -> Comparison:
+def _different(place: str, old: Left | None, new: Left | None) -> Comparison:
     difference = _difference(place, old, new)
     return Comparison(Verdict.DIFFERENT, math.inf, 1, first_difference=difference)
 
 
-def _difference(place: str, old: Numbers | str | None, new: Numbers | str | None) -> Difference:
+def _difference(place: str, old: Left | None, new: Left | None) -> Difference:
     """The largest difference of numbers, or a description of what else is on either side."""
     if isinstance(old, Numbers) and isinstance(new, Numbers):
-        before, after = old.values, new.values
+        before = old.values
+        after = new.values
         if before.shape == after.shape:
-            number = int(np.argmax(_distances(old, new)))
-            index = tuple(map(int, np.unravel_index(number, before.shape)))
+            worst = int(np.argmax(_distances(old, new)))
+            places = np.unravel_index(worst, before.shape)
+            index = tuple(int(axis) for axis in places)
             return Difference(0, place, index, float(before[index]), float(after[index]))
     what = f"the old side leaves {_shown(old)}, the new side {_shown(new)}"
     return Difference(0, place, (), math.nan, math.nan, link=what)
 
 
-def _shown(value: Numbers | str | None) -> str:
-    if value is None:
-        return "nothing"
-    return repr(value) if isinstance(value, str) else f"numbers of shape {value.values.shape}"
+def _shown(value: Left | None) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            return repr(value)
+        case Numbers():
+            return f"numbers of shape {value.values.shape}"

@@ -15,22 +15,28 @@ DIGITS = 6
 More would let rounding decide.
 """
 
+FIRST = 6
+"""The number of values of each part that are looked at for that."""
+
 
 def in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update], list[Update]]:
     """The updates of both sides as they correspond.
 
     They correspond by their steps, or else in the order in which they came, without idle ones.
     """
-    if all(update.step is not None for update in (*old, *new)):
-        updates = by_step(old)
-        others = by_step(new)
-        old_steps = [update.step for update in updates]
-        new_steps = [update.step for update in others]
-        if old_steps == new_steps:
-            return updates, others
-        # One side may count steps in which nothing moves, as with `optax.MultiSteps`.
+    # params = optax.apply_updates(params, updates)
+    if any(update.step is None for update in (*old, *new)):
+        updates = _once(old, counted=False)
+        others = _once(new, counted=False)
         return _moving(updates), _moving(others)
-    return _moving(_once(old, counted=False)), _moving(_once(new, counted=False))
+    updates = by_step(old)
+    others = by_step(new)
+    old_steps = [update.step for update in updates]
+    new_steps = [update.step for update in others]
+    if old_steps == new_steps:
+        return updates, others
+    # One side may count steps in which nothing moves, as with `optax.MultiSteps`.
+    return _moving(updates), _moving(others)
 
 
 def _moving(updates: Sequence[Update]) -> list[Update]:
@@ -47,7 +53,8 @@ def _once(updates: Iterable[Update], counted: bool) -> list[Update]:
         # Devices add in different orders, so that sums of the same values may differ.
         exact = sorted(exact_parts(update.after).items())
         content = b"".join(values.tobytes() for _, values in exact)
-        found.setdefault((update.step if counted else None, content), update)
+        step = update.step if counted else None
+        found.setdefault((step, content), update)
     return list(found.values())
 
 
@@ -56,16 +63,20 @@ def by_step(updates: Iterable[Update]) -> list[Update]:
 
     The callbacks of the members of an ensemble may come in any order.
     """
-    once = _once(updates, counted=True)
-    return sorted(once, key=lambda update: (update.step, _rounded(update.after)))
+
+    def place(update: Update) -> tuple[int, list[float]]:
+        return update.step or 0, _rounded(update.after)
+
+    return sorted(_once(updates, counted=True), key=place)
 
 
 def _rounded(parts: Parts) -> list[float]:
     """The first values of each part, where different members of an ensemble differ."""
     values: list[float] = []
     for _, part in sorted(parts.items()):
-        values += map(float, part.astype(np.float64).flat[:DIGITS])
-    return [_shortened(value) for value in values]
+        first = part.astype(np.float64).flat[:FIRST]
+        values += [_shortened(float(value)) for value in first]
+    return values
 
 
 def _shortened(value: float) -> float:

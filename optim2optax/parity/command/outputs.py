@@ -28,7 +28,8 @@ class Numbers:
     printed: float = 0.0
 
 
-Left: TypeAlias = Mapping[str, "Numbers | str"]
+Left: TypeAlias = Numbers | str
+LeftBehind: TypeAlias = Mapping[str, Left]
 """Numbers and texts by their places, such as `metrics.json: loss/3`."""
 
 
@@ -47,7 +48,7 @@ class Wanted:
         return bool(self.files or self.lines)
 
 
-def left_behind(folder: Path, output: str, since: int, wanted: Wanted) -> Left:
+def left_behind(folder: Path, output: str, since: int, wanted: Wanted) -> LeftBehind:
     """What a run left behind.
 
     Args:
@@ -59,50 +60,70 @@ def left_behind(folder: Path, output: str, since: int, wanted: Wanted) -> Left:
     Raises:
         LookupError: if a pattern has no file, or an expression no line; the message says which.
     """
-    found: dict[str, Numbers | str] = {}
+    found: dict[str, Left] = {}
     for pattern in wanted.files:
-        files = (path for path in folder.glob(pattern) if path.is_file())
-        paths = sorted(path for path in files if path.stat().st_mtime_ns >= since)
-        if not paths:
-            raise LookupError(f"writes no file {pattern}")
-        for path in paths:
-            name = path.relative_to(folder).as_posix()
-            for place, value in _contents(path):
-                found[f"{name}: {place}" if place else name] = value
+        found.update(_of_files(pattern, folder, since))
     for expression in wanted.lines:
-        lines = [line for line in output.splitlines() if re.search(expression, line)]
-        if not lines:
-            raise LookupError(f"prints no line with {expression}")
-        for number, line in enumerate(lines, 1):
-            for place, value in _of_line(line):
-                found[f"line {number} with {expression}{place}"] = value
+        found.update(_of_lines(expression, output))
     return found
 
 
-def _contents(path: Path) -> Iterator[tuple[str, Numbers | str]]:
+def _of_files(pattern: str, folder: Path, since: int) -> Iterator[tuple[str, Left]]:
+    """What is in the files that fit a pattern."""
+    files = (path for path in folder.glob(pattern) if path.is_file())
+    # Others were in the tree before, or are from the run of somebody else.
+    paths = sorted(path for path in files if path.stat().st_mtime_ns >= since)
+    if not paths:
+        raise LookupError(f"writes no file {pattern}")
+    for path in paths:
+        name = path.relative_to(folder).as_posix()
+        for place, value in _contents(path):
+            yield f"{name}: {place}" if place else name, value
+
+
+def _of_lines(expression: str, output: str) -> Iterator[tuple[str, Left]]:
+    """What is in the lines of an output that fit a regular expression."""
+    lines = [line for line in output.splitlines() if re.search(expression, line)]
+    if not lines:
+        raise LookupError(f"prints no line with {expression}")
+    for number, line in enumerate(lines, 1):
+        for place, value in _of_line(line):
+            yield f"line {number} with {expression}{place}", value
+
+
+def _contents(path: Path) -> Iterator[tuple[str, Left]]:
     """The numbers and texts of a file by their places in it.
 
     A file of no known kind is read as text.
     """
-    if path.suffix in (".npz", ".npy"):
-        loaded = np.load(path, allow_pickle=False)
-        yield from _leaves(dict(loaded) if path.suffix == ".npz" else loaded)
-    elif path.suffix == ".json":
-        yield from _leaves(json.loads(path.read_bytes()))
-    elif path.suffix == ".jsonl":
-        yield from _leaves([json.loads(line) for line in path.read_bytes().splitlines() if line])
-    elif path.suffix in (".csv", ".tsv"):
-        yield from _of_table(path)
-    elif path.suffix == ".msgpack":
-        yield from _leaves(serialization.msgpack_restore(path.read_bytes()))
-    else:
-        text = path.read_text(encoding="utf-8", errors="backslashreplace")
-        for number, line in enumerate(text.splitlines(), 1):
-            for place, value in _of_line(line):
-                yield f"line {number}{place}", value
+    match path.suffix:
+        case ".npy":
+            yield from _leaves(np.load(path, allow_pickle=False))
+        case ".npz":
+            yield from _leaves(dict(np.load(path, allow_pickle=False)))
+        case ".json":
+            yield from _leaves(json.loads(path.read_bytes()))
+        case ".jsonl":
+            lines = path.read_bytes().splitlines()
+            yield from _leaves([json.loads(line) for line in lines if line])
+        case ".msgpack":
+            yield from _leaves(serialization.msgpack_restore(path.read_bytes()))
+        case ".csv":
+            yield from _of_table(path, ",")
+        case ".tsv":
+            yield from _of_table(path, "\t")
+        case _:
+            yield from _of_text(path)
 
 
-def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Numbers | str]]:
+def _of_text(path: Path) -> Iterator[tuple[str, Left]]:
+    text = path.read_text(encoding="utf-8", errors="backslashreplace")
+    for number, line in enumerate(text.splitlines(), 1):
+        for place, value in _of_line(line):
+            yield f"line {number}{place}", value
+
+
+def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Left]]:
     """The leaves of nested mappings and lists, by their paths."""
     if isinstance(tree, Mapping):
         for key, value in tree.items():
@@ -111,15 +132,18 @@ def _leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Number
         for number, value in enumerate(tree):
             yield from _leaves(value, (*path, str(number)))
     else:
-        values = np.asarray(tree)
-        kind = values.dtype.kind
-        # To NumPy, types such as bfloat16 are of kind "V".
-        is_number = kind in "iufV"
-        yield "/".join(path), Numbers(values) if is_number else f"{kind}{values.tolist()!r}"
+        yield "/".join(path), _leaf(np.asarray(tree))
 
 
-def _of_table(path: Path) -> Iterator[tuple[str, Numbers | str]]:
-    delimiter = "\t" if path.suffix == ".tsv" else ","
+def _leaf(values: NDArray[Any]) -> Left:
+    kind = values.dtype.kind
+    # To NumPy, types such as bfloat16 are of kind "V".
+    if kind in "iufV":
+        return Numbers(values)
+    return f"{kind}{values.tolist()!r}"
+
+
+def _of_table(path: Path, delimiter: str) -> Iterator[tuple[str, Left]]:
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file, delimiter=delimiter))
     for number, row in enumerate(rows, 1):
@@ -127,12 +151,14 @@ def _of_table(path: Path) -> Iterator[tuple[str, Numbers | str]]:
             yield f"row {number}, column {column}", _cell(cell)
 
 
-def _cell(text: str) -> Numbers | str:
-    return _number(text) if NUMBER.fullmatch(text.strip()) else text
+def _cell(text: str) -> Left:
+    is_number = NUMBER.fullmatch(text.strip())
+    return _number(text) if is_number else text
 
 
-def _of_line(line: str) -> Iterator[tuple[str, Numbers | str]]:
+def _of_line(line: str) -> Iterator[tuple[str, Left]]:
     """The numbers in a line, and the text around them."""
+    # epoch 3: loss 0.1342 becomes `epoch …: loss …`, 3 and 0.1342.
     yield "", NUMBER.sub("…", line)
     for count, match in enumerate(NUMBER.finditer(line), 1):
         yield f", number {count}", _number(match[0])
@@ -147,4 +173,5 @@ def _number(text: str) -> Numbers:
     if is_whole or not math.isfinite(value):
         return Numbers(np.array(value))
     # 1.25e-3 has a unit of 1e-5.
-    return Numbers(np.array(value), 10.0 ** (int(exponent or 0) - decimals))
+    power = int(exponent or 0) - decimals
+    return Numbers(np.array(value), printed=10.0**power)

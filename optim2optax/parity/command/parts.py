@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optim2optax.parity.command.order import exact_parts
 from optim2optax.parity.command.updates import Parts, Update
@@ -20,6 +22,9 @@ from optim2optax.parity.judging.exercised import FEWEST_STEPS, Evidence
 from optim2optax.parity.judging.judge import judge
 from optim2optax.parity.judging.movement import gradients_of_rounding
 from optim2optax.parity.recording.sketch import Part, block, positions
+
+COUNTED = ("NaN", "inf", "-inf")
+"""What the part with counts counts, in this order."""
 
 
 def rounding_alone(updates: Iterable[Update]) -> dict[str, bool]:
@@ -46,16 +51,17 @@ def judged_by_parts(
     after = _stacked(new)
     # A digest cannot be near another one: it only tells identical from equivalent, below.
     parts = {_name(part): part for part in before if part.name != "digest"}
-    known = rounding_alone([*old, *new])
-    rounding = {name: known[part.leaf] for name, part in parts.items() if part.leaf in known}
-    # Observed values, such as a loss, are no parameters: no optimizer has to move them.
-    observed = Evidence(FEWEST_STEPS, moved=True)
+    starts: dict[str, NDArray[Any]] = {}
+    for name, part in parts.items():
+        # Ahead of a step, large leaves have no counts.
+        none = np.zeros_like(before[part][0])
+        starts[name] = start.get(part, none)
     found = judge(
         {name: before[part] for name, part in parts.items()},
         {name: after[part] for name, part in parts.items()},
-        {name: start.get(part, np.zeros_like(before[part][0])) for name, part in parts.items()},
+        starts,
         closed_loop=closed_loop,
-        evidence=observed if old[0].observed else Evidence(rounding=rounding),
+        evidence=_evidence(parts, old, new),
         gate=gate,
     )
     if found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT):
@@ -69,14 +75,29 @@ def judged_by_parts(
     )
 
 
+def _evidence(parts: Mapping[str, Part], old: Sequence[Update], new: Sequence[Update]) -> Evidence:
+    """What is known of updates beside their values."""
+    # Observed values, such as a loss, are no parameters: no optimizer has to move them.
+    if old[0].observed:
+        return Evidence(FEWEST_STEPS, moved=True)
+    known = rounding_alone([*old, *new])
+    rounding = {name: known[part.leaf] for name, part in parts.items() if part.leaf in known}
+    return Evidence(rounding=rounding)
+
+
 def _stacked(updates: Sequence[Update]) -> Parts:
     """The parts after all updates, stacked along a leading axis of steps."""
-    return {part: np.stack([update.after[part] for update in updates]) for part in updates[0].after}
+    found: Parts = {}
+    for part in updates[0].after:
+        found[part] = np.stack([update.after[part] for update in updates])
+    return found
 
 
 def _name(part: Part) -> str:
     """The leaf that a part is to the judge, or a leaf of its own, so that it shares no movement."""
-    return part.leaf if part.name in ("whole", "sample") else f"{part.leaf}/{part.name}/all"
+    if part.name in ("whole", "sample"):
+        return part.leaf
+    return f"{part.leaf}/{part.name}/all"
 
 
 def _located(difference: Difference | None, parts: dict[str, Part]) -> Difference | None:
@@ -89,19 +110,20 @@ def _located(difference: Difference | None, parts: dict[str, Part]) -> Differenc
     number = difference.index[0]
     if part.name == "sample":
         return replace(difference, index=_index_in_leaf(part, number))
-    # The first element of counts is the number of NaN.
     if part.name == "counts":
-        what = ("NaN", "inf", "-inf")[number]
+        what = COUNTED[number]
         return replace(difference, leaf=f"{part.leaf} (number of {what})", index=())
     # Of a sum only the block is known in which an element differs.
-    first, last = (list(index) for index in block(number, part.shape))
-    return replace(difference, leaf=f"{part.leaf} (weighted sum of {first} to {last})", index=())
+    first, last = block(number, part.shape)
+    elements = f"{list(first)} to {list(last)}"
+    return replace(difference, leaf=f"{part.leaf} (weighted sum of {elements})", index=())
 
 
 def _index_in_leaf(part: Part, number: int) -> tuple[int, ...]:
     """The index, in its leaf, of an element of a sample."""
-    place = positions(part.leaf, math.prod(part.shape))[number]
-    return tuple(map(int, np.unravel_index(place, part.shape)))
+    sample = positions(part.leaf, math.prod(part.shape))
+    index = np.unravel_index(sample[number], part.shape)
+    return tuple(int(place) for place in index)
 
 
 def _leaves(found: Comparison, parts: dict[str, Part]) -> tuple[LeafError, ...]:
@@ -123,14 +145,20 @@ def one_side_alone(old: Sequence[Update], new: Sequence[Update], number: int) ->
 
     It has NaN for the value of the side without the step.
     """
-    side, alone = ("old", old[number]) if len(old) > number else ("new", new[number])
+    is_old = len(old) > number
+    alone = old[number] if is_old else new[number]
     part, values = next(iter(alone.after.items()))
     value = float(values.astype(np.float64).flat[0])
-    # A number stands for the step that was taken.
-    pair = (value, math.nan) if side == "old" else (math.nan, value)
-    step = number if alone.step is None else alone.step
-    counts = f"the old side took {len(old)} steps of this optimizer, the new side {len(new)}"
+    # The first element of a leaf stands for the step that was taken.
     index = _index_in_leaf(part, 0) if part.name == "sample" else (0,) * len(part.shape)
-    link = f"only the {side} side takes this step; {counts}"
-    difference = Difference(step, part.leaf, index, *pair, link=link)
+    side = "old" if is_old else "new"
+    counts = f"the old side took {len(old)} steps of this optimizer, the new side {len(new)}"
+    difference = Difference(
+        step=number if alone.step is None else alone.step,
+        leaf=part.leaf,
+        index=index,
+        before=value if is_old else math.nan,
+        after=math.nan if is_old else value,
+        link=f"only the {side} side takes this step; {counts}",
+    )
     return Comparison(Verdict.DIFFERENT, math.inf, number, first_difference=difference)

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from optim2optax.parity.command.outputs import Left
+from optim2optax.parity.command.outputs import LeftBehind
 from optim2optax.parity.command.updates import Correspondence, Kind, Update, by_kind
 from optim2optax.parity.recording.kinds import kind_from
 from optim2optax.parity.recording.recorder import UNKNOWN
@@ -41,7 +41,7 @@ class Recording:
     replays: list[Update] = field(default_factory=list)
     not_replayed: dict[Kind, str] = field(default_factory=dict)
     corresponding: dict[Kind, list[Correspondence]] = field(default_factory=dict)
-    left: Left = field(default_factory=dict)
+    left: LeftBehind = field(default_factory=dict)
 
 
 def recording_of(folder: Path) -> Recording:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,12 +16,17 @@ def finite_on_one_side(before: LeafTrajectories, after: LeafTrajectories) -> Dif
     # 1.0 where one side alone is finite, so that any such value is beyond a gate of 1.
     apart: dict[str, NDArray[np.float64]] = {}
     for leaf, values in before.items():
-        finite = np.isfinite(values.astype(np.float64))
-        other = np.isfinite(after[leaf].astype(np.float64))
-        apart[leaf] = (finite != other).astype(np.float64)
+        differs = _is_finite(values) != _is_finite(after[leaf])
+        apart[leaf] = differs.astype(np.float64)
     if not any(found.any() for found in apart.values()):
         return None
-    return first_beyond(apart, before, after, 1.0)
+    return first_beyond(apart, before, after, gate=1.0)
+
+
+def _is_finite(values: NDArray[Any]) -> NDArray[np.bool_]:
+    # NumPy has no `isfinite` for bfloat16.
+    wide = values.astype(np.float64)
+    return np.isfinite(wide)
 
 
 def first_beyond(
@@ -28,13 +35,15 @@ def first_beyond(
     """The first step at which any leaf is beyond the gate, and there the worst element."""
     first_steps: dict[str, int] = {}
     for leaf, ratio in ratios.items():
-        if ratio.max(initial=0.0) >= gate:
-            first_steps[leaf] = int(np.argmax(np.asarray(largest_per_step(ratio)) >= gate))
+        is_beyond = np.asarray(largest_per_step(ratio)) >= gate
+        if is_beyond.any():
+            first_steps[leaf] = int(np.argmax(is_beyond))
     step = min(first_steps.values())
     leaves = [leaf for leaf, first in first_steps.items() if first == step]
     leaf = max(leaves, key=lambda leaf: float(ratios[leaf][step].max()))
-    worst = np.unravel_index(int(np.argmax(ratios[leaf][step])), ratios[leaf].shape[1:])
-    index = tuple(map(int, worst))
+    there = ratios[leaf][step]
+    worst = np.unravel_index(int(np.argmax(there)), there.shape)
+    index = tuple(int(place) for place in worst)
     p = float(before[leaf][step][index])
     q = float(after[leaf][step][index])
     return Difference(step, leaf, index, p, q, _ulp_distance(p, q))
@@ -51,4 +60,5 @@ def _rank(value: float) -> int:
     """The place of a float64 number in the order of all, from 0 for zero."""
     # Their bits, read as whole numbers, ascend with the numbers but for the sign, which is a bit.
     bits = int(np.float64(value).view(np.int64))
-    return bits if bits >= 0 else -(bits & (2**63 - 1))
+    without_sign = bits & (2**63 - 1)
+    return bits if bits >= 0 else -without_sign

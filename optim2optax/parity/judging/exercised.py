@@ -46,9 +46,9 @@ def why_nothing_is_proven(
 
     It is None if the run proves something.
     """
-    taken = evidence.taken if evidence.taken is not None else _length(before)
     if not any(values.size for values in before.values()):
         return "Nothing was compared."
+    taken = _length(before) if evidence.taken is None else evidence.taken
     if taken < FEWEST_STEPS:
         steps = "1 step was" if taken == 1 else f"{taken} steps were"
         return (
@@ -60,14 +60,13 @@ def why_nothing_is_proven(
         # A training that diverges on both sides ends in NaN, which equals NaN.
         last = max(map(_last_finite, floats.values()))
         if last < _length(before) - 1:
-            return (
-                f"From step {last + 1} on, no value is finite on either side, so nothing is proven."
-            )
+            step = last + 1
+            return f"From step {step} on, no value is finite on either side, so nothing is proven."
     moved = evidence.moved
     if moved is None:
         # Integers, such as a counter, move even if the learning rate is 0.
-        leaves = (floats or before).items()
-        moved = any(not is_still(values, start[leaf]) for leaf, values in leaves)
+        leaves = floats or before
+        moved = any(not is_still(values, start[leaf]) for leaf, values in leaves.items())
     if moved:
         return None
     return "No parameter ever moved, as with a learning rate of zero, so nothing is proven."
@@ -78,8 +77,10 @@ def remarks(before: LeafTrajectories, start: LeafTrajectories, evidence: Evidenc
     lost: dict[str, int] = {}
     still: list[str] = []
     for leaf, values in _floating(before).items():
-        if not _is_finite(values):
-            lost[leaf] = int(np.argmin(_finite_steps(values)))
+        finite = _finite(values)
+        if not finite.all():
+            # The first step in which not all elements are finite.
+            lost[leaf] = int(np.argmin(finite.all(axis=1)))
         elif leaf not in evidence.idle and is_still(values, start[leaf]):
             still.append(leaf)
     if lost:
@@ -96,7 +97,9 @@ def remarks(before: LeafTrajectories, start: LeafTrajectories, evidence: Evidenc
 def is_still(values: NDArray[Any], start: NDArray[Any]) -> bool:
     """Whether a leaf keeps its start in all steps, wherever it is finite."""
     with np.errstate(invalid="ignore", over="ignore"):
-        return not np.any((values != start) & np.isfinite(values.astype(np.float64)))
+        is_finite = np.isfinite(values.astype(np.float64))
+        moves = (values != start) & is_finite
+    return not np.any(moves)
 
 
 def named(leaves: Collection[str]) -> str:
@@ -105,11 +108,13 @@ def named(leaves: Collection[str]) -> str:
     shown = names[:NAMED]
     others = len(names) - NAMED
     words = [*shown, f"{others} more"] if others > 0 else shown
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _length(trajectories: LeafTrajectories) -> int:
-    return len(next(iter(trajectories.values()), ()))
+    first = next(iter(trajectories.values()), ())
+    return len(first)
 
 
 def _floating(trajectories: LeafTrajectories) -> dict[str, NDArray[Any]]:
@@ -121,16 +126,13 @@ def _floating(trajectories: LeafTrajectories) -> dict[str, NDArray[Any]]:
     }
 
 
-def _is_finite(values: NDArray[Any]) -> bool:
-    return bool(np.isfinite(values.astype(np.float64)).all())
-
-
-def _finite_steps(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """For each step, whether all elements are finite."""
-    return np.asarray(np.isfinite(values.astype(np.float64)).reshape(len(values), -1).all(axis=1))
+def _finite(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """For each step, whether each element is finite."""
+    found: NDArray[np.bool_] = np.isfinite(values.astype(np.float64))
+    return found.reshape(len(values), -1)
 
 
 def _last_finite(values: NDArray[Any]) -> int:
     """The last step in which any element is finite; -1 if there is none."""
-    finite = np.isfinite(values.astype(np.float64)).reshape(len(values), -1).any(axis=1)
-    return int(np.flatnonzero(finite)[-1]) if finite.any() else -1
+    steps = np.flatnonzero(_finite(values).any(axis=1))
+    return int(steps[-1]) if steps.size else -1

@@ -9,32 +9,13 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+PyTree: TypeAlias = Any
+
 LeafTrajectories: TypeAlias = Mapping[str, NDArray[Any]]
 """Each leaf's values by its path, stacked along a leading axis of steps."""
 
-PyTree: TypeAlias = Any
-
-
-def same_bits(before: NDArray[Any], after: NDArray[Any]) -> bool:
-    """Whether two arrays of one type hold the same bits."""
-    return before.dtype == after.dtype and before.tobytes() == after.tobytes()
-
-
-def largest_per_step(values: NDArray[Any]) -> list[float]:
-    """The largest element of each step."""
-    per_step: list[float] = values.reshape(len(values), -1).max(axis=1, initial=0.0).tolist()
-    return per_step
-
-
-def stacked(trees: Sequence[PyTree]) -> LeafTrajectories:
-    """The leaves of the trees of all steps, each stacked along a leading axis."""
-    steps = [leaves_by_path(tree) for tree in trees]
-    if not steps:
-        return {}
-    first = steps[0]
-    if any(leaves.keys() != first.keys() for leaves in steps):
-        raise ValueError("the steps of one side do not all have the same leaves")
-    return {leaf: np.stack([leaves[leaf] for leaves in steps]) for leaf in first}
+KEYS = ("key", "name", "idx")
+"""The attributes by which JAX tells keys of a dict, names of fields and places in a sequence."""
 
 
 def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
@@ -53,5 +34,32 @@ def name_of(path: Sequence[Any]) -> str:
 
 def _name(key: Any) -> str:
     """One key of a path: of a dict, an attribute or a sequence."""
-    fields = (field for field in ("key", "name", "idx") if hasattr(key, field))
-    return str(getattr(key, next(fields)))
+    field = next(field for field in KEYS if hasattr(key, field))
+    return str(getattr(key, field))
+
+
+def stacked(trees: Sequence[PyTree]) -> LeafTrajectories:
+    """The leaves of the trees of all steps, each stacked along a leading axis."""
+    steps = [leaves_by_path(tree) for tree in trees]
+    if not steps:
+        return {}
+    first = steps[0]
+    if any(leaves.keys() != first.keys() for leaves in steps):
+        raise ValueError("the steps of one side do not all have the same leaves")
+    found: dict[str, NDArray[Any]] = {}
+    for leaf in first:
+        found[leaf] = np.stack([leaves[leaf] for leaves in steps])
+    return found
+
+
+def largest_per_step(values: NDArray[Any]) -> list[float]:
+    """The largest element of each step."""
+    rows = values.reshape(len(values), -1)
+    # A leaf may have no elements.
+    largest: list[float] = rows.max(axis=1, initial=0.0).tolist()
+    return largest
+
+
+def same_bits(before: NDArray[Any], after: NDArray[Any]) -> bool:
+    """Whether two arrays of one type hold the same bits."""
+    return before.dtype == after.dtype and before.tobytes() == after.tobytes()

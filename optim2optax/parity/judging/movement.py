@@ -41,7 +41,9 @@ def movements(before: LeafTrajectories, start: LeafTrajectories, gate: float) ->
     found: dict[str, float] = {}
     for leaf, values in before.items():
         moved = _moved(values, start[leaf])
-        least = 2 * len(values) * EPSILON / gate * _largest(values.astype(np.float64))
+        largest = _largest(values.astype(np.float64))
+        # Each of the two sides rounds once a step.
+        least = 2 * len(values) * EPSILON / gate * largest
         found[leaf] = max(moved, least)
     return found
 
@@ -58,31 +60,37 @@ def moved_by_rounding(
             belongs to the parameter with the longest path that its own ends in. If it is empty,
             the movement decides.
     """
-    moved = {
-        leaf: _moved(values, start[leaf])
-        for leaf, values in before.items()
-        if jnp.issubdtype(values.dtype, jnp.floating)
-    }
+    moved: dict[str, float] = {}
+    for leaf, values in before.items():
+        # A counter moves by whole numbers.
+        if jnp.issubdtype(values.dtype, jnp.floating):
+            moved[leaf] = _moved(values, start[leaf])
     beside = largest_beside(moved)
+    by_movement = _small_beside_others(moved, ROUNDING_OF_MOVEMENT)
 
     def is_rounding(leaf: str) -> bool:
-        if known:
-            # A scenario may yield `params/Dense_0/bias` of the parameter `Dense_0/bias`.
-            names = [name for name in known if leaf == name or leaf.endswith(f"/{name}")]
-            return bool(names) and known[max(names, key=len)]
-        return 0 < moved[leaf] < ROUNDING_OF_MOVEMENT * beside[leaf]
+        if not known:
+            return by_movement[leaf]
+        # A scenario may yield `params/Dense_0/bias` of the parameter `Dense_0/bias`.
+        names = [name for name in known if leaf == name or leaf.endswith(f"/{name}")]
+        return bool(names) and known[max(names, key=len)]
 
-    # A leaf that does not move at all is not among them.
     return {leaf: beside[leaf] for leaf in moved if is_rounding(leaf)}
 
 
 def gradients_of_rounding(sizes: Mapping[str, float]) -> dict[str, bool]:
-    """Whether each leaf has no gradient but rounding, by the sizes of the largest gradients.
+    """Whether each leaf has no gradient but rounding, by the sizes of the largest gradients."""
+    return _small_beside_others(sizes, ROUNDING_OF_GRADIENTS)
 
-    Zeros are no rounding.
-    """
+
+def _small_beside_others(sizes: Mapping[str, float], part: float) -> dict[str, bool]:
+    """Whether each size is less than a part of the largest one beside it, and more than zero."""
     beside = largest_beside(sizes)
-    return {leaf: 0 < size < ROUNDING_OF_GRADIENTS * beside[leaf] for leaf, size in sizes.items()}
+    found: dict[str, bool] = {}
+    for leaf, size in sizes.items():
+        # A leaf that has no gradient, or does not move, is no rounding.
+        found[leaf] = 0 < size < part * beside[leaf]
+    return found
 
 
 def largest_beside(sizes: Mapping[str, float]) -> dict[str, float]:
@@ -111,4 +119,5 @@ def _moved(values: NDArray[Any], start: NDArray[Any]) -> float:
 
 
 def _largest(values: NDArray[np.float64]) -> float:
-    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+    is_finite = np.isfinite(values)
+    return float(np.max(np.abs(values), initial=0.0, where=is_finite))

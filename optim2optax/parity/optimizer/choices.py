@@ -10,8 +10,8 @@ from typing import Any
 
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
-from optim2optax.parity.optimizer.sampling import KNOWN_MODULES
-from optim2optax.parity.optimizer.texts import syntax_trees
+from optim2optax.parity.optimizer.names import KNOWN_MODULES, constructor, root_of
+from optim2optax.parity.optimizer.texts import supports_of, syntax_trees
 
 OTHER = "any other"
 ANY = object()
@@ -25,7 +25,9 @@ def choices_of(emitted: EmittedOptimizer) -> dict[str, tuple[Any, ...]]:
         reader = _Reader(tree, emitted)
         for node, values in (*reader.choices(), *reader.booleans()):
             known = found.setdefault(ast.unparse(node), [])
-            known += [value for value in values if not _is_among(value, known)]
+            for value in values:
+                if not _is_among(value, known):
+                    known.append(value)
     return {text: tuple(values) for text, values in found.items()}
 
 
@@ -55,7 +57,7 @@ class _Reader:
         self.known = {*KNOWN_MODULES, *vars(builtins)}
         if emitted.schedule:
             self.known.add(ast.unparse(ast.parse(emitted.schedule)))
-        for source in (*getattr(emitted, "legacy_supports", ()), *emitted.supports):
+        for source in supports_of(emitted):
             for node in ast.walk(ast.parse(source)):
                 if isinstance(node, ast.FunctionDef | ast.ClassDef):
                     self.known.add(node.name)
@@ -71,6 +73,7 @@ class _Reader:
                     | ast.UnaryOp(op=ast.Not(), operand=test)
                 ):
                     yield from self._of_test(test)
+                # [leaf for leaf in leaves if use_bias]
                 case ast.comprehension(ifs=tests):
                     for test in tests:
                         yield from self._of_test(test)
@@ -86,33 +89,37 @@ class _Reader:
                 # {"adam": optim.Adam(1e-3), "sgd": optim.GradientDescent(0.1)}[name]
                 case ast.Subscript(value=ast.Dict(keys=keys), slice=key):
                     if self._is_of_the_program(key):
-                        yield key, tuple(one.value for one in keys if isinstance(one, ast.Constant))
+                        constants = [one for one in keys if isinstance(one, ast.Constant)]
+                        yield key, tuple(one.value for one in constants)
 
     def booleans(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
         """Each expression of the program for a boolean parameter of a legacy optimizer."""
         for node in ast.walk(self.tree):
-            name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+            # optim.Momentum(0.1, nesterov=settings.nesterov)
+            name = constructor(node)
             if not isinstance(node, ast.Call) or name not in optimizers():
                 continue
-            # optim.Momentum(0.1, nesterov=settings.nesterov)
             parameters = optimizers()[name].parameters
             names = [parameter.name for parameter in parameters]
             arguments = dict(zip(names, node.args, strict=False))
-            arguments |= {word.arg: word.value for word in node.keywords if word.arg}
+            for word in node.keywords:
+                if word.arg:
+                    arguments[word.arg] = word.value
             for parameter in parameters:
-                if parameter.default in ("True", "False") and parameter.name in arguments:
+                is_boolean = parameter.default in ("True", "False")
+                if is_boolean and parameter.name in arguments:
                     yield from self._of_test(arguments[parameter.name])
 
     def _of_test(self, node: ast.expr) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
         """The expressions of the program that are true or false in a test."""
         if self._is_of_the_program(node):
             yield node, (True, False)
-        elif isinstance(node, ast.BoolOp):
-            for value in node.values:
-                yield from self._of_test(value)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "bool":
-            for value in node.args:
-                yield from self._of_test(value)
+            return
+        match node:
+            # use_adam and debug; bool(settings.nesterov)
+            case ast.BoolOp(values=inner) | ast.Call(func=ast.Name(id="bool"), args=inner):
+                for value in inner:
+                    yield from self._of_test(value)
 
     def _of_comparison(
         self, left: ast.expr, right: ast.expr
@@ -125,18 +132,19 @@ class _Reader:
                 continue
             if self._is_of_the_program(node):
                 # name in ("adam", "adamw")
-                yield node, tuple(itertools.chain.from_iterable(map(_around, _each(value))))
+                around = itertools.chain.from_iterable(map(_around, _each(value)))
+                yield node, tuple(around)
 
     def _is_of_the_program(self, node: ast.expr) -> bool:
         """Whether the program has one value for an expression.
 
         It has none for what depends on the arguments of a predicate.
         """
-        if any(isinstance(inner, ast.Name) and inner.id in self.bound for inner in ast.walk(node)):
+        names = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        # lambda path, _: path.endswith(suffix)
+        if names & self.bound:
             return False
-        root: ast.expr = node
-        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
-            root = root.func if isinstance(root, ast.Call) else root.value
+        root = root_of(node)
         return isinstance(root, ast.Name) and root.id not in self.known
 
 
@@ -150,8 +158,11 @@ def _around(value: Any) -> tuple[Any, ...]:
         return ANY, None
     if isinstance(value, bool):
         return True, False
+    # epoch < 5
     if isinstance(value, int):
         return value - 1, value, value + 1
     if isinstance(value, float):
         return value / 2, value, value * 2 or 1.0
-    return (value, OTHER) if isinstance(value, str) else (value,)
+    if isinstance(value, str):
+        return value, OTHER
+    return (value,)

@@ -23,9 +23,10 @@ from codemods.model import EmittedOptimizer
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.optimizer.counterpart import Counterpart
 from optim2optax.parity.optimizer.harmless import definitions_may_act, may_act
+from optim2optax.parity.optimizer.names import names_in
 from optim2optax.parity.optimizer.rates import scheduled_rate
 from optim2optax.parity.optimizer.sampling import Sample
-from optim2optax.parity.optimizer.texts import SCHEDULE, TRAVERSAL, names_in, sampled_texts
+from optim2optax.parity.optimizer.texts import SCHEDULE, TRAVERSAL, sampled_texts
 
 MODULES = {
     "collections": collections,

@@ -43,9 +43,13 @@ def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) 
     rates = np.full(STEPS, 0.02) if sets_rate(emitted) else None
 
     def movements(scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
-        gradients = jax.tree_util.tree_map(
-            lambda leaf: scale * (0.5 + random.random((STEPS, *leaf.shape))) * np.sign(leaf), params
-        )
+        def gradients_of(leaf: NDArray[Any]) -> NDArray[Any]:
+            # They keep the sign of the leaf, so that moments do not cancel.
+            magnitudes = 0.5 + random.random((STEPS, *leaf.shape))
+            signed: NDArray[Any] = scale * magnitudes * np.sign(leaf)
+            return signed
+
+        gradients = jax.tree_util.tree_map(gradients_of, params)
         start, before, after = replay(old, new, params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
@@ -62,22 +66,32 @@ def _link(movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]]) -> st
         if not _agree(*movements(LARGE)):
             return "clip"
         return None if _agree(*movements(TINY)) else "epsilon"
-    moved = old != 0
-    ratios = new[moved] / old[moved]
-    # Where parameters decay, a movement that is larger makes the next one smaller.
-    if ratios.size and np.ptp(ratios) < 0.01 * abs(ratios[0] - 1):
+    if _is_scaled(old, new):
         return "rate"
     if _apart(*movements(TINY)) > 10 * _apart(old, new):
         return "epsilon"
+    # In the first step, moments and their correction cancel.
     return "moments" if _agree(old[:1], new[:1]) else "moments or bias correction"
+
+
+def _is_scaled(old: NDArray[Any], new: NDArray[Any]) -> bool:
+    """Whether all movements of the new side are those of the old one times about one factor."""
+    moved = old != 0
+    ratios = new[moved] / old[moved]
+    if not ratios.size:
+        return False
+    # Where parameters decay, a movement that is larger makes the next one smaller.
+    spread = float(np.ptp(ratios))
+    return bool(spread < 0.01 * abs(ratios[0] - 1))
 
 
 def _movement(start: Any, steps: Any) -> NDArray[Any]:
     """How far each element got from its start, by step, over all leaves."""
     begin = by_path(start)
-    rows = []
+    rows: list[NDArray[Any]] = []
     for leaf, values in by_path(steps).items():
-        rows.append((values - begin[leaf]).reshape(len(values), -1))
+        movement = values - begin[leaf]
+        rows.append(movement.reshape(len(values), -1))
     return np.concatenate(rows, axis=1)
 
 
@@ -87,5 +101,9 @@ def _agree(old: NDArray[Any], new: NDArray[Any]) -> bool:
 
 def _apart(old: NDArray[Any], new: NDArray[Any]) -> float:
     """The largest difference of two movements, in relation to the larger one."""
-    scale = float(max(np.abs(old).max(initial=0.0), np.abs(new).max(initial=0.0)))
-    return float(np.abs(old - new).max(initial=0.0)) / scale if scale else 0.0
+    scale = max(_largest(old), _largest(new))
+    return _largest(old - new) / scale if scale else 0.0
+
+
+def _largest(values: NDArray[Any]) -> float:
+    return float(np.abs(values).max(initial=0.0))

@@ -9,6 +9,7 @@ from typing import Any
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.judging.leaves import leaves_by_path
+from optim2optax.parity.optimizer.names import constructor
 from optim2optax.parity.optimizer.texts import TRAVERSAL
 from optim2optax.parity.probing.probe import probe_params
 
@@ -26,7 +27,7 @@ def probe_for(emitted: EmittedOptimizer, seed: int) -> dict[str, Any]:
     further: list[str] = []
     for path in _named_paths(emitted.legacy_expression, usual):
         # A leaf cannot stand where a folder of leaves is.
-        if not any(_is_around(path, leaf) or _is_around(leaf, path) for leaf in usual + further):
+        if not _is_in_the_way(path, [*usual, *further]):
             further.append(path)
     arguments: dict[str, Any] = {"seed": seed}
     if further:
@@ -35,6 +36,10 @@ def probe_for(emitted: EmittedOptimizer, seed: int) -> dict[str, Any]:
     if "optim.WeightNorm" in emitted.legacy_expression:
         arguments["scalars"] = False
     return arguments
+
+
+def _is_in_the_way(path: str, leaves: Collection[str]) -> bool:
+    return any(_is_around(path, leaf) or _is_around(leaf, path) for leaf in leaves)
 
 
 def _is_around(outer: str, inner: str) -> bool:
@@ -50,12 +55,22 @@ def _named_paths(expression: str, usual: Collection[str]) -> Iterator[str]:
     """
     for node in ast.walk(ast.parse(expression, mode="eval")):
         # optim.ModelParamTraversal(lambda path, _: "Dense_7" in path)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(TRAVERSAL.__name__):
-            constants = (inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant))
-            texts = [text for text in constants if isinstance(text, str) and PATH.fullmatch(text)]
-            texts = [text.strip("/") for text in texts]
-            for text in dict.fromkeys(texts):
-                if not any(text in leaf for leaf in usual):
-                    yield from (f"{text}/kernel", f"{text}/bias", f"Module_0/{text}")
-            if len(texts) > 1:
-                yield "/".join(texts)
+        if not constructor(node).endswith(TRAVERSAL.__name__):
+            continue
+        texts = _texts_of_paths(node)
+        for text in dict.fromkeys(texts):
+            if not any(text in leaf for leaf in usual):
+                yield from (f"{text}/kernel", f"{text}/bias", f"Module_0/{text}")
+        # lambda path, _: "encoder" in path and "kernel" in path
+        if len(texts) > 1:
+            yield "/".join(texts)
+
+
+def _texts_of_paths(node: ast.AST) -> list[str]:
+    """The texts below a node that may be a part of a leaf's path, without slashes around them."""
+    found: list[str] = []
+    for inner in ast.walk(node):
+        value = inner.value if isinstance(inner, ast.Constant) else None
+        if isinstance(value, str) and PATH.fullmatch(value):
+            found.append(value.strip("/"))
+    return found

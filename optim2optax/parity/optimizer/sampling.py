@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codemods.optimizers import optimizers
+from optim2optax.parity.optimizer.names import KNOWN_MODULES, constructor, root_of
 
 VALUES: Mapping[str, float] = {
     "learning_rate": 0.013,
@@ -38,21 +39,6 @@ SPREAD = 1.013
 With different values, exchanged names show.
 """
 
-KNOWN_MODULES = (
-    "collections",
-    "dataclasses",
-    "flax",
-    "functools",
-    "jax",
-    "jnp",
-    "math",
-    "np",
-    "numpy",
-    "onp",
-    "optax",
-    "optim",
-    "typing",
-)
 WORDS = ("bias", "kernel", "scale", "embedding")
 """The last parts of the paths of the probe's leaves."""
 
@@ -95,13 +81,17 @@ def sample(
     sampler = _Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy_expression)
     old = sampler.definition(ast.parse(legacy_expression, mode="eval").body)
     new = sampler.known(ast.parse(optax_expression, mode="eval").body)
+
+    def with_placeholders(source: str) -> str:
+        return ast.unparse(sampler.known(ast.parse(source)))
+
     return Sample(
-        ast.unparse(old),
-        ast.unparse(new),
-        sampler.values,
-        sampler.named,
-        tuple(ast.unparse(sampler.known(ast.parse(source))) for source in legacy_supports),
-        tuple(ast.unparse(sampler.known(ast.parse(source))) for source in supports),
+        legacy=ast.unparse(old),
+        optax=ast.unparse(new),
+        values=sampler.values,
+        named=sampler.named,
+        legacy_supports=tuple(map(with_placeholders, legacy_supports)),
+        supports=tuple(map(with_placeholders, supports)),
     )
 
 
@@ -121,7 +111,7 @@ class _Sampler:
 
     def definition(self, node: ast.expr) -> ast.expr:
         """A definition with placeholders among its arguments."""
-        name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        name = constructor(node)
         if not isinstance(node, ast.Call) or name not in (*optimizers(), *TRAVERSALS):
             return node
         # optim.ModelParamTraversal(lambda path, _: "kernel" in path)
@@ -167,6 +157,7 @@ class _Sampler:
         # lambda path, _: "kernel" in path
         if not self._unknown(node):
             return node
+        # Each group of a MultiOptimizer gets another word, so that none is empty.
         taken = self.text + "".join(self.named.values())
         word = next((word for word in WORDS if word not in taken), WORDS[-1])
         text = f"lambda path, _: path.endswith({word!r})"
@@ -174,11 +165,17 @@ class _Sampler:
 
     def _unknown(self, node: ast.expr) -> bool:
         """Whether an expression has names of the program."""
-        bound = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
-        found = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
-        bound |= {inner.id for inner in found if isinstance(inner.ctx, ast.Store)}
-        names = {inner.id for inner in found}
-        return any(not hasattr(builtins, name) for name in names - bound - self.free)
+        bound: set[str] = set()
+        names: set[str] = set()
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.arg):
+                bound.add(inner.arg)
+            elif isinstance(inner, ast.Name):
+                names.add(inner.id)
+                if isinstance(inner.ctx, ast.Store):
+                    bound.add(inner.id)
+        others = names - bound - self.free
+        return any(not hasattr(builtins, name) for name in others)
 
     def known(self, node: ast.AST) -> ast.AST:
         """The new expression, or a definition, with the placeholders of the old one."""
@@ -186,6 +183,7 @@ class _Sampler:
 
     def number(self, node: ast.expr, parameter: str) -> ast.expr:
         """A placeholder for a number that stands for a parameter."""
+        # optim.Adam(config.lr, beta1=config.momentum)
         value = VALUES.get(parameter, OTHER_VALUE)
         if isinstance(value, int):
             value += len(self.values)
@@ -227,9 +225,7 @@ class _Replacer(ast.NodeTransformer):
 
     def _is_of_the_program(self, node: ast.expr) -> bool:
         """Whether this is a name, attribute, item or call that starts at a name of the program."""
-        root: ast.expr = node
-        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
-            root = root.func if isinstance(root, ast.Call) else root.value
+        root = root_of(node)
         if not isinstance(root, ast.Name) or root.id in self.sampler.free:
             return False
         return not hasattr(builtins, root.id)

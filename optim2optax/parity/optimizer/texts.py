@@ -5,21 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.optimizer.counterpart import Counterpart
+from optim2optax.parity.optimizer.names import names_in
 from optim2optax.parity.optimizer.sampling import Sample, sample
 
 SCHEDULE = "SCHEDULE"
 TRAVERSAL = traverse_util.ModelParamTraversal
 """The class of the arguments of a MultiOptimizer, the old one and one that keeps its interface."""
-
-
-def names_in(text: str, mode: str = "eval") -> Iterable[str]:
-    """The names in a source text."""
-    return (node.id for node in ast.walk(ast.parse(text, mode=mode)) if isinstance(node, ast.Name))
 
 
 def sampled_texts(emitted: EmittedOptimizer) -> Sample:
@@ -33,9 +30,14 @@ def sampled_texts(emitted: EmittedOptimizer) -> Sample:
         sampled = sample(emitted.legacy_expression, expression, helpers, (), ())
         # The helpers that `rewrite` emits have no names of the program.
         return replace(sampled, supports=emitted.supports)
-    legacy_supports, supports = emitted.legacy_supports, emitted.supports
-    helpers += _defined_in(legacy_supports)
-    sampled = sample(emitted.legacy_expression, expression, helpers, legacy_supports, supports)
+    helpers += _defined_in(emitted.legacy_supports)
+    sampled = sample(
+        emitted.legacy_expression,
+        expression,
+        helpers,
+        emitted.legacy_supports,
+        emitted.supports,
+    )
     return replace(
         sampled,
         legacy_supports=_reached(sampled.legacy, sampled.legacy_supports),
@@ -78,17 +80,24 @@ def helper_names(emitted: EmittedOptimizer) -> list[str]:
 def _defined_in(sources: Iterable[str]) -> list[str]:
     """The names of the functions and classes that are at the top level of some sources."""
     names: list[str] = []
-    for source in sources:
-        for line in source.split("\n"):
-            if line.startswith(("def ", "class ")):
-                # class ScaleByLamb(NamedTuple):
-                rest = line.split()[1]
-                names.append(rest.partition("(")[0].partition(":")[0])
+    for line in chain.from_iterable(source.split("\n") for source in sources):
+        if line.startswith(("def ", "class ")):
+            # class ScaleByLamb(NamedTuple):
+            rest = line.split()[1]
+            name, _, _ = rest.partition("(")
+            names.append(name.rstrip(":"))
     return names
 
 
 def syntax_trees(emitted: EmittedOptimizer) -> list[ast.AST]:
     """The syntax trees of an optimizer's source texts."""
-    texts = [emitted.legacy_expression, emitted.optax_expression]
-    supports = (*getattr(emitted, "legacy_supports", ()), *emitted.supports)
-    return [*(ast.parse(text, mode="eval") for text in texts), *map(ast.parse, supports)]
+    old = ast.parse(emitted.legacy_expression, mode="eval")
+    new = ast.parse(emitted.optax_expression, mode="eval")
+    return [old, new, *map(ast.parse, supports_of(emitted))]
+
+
+def supports_of(emitted: EmittedOptimizer) -> tuple[str, ...]:
+    """The functions and classes that an optimizer needs, those of the old side first."""
+    if isinstance(emitted, Counterpart):
+        return (*emitted.legacy_supports, *emitted.supports)
+    return emitted.supports

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.optimizer.choices import ANY, choices_of
+from optim2optax.parity.optimizer.counterpart import Counterpart
 
 MOST = 16
 """The most combinations of choices; beyond that, each choice is made by itself."""
@@ -22,15 +23,22 @@ def variants(emitted: EmittedOptimizer) -> list[EmittedOptimizer]:
     Choices are booleans, branches, comparisons with literals, and keys of a dict.
     """
     choices = {text: values for text, values in choices_of(emitted).items() if len(values) > 1}
+    combinations = _combinations(choices)
+    # Two choices may give the same texts.
+    distinct = dict.fromkeys(_with(emitted, combination) for combination in combinations)
+    return list(distinct)
+
+
+def _combinations(choices: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """A value for each choice, in every way if there are not too many."""
     if math.prod(map(len, choices.values())) <= MOST:
         products = itertools.product(*choices.values())
-        combinations = [dict(zip(choices, values, strict=True)) for values in products]
-    else:
-        usual = {text: values[0] for text, values in choices.items()}
-        combinations = [usual]
-        for text, values in choices.items():
-            combinations += [{**usual, text: other} for other in values[1:]]
-    return list(dict.fromkeys(_with(emitted, combination) for combination in combinations))
+        return [dict(zip(choices, values, strict=True)) for values in products]
+    usual = {text: values[0] for text, values in choices.items()}
+    combinations = [usual]
+    for text, values in choices.items():
+        combinations += [{**usual, text: other} for other in values[1:]]
+    return combinations
 
 
 def _with(emitted: EmittedOptimizer, chosen: Mapping[str, Any]) -> EmittedOptimizer:
@@ -38,19 +46,23 @@ def _with(emitted: EmittedOptimizer, chosen: Mapping[str, Any]) -> EmittedOptimi
     values = {text: value for text, value in chosen.items() if value is not ANY}
     if not values:
         return emitted
-    own = {
-        name: tuple(_exchanged(one, values, "exec") for one in getattr(emitted, name, ()))
-        for name in _SUPPORTS
-    }
-    return replace(
+
+    def chosen_in(sources: Sequence[str]) -> tuple[str, ...]:
+        return tuple(_exchanged(source, values, "exec") for source in sources)
+
+    found = replace(
         emitted,
         legacy_expression=_exchanged(emitted.legacy_expression, values, "eval"),
         optax_expression=_exchanged(emitted.optax_expression, values, "eval"),
-        **{name: sources for name, sources in own.items() if hasattr(emitted, "legacy_supports")},  # type: ignore[arg-type]
     )
-
-
-_SUPPORTS = ("supports", "legacy_supports")
+    # The helpers that `rewrite` emits have no names of the program; those of a new tree may.
+    if not isinstance(found, Counterpart):
+        return found
+    return replace(
+        found,
+        supports=chosen_in(found.supports),
+        legacy_supports=chosen_in(found.legacy_supports),
+    )
 
 
 def _exchanged(text: str, values: Mapping[str, Any], mode: str) -> str:
@@ -65,7 +77,8 @@ class _Choose(ast.NodeTransformer):
         self.values = values
 
     def visit(self, node: ast.AST) -> ast.AST:
-        text = ast.unparse(node) if isinstance(node, ast.expr) else None
-        if text is not None and text in self.values:
+        # settings.nesterov
+        text = ast.unparse(node) if isinstance(node, ast.expr) else ""
+        if text in self.values:
             return ast.Constant(self.values[text])
         return super().generic_visit(node)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from codemods.model import EmittedOptimizer, FileResult
 from optim2optax.parity.optimizer.counterpart import Counterpart
-from optim2optax.parity.pairing.definitions import Definitions, Tree
-from optim2optax.parity.pairing.exchanging import Side, as_counterpart, exchanged, normal
+from optim2optax.parity.pairing.becoming import what_they_become
+from optim2optax.parity.pairing.definitions import Tree
+from optim2optax.parity.pairing.exchanging import Side, as_counterpart, exchanged
 from optim2optax.parity.pairing.pairs import paired_places
 from optim2optax.parity.pairing.places import Helpers, Place, Places
 
@@ -58,23 +59,20 @@ def in_new_tree(
     if before is None or expected is None or actual is None:
         return tuple(_without(emitted) for emitted in result.optimizers)
     helpers = Helpers(result.optimizers)
-    nodes = _nodes(result.optimizers, before, expected)
-    wanted = Places(expected, helpers, [node for _, node in nodes if node is not None])
+    become = what_they_become(result.optimizers, before, expected)
+    nodes = [node for _, node in become if node is not None]
+    wanted = Places(expected, helpers, nodes)
     found = Places(actual, helpers)
     pairs = paired_places(wanted.roots, found.roots)
-    whole = {node for _, node in nodes}
     paired: list[EmittedOptimizer] = []
-    for emitted, node in nodes:
-        if node is None:
-            if not _is_part_of_another(emitted, result.optimizers):
-                paired.append(_without(emitted))
+    for emitted, node in become:
+        # Such as the kernels' `optim.Adam` in the `MultiOptimizer` around it.
+        if node is None and _is_part_of_another(emitted, result.optimizers):
             continue
-        root = wanted.root_of(node)
-        # The kernels' `optim.Adam` is compared within the `MultiOptimizer` around it.
-        if root is not None and root.node is not node and root.node in whole:
+        if node is not None and _is_part_of_a_whole(node, wanted, nodes):
             continue
-        place = pairs.get(node)
-        if place is None:
+        place = pairs.get(node) if node is not None else None
+        if node is None or place is None:
             paired.append(_without(emitted))
         else:
             sides = Side(expected, node), Side(actual, place.node)
@@ -82,6 +80,14 @@ def in_new_tree(
     taken = {place.node for place in pairs.values()}
     free = [place for place in found.roots if place.node not in taken and place.makes]
     return (*paired, *map(_nobodys, free))
+
+
+def _is_part_of_a_whole(node: ast.expr, wanted: Places, nodes: Sequence[ast.expr]) -> bool:
+    """Whether an expression is compared within that of another optimizer."""
+    root = wanted.root_of(node)
+    if root is None or root.node is node:
+        return False
+    return root.node in nodes
 
 
 def _is_part_of_another(emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]) -> bool:
@@ -92,10 +98,13 @@ def _is_part_of_another(emitted: EmittedOptimizer, optimizers: Sequence[EmittedO
 
 def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
     """The transformations of a file that the old tree does not have."""
-    actual = among.new.file(path) if "optax" in among.new.text(path) else None
+    if "optax" not in among.new.text(path):
+        return ()
+    actual = among.new.file(path)
     if actual is None:
         return ()
-    return tuple(map(_nobodys, Places(actual, Helpers(())).roots))
+    places = Places(actual, Helpers(()))
+    return tuple(_nobodys(place) for place in places.roots)
 
 
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
@@ -106,7 +115,9 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
     old = len(optimizers) - nobodys
     pairs = len(optimizers) - len(reasons)
     text = f"{pairs} of {old} optimizers of the old tree are paired with the new one"
-    return f"{text}; {nobodys} of the new tree belong to none" if nobodys else text
+    if not nobodys:
+        return text
+    return f"{text}; {nobodys} of the new tree belong to none"
 
 
 def _without(emitted: EmittedOptimizer) -> Counterpart:
@@ -117,35 +128,14 @@ def _without(emitted: EmittedOptimizer) -> Counterpart:
 def _nobodys(place: Place) -> Counterpart:
     """A transformation of the new tree that no optimizer of the old one has become."""
     text = ast.unparse(place.node)
-    return Counterpart("optax", place.node.lineno, "", text, "", text, False, (), reason=NOBODYS)
-
-
-def _nodes(
-    optimizers: Sequence[EmittedOptimizer], before: Definitions, expected: Definitions
-) -> list[tuple[EmittedOptimizer, ast.expr | None]]:
-    """The expression that each optimizer has become, or None.
-
-    It is one in the same function or class, if there is one; equal ones are taken in their order.
-    """
-    kinds = {type(ast.parse(f"({emitted.after})", mode="eval").body) for emitted in optimizers}
-    free: dict[str, list[ast.expr]] = {}
-    for place in _expressions(expected.tree, kinds):
-        free.setdefault(ast.unparse(place), []).append(place)
-    found: list[tuple[EmittedOptimizer, ast.expr | None]] = []
-    for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
-        same = free.get(normal(emitted.after), [])
-        scope = before.path(before.scope_at(emitted.line))
-        in_scope = (node for node in same if expected.path(node) == scope)
-        node = next(in_scope, same[0] if same else None)
-        if node is not None:
-            same.remove(node)
-        found.append((emitted, node))
-    return found
-
-
-def _expressions(tree: ast.AST, kinds: set[type[ast.expr]]) -> list[ast.expr]:
-    """The expressions of these types that are read, in the order of the file."""
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr) and type(node) in kinds)
-    # Names, attributes and subscripts may also be assigned to.
-    loaded = (node for node in nodes if isinstance(getattr(node, "ctx", ast.Load()), ast.Load))
-    return sorted(loaded, key=lambda node: (node.lineno, node.col_offset))
+    return Counterpart(
+        name="optax",
+        line=place.node.lineno,
+        before="",
+        after=text,
+        legacy_expression="",
+        optax_expression=text,
+        injected=False,
+        supports=(),
+        reason=NOBODYS,
+    )

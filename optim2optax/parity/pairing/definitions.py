@@ -6,7 +6,7 @@ No code of a file is run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -53,8 +53,11 @@ class Tree:
         """The module that an import in the file at `path` means, if it is one of the project."""
         folders = [folder for folder in path.parents if folder.is_relative_to(self.root)]
         # `from ..models import x` means one folder, `from models import x` may mean any around.
-        for folder in folders[level - 1 : level] if level else folders:
-            place = folder.joinpath(*name.split(".")) if name else folder
+        if level:
+            folders = folders[level - 1 : level]
+        parts = name.split(".") if name else []
+        for folder in folders:
+            place = folder.joinpath(*parts)
             for found in (place.with_suffix(".py"), place / "__init__.py"):
                 if found in self.contents or found.is_file():
                     return self.file(found)
@@ -78,9 +81,14 @@ class Definitions:
 
     def scope_at(self, line: int) -> ast.AST:
         """The innermost function or class that a line belongs to, else the module."""
-        definitions = (node for node in ast.walk(self.tree) if isinstance(node, Definition))
-        around = (node for node in definitions if node.lineno <= line <= (node.end_lineno or line))
-        return max(around, key=lambda node: node.lineno, default=self.tree)
+        innermost: Definition | None = None
+        for node in ast.walk(self.tree):
+            if not isinstance(node, Definition):
+                continue
+            is_around = node.lineno <= line <= (node.end_lineno or line)
+            if is_around and (innermost is None or node.lineno > innermost.lineno):
+                innermost = node
+        return innermost or self.tree
 
     def path(self, node: ast.AST) -> str:
         """The names of the functions and classes around a node, with dots between."""
@@ -96,19 +104,24 @@ class Definitions:
 
     def lookup(self, name: ast.Name) -> tuple[ast.AST, Bound] | None:
         """The scope in which a name is bound, and to what; None if the file has no such name."""
-        below: ast.AST = name
-        inside_function = False
-        for scope in self.ancestors(name):
-            is_seen = isinstance(scope, Scope) and not _is_ahead(below, scope)
-            # A method does not see the names of its class.
-            if is_seen and not (inside_function and isinstance(scope, ast.ClassDef)):
-                bound = self._bindings.get(scope, {}).get(name.id)
-                if bound is not None:
-                    # A name that is bound twice may have either value.
-                    return scope, bound[0] if len(bound) == 1 else None
-            inside_function = inside_function or (is_seen and not isinstance(scope, ast.ClassDef))
-            below = scope
+        for scope in self._scopes_around(name):
+            bound = self._bindings.get(scope, {}).get(name.id)
+            if bound is not None:
+                return scope, _only(bound)
         return None
+
+    def _scopes_around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The scopes whose names a node sees, from the inside out."""
+        below = node
+        is_in_function = False
+        for scope in self.ancestors(node):
+            is_class = isinstance(scope, ast.ClassDef)
+            if isinstance(scope, Scope) and not _is_ahead(below, scope):
+                # A method does not see the names of its class.
+                if not (is_class and is_in_function):
+                    yield scope
+                is_in_function = is_in_function or not is_class
+            below = scope
 
     def imported(self, module: str, level: int) -> Definitions | None:
         """The file of the project that an import means."""
@@ -118,8 +131,7 @@ class Definitions:
 
     def of_module(self, name: str) -> Bound:
         """The value or definition that a name of the module itself is bound to."""
-        bound = self._bindings.get(self.tree, {}).get(name, [])
-        return bound[0] if len(bound) == 1 else None
+        return _only(self._bindings.get(self.tree, {}).get(name, []))
 
     @cached_property
     def _bindings(self) -> dict[ast.AST, dict[str, list[Bound]]]:
@@ -127,7 +139,8 @@ class Definitions:
         found: dict[ast.AST, dict[str, list[Bound]]] = {}
         for node in ast.walk(self.tree):
             for name, bound in bound_by(node):
-                found.setdefault(self._scope_of(node), {}).setdefault(name, []).append(bound)
+                of_scope = found.setdefault(self._scope_of(node), {})
+                of_scope.setdefault(name, []).append(bound)
         for node in ast.walk(self.tree):
             for name in changed_by(node):
                 # Which of the scopes around has this name does not matter: none is known then.
@@ -142,14 +155,25 @@ class Definitions:
         return next(scopes, self.tree)
 
 
+def _only(bound: Sequence[Bound]) -> Bound:
+    """The one binding of a name; a name that is bound twice may have either value."""
+    return bound[0] if len(bound) == 1 else None
+
+
 def _parents_within(root: ast.AST) -> dict[ast.AST, ast.AST]:
     """The parent of each node below a root."""
-    return {child: node for node in ast.walk(root) for child in ast.iter_child_nodes(node)}
+    parents: dict[ast.AST, ast.AST] = {}
+    for node in ast.walk(root):
+        for child in ast.iter_child_nodes(node):
+            parents[child] = node
+    return parents
 
 
 def _is_ahead(node: ast.AST, scope: ast.AST) -> bool:
     """Whether a part of a scope is evaluated outside of it, such as defaults and decorators."""
     match scope:
+        # @partial(jax.jit, static_argnums=0)
+        # def step(state, rate=RATE): ...
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return node is scope.args or node in scope.decorator_list
         case ast.Lambda():

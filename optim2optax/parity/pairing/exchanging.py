@@ -14,7 +14,9 @@ from optim2optax.parity.pairing.following import Slice, slice_of
 
 
 def as_counterpart(emitted: EmittedOptimizer) -> Counterpart:
-    return Counterpart(*(getattr(emitted, field.name) for field in fields(EmittedOptimizer)))
+    """An optimizer as a record that may have more."""
+    own = [getattr(emitted, field.name) for field in fields(EmittedOptimizer)]
+    return Counterpart(*own)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,10 @@ def exchanged(
     alone = _without_clips(actual.slice.expression, expected.slice.expression, emitted)
     definitions = dict(actual.slice.definitions)
     wanted = dict(expected.slice.definitions)
-    helpers = helper_names(emitted)
+    same = {name for name, source in definitions.items() if source == wanted.get(name)}
+    # A helper that the new tree has as `rewrite` emits it is known to be harmless.
+    known = same.intersection(helper_names(emitted))
+    changed = (definitions.keys() & wanted.keys()) - same
     return replace(
         as_counterpart(emitted),
         after=ast.unparse(actual.node),
@@ -51,10 +56,8 @@ def exchanged(
         optax_expression=_applied(alone, emitted),
         supports=tuple(definitions.values()),
         legacy_supports=tuple(source for _, source in legacy.definitions),
-        known=frozenset(name for name in helpers if definitions.get(name, "") == wanted.get(name)),
-        changed=frozenset(
-            name for name, source in definitions.items() if source != wanted.get(name, source)
-        ),
+        known=frozenset(known),
+        changed=frozenset(changed),
         schedule=_schedule(emitted, expected),
     )
 
@@ -79,9 +82,12 @@ def _without_clips(expression: str, expected: str, emitted: EmittedOptimizer) ->
     whole = _links(expected)
     given = _links(expression)
     moved = len(whole) - len(_links(emitted.optax_expression))
-    if moved <= 0 or whole[:moved] != given[:moved] or not given[moved:]:
+    # A new tree that clips otherwise is compared with its clipping.
+    if moved <= 0 or whole[:moved] != given[:moved]:
         return expression
     rest = given[moved:]
+    if not rest:
+        return expression
     return rest[0] if len(rest) == 1 else f"optax.chain({', '.join(rest)})"
 
 

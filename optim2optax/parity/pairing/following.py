@@ -84,32 +84,40 @@ class _Follower:
                 return found
         found = copy.copy(node)
         for name, value in ast.iter_fields(node):
-            if isinstance(value, list):
-                items = [self._copied(one) if isinstance(one, ast.AST) else one for one in value]
-                setattr(found, name, items)
-            elif name in ("annotation", "returns"):
+            if name in ("annotation", "returns"):
                 # An `AnnAssign` cannot do without an annotation: `rate: None = 1e-3`.
                 nothing = ast.Constant(None) if isinstance(node, ast.AnnAssign) else None
                 setattr(found, name, nothing)
-            elif isinstance(value, ast.AST):
-                setattr(found, name, self._copied(value))
+            elif isinstance(value, list):
+                # The names of `global step` are texts.
+                setattr(found, name, [self._copied_item(item) for item in value])
+            else:
+                setattr(found, name, self._copied_item(value))
         return found
+
+    def _copied_item(self, value: Any) -> Any:
+        """A copy of the value of a field, or an item of it, which need not be a node."""
+        return self._copied(value) if isinstance(value, ast.AST) else value
 
     def _of_module(self, node: ast.Attribute, name: ast.Name) -> ast.AST | None:
         """What an attribute of another module of the project is bound to there."""
         match self.module.lookup(name):
             # `settings.RATE`, after `import settings` or `from . import settings`
             case (_, Imported(module, attribute, level)) if top_level(module) not in FOLLOWED:
-                home = self.module.imported(_joined(module, attribute), level)
-                return self._elsewhere(home, node.attr) if home is not None else None
+                return self._elsewhere(_joined(module, attribute), level, node.attr)
         return None
 
-    def _elsewhere(self, home: Definitions, name: str) -> ast.AST | None:
-        """What a name of another module is bound to there."""
-        here, self.module = self.module, home
+    def _elsewhere(self, module: str, level: int, name: str) -> ast.AST | None:
+        """What a name of an imported module is bound to there, if that is one of the project."""
+        home = self.module.imported(module, level)
+        bound = home.of_module(name) if home is not None else None
+        if home is None or bound is None:
+            return None
+        here = self.module
+        # The names in what is copied now are those of the other module.
+        self.module = home
         try:
-            bound = home.of_module(name)
-            return self._of_bound(bound) if bound is not None else None
+            return self._of_bound(bound)
         finally:
             self.module = here
 
@@ -130,10 +138,10 @@ class _Follower:
         For a function or class it is the name of a definition.
         """
         if isinstance(bound, Imported):
+            # `adam` is `optax.adam`, after `from optax import adam`
             if top_level(bound.module) in FOLLOWED and not bound.level:
                 return ast.parse(_joined(bound.module, bound.name), mode="eval").body
-            home = self.module.imported(bound.module, bound.level)
-            return self._elsewhere(home, bound.name) if home is not None else None
+            return self._elsewhere(bound.module, bound.level, bound.name)
         if isinstance(bound, Definition):
             return ast.Name(self._defined(bound), ast.Load())
         if bound is None or bound in self._inside:
@@ -154,7 +162,9 @@ class _Follower:
         for name, known in self._named.items():
             if known is node:
                 return name
-        name = node.name if node.name not in self._named else f"{node.name}_{len(self._named)}"
+        name = node.name
+        if name in self._named:
+            name = f"{name}_{len(self._named)}"
         self._named[name] = node
         self.reached.append(node)
         self._inside.append(node)
@@ -162,7 +172,8 @@ class _Follower:
         self._inside.pop()
         assert isinstance(found, Definition)
         found.name = name
-        self.definitions[name] = ast.unparse(ast.fix_missing_locations(_without_docstring(found)))
+        alone = ast.fix_missing_locations(_without_docstring(found))
+        self.definitions[name] = ast.unparse(alone)
         return name
 
 
@@ -174,4 +185,4 @@ def _without_docstring(node: Definition) -> Definition:
 
 def _joined(module: str, name: str) -> str:
     """A dotted name; either part may be empty."""
-    return ".".join(filter(None, (module, name)))
+    return ".".join(part for part in (module, name) if part)

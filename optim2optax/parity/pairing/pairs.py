@@ -17,19 +17,24 @@ def paired_places(expected: Sequence[Place], actual: Sequence[Place]) -> dict[as
     pairs: dict[ast.expr, Place] = {}
 
     def pair(key: Callable[[Place], Hashable], only_as_many: bool = True) -> None:
+        """Pair places with the same key, among those that have no partner yet."""
         taken = {place.node for place in pairs.values()}
-        left = _grouped([place for place in expected if place.node not in pairs], key)
-        right = _grouped([place for place in actual if place.node not in taken], key)
-        for group, places in left.items():
-            others = right.get(group, [])
+        left = [place for place in expected if place.node not in pairs]
+        right = [place for place in actual if place.node not in taken]
+        partners = _grouped(right, key)
+        for group, places in _grouped(left, key).items():
+            others = partners.get(group, [])
             if len(places) == len(others) or not only_as_many:
-                pairs.update(zip((place.node for place in places), others, strict=False))
+                for place, other in zip(places, others, strict=False):
+                    pairs[place.node] = other
 
+    # In `create_optimizer`, `tx = optax.adam(1e-3)` is still the only assignment to `tx`.
     pair(lambda place: (place.scope, place.target))
     pair(lambda place: place.scope)
+    # One of two has been removed, and the other is as it was.
     pair(lambda place: (place.scope, ast.unparse(place.node)), only_as_many=False)
     pair(lambda place: ast.unparse(place.node), only_as_many=False)
-    # Here the number of places has to be the same on both sides again.
+    # A function has got another name. Here the numbers have to be the same on both sides again.
     pair(lambda _: None)
     return pairs
 

@@ -11,6 +11,7 @@ from operator import attrgetter
 import optax
 
 from codemods.model import EmittedOptimizer
+from optim2optax.parity.optimizer.names import names_in
 from optim2optax.parity.optimizer.texts import helper_names
 from optim2optax.parity.pairing.bindings import Definition
 from optim2optax.parity.pairing.definitions import Definitions
@@ -28,9 +29,9 @@ class Helpers:
         named: set[str] = set()
         for emitted in optimizers:
             self.all.update(helper_names(emitted))
+            # scale_by_lamb(0.9, 0.999); a class of the helpers is not in such an expression
             for text in (emitted.after, emitted.optax_expression):
-                nodes = ast.walk(ast.parse(f"({text})"))
-                named.update(node.id for node in nodes if isinstance(node, ast.Name))
+                named.update(names_in(f"({text})"))
         self.making = self.all & named
 
 
@@ -55,12 +56,13 @@ class Places:
         self.file = file
         self.helpers = helpers
         self._known = set(known)
-        self.all = [self._place(node) for node in self._within(file.tree)]
+        places = [self._place(node) for node in self._within(file.tree)]
+        # kernels = optax.adam(1e-3), a part of `tx = optax.multi_transform({"k": kernels}, labels)`
         parts: set[ast.AST] = set()
-        for place in self.all:
+        for place in places:
             for reached in place.reached:
                 parts.update(ast.walk(reached))
-        self.roots = [place for place in self.all if place.node not in parts]
+        self.roots = [place for place in places if place.node not in parts]
 
     def root_of(self, node: ast.expr) -> Place | None:
         """The root that an expression is, or is a part of."""
@@ -76,23 +78,32 @@ class Places:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr) and self._is_place(child, node):
                 yield child
-            # The helpers themselves are the work of `rewrite`.
-            elif not (isinstance(child, Definition) and child.name in self.helpers.all):
+            elif not self._is_helper(child):
                 yield from self._within(child)
 
     def _is_place(self, node: ast.expr, parent: ast.AST) -> bool:
-        return node in self._known or self._makes(node) or self._is_handed_over(node, parent)
+        if node in self._known or self._makes(node):
+            return True
+        return self._is_handed_over(node, parent)
+
+    def _is_helper(self, node: ast.AST) -> bool:
+        """Whether this is the definition of a helper, the inside of which `rewrite` has made."""
+        return isinstance(node, Definition) and node.name in self.helpers.all
 
     def _place(self, node: ast.expr) -> Place:
-        reached = reached_by(self.file, node)
-        scope = self.file.path(node)
-        target = self._target(node)
-        return Place(scope, target, node, tuple(reached), self._makes(node))
+        return Place(
+            scope=self.file.path(node),
+            target=self._target(node),
+            node=node,
+            reached=tuple(reached_by(self.file, node)),
+            makes=self._makes(node),
+        )
 
     def _target(self, node: ast.expr) -> str:
         """The target of the assignment around an expression, else the type of the statement."""
         ancestors = self.file.ancestors(node)
-        statement = next((found for found in ancestors if isinstance(found, ast.stmt)), None)
+        statements = (found for found in ancestors if isinstance(found, ast.stmt))
+        statement = next(statements, None)
         match statement:
             # tx = optax.adam(1e-3)
             case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
@@ -118,19 +129,24 @@ class Places:
 
     def _is_handed_over(self, node: ast.expr, parent: ast.AST) -> bool:
         """Whether this is the name of a helper that is not called: `train(make_optimizer)`."""
+        if not isinstance(node, ast.Name) or node.id not in self.helpers.making:
+            return False
         is_called = isinstance(parent, ast.Call) and parent.func is node
-        return isinstance(node, ast.Name) and node.id in self.helpers.making and not is_called
+        return not is_called
 
 
 def makes_transformation(dotted: str) -> bool:
     """Whether a name of optax is one of a function that makes a transformation."""
-    root, _, path = dotted.partition(".")
+    # It is a class, and has a method `gradient_transformation`.
     if dotted == "optax.MultiSteps":
         return True
-    if root != "optax" or not all(part.isidentifier() for part in path.split(".")):
+    root, _, path = dotted.partition(".")
+    is_path = all(part.isidentifier() for part in path.split("."))
+    if root != "optax" or not is_path:
         return False
     try:
-        result = inspect.signature(attrgetter(path)(optax)).return_annotation
-        return "GradientTransformation" in str(result)
+        function = attrgetter(path)(optax)
+        result = inspect.signature(function).return_annotation
     except (AttributeError, TypeError, ValueError):
         return False
+    return "GradientTransformation" in str(result)

@@ -66,9 +66,7 @@ def compiled_once(
         function: what is compiled.
         arguments: trees of arrays; only their shapes and types matter.
     """
-    types = jax.tree_util.tree_map(
-        lambda leaf: (jax.numpy.shape(leaf), jax.numpy.result_type(leaf)), arguments
-    )
+    types = jax.tree_util.tree_map(_type, arguments)
     for known, shapes, compiled in _kept:
         if _are_same(known, key) and shapes == types:
             return compiled
@@ -76,6 +74,10 @@ def compiled_once(
     _kept.append((key, types, compiled))
     del _kept[:-KEPT]
     return compiled
+
+
+def _type(leaf: Any) -> tuple[Any, Any]:
+    return jax.numpy.shape(leaf), jax.numpy.result_type(leaf)
 
 
 def _are_same(known: tuple[Any, ...], key: tuple[Any, ...]) -> bool:
@@ -90,7 +92,7 @@ def _compiled_form(
 ) -> Callable[..., PyTree]:
     """The executable of a function's form, with the numbers of the function."""
     traced = hoisted(function, *arguments)
-    key = (traced.form, quick) if traced.form is not None else None
+    key = None if traced.form is None else (traced.form, quick)
     executable = _executables.get(key)
     if executable is None:
         leaves = jax.tree_util.tree_leaves(arguments)
@@ -100,7 +102,8 @@ def _compiled_form(
             _keep(key, executable)
 
     def compiled(*arguments: PyTree) -> PyTree:
-        results = executable(traced.numbers, traced.constants, jax.tree_util.tree_leaves(arguments))
+        leaves = jax.tree_util.tree_leaves(arguments)
+        results = executable(traced.numbers, traced.constants, leaves)
         return jax.tree_util.tree_unflatten(traced.results, results)
 
     return compiled
@@ -110,13 +113,16 @@ def _keep(key: Hashable, executable: Any) -> None:
     """Keep an executable, and drop the oldest one of too many."""
     _executables[key] = executable
     if len(_executables) > EXECUTABLES:
-        del _executables[next(iter(_executables))]
+        oldest = next(iter(_executables))
+        del _executables[oldest]
 
 
 def _compiled(lowered: Any, quick: bool) -> Any:
+    # The options are those of the CPU.
     if jax.default_backend() != "cpu":
         return lowered.compile()
     try:
         return lowered.compile(QUICK if quick else EXACT)
-    except jax.errors.JaxRuntimeError:  # a version of XLA that does not have the option
+    except jax.errors.JaxRuntimeError:
+        # A version of XLA may not have the option.
         return lowered.compile(FAST)

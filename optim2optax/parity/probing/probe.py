@@ -45,16 +45,18 @@ def probe_params(seed: int = 0, further: Sequence[str] = (), scalars: bool = Tru
         for parent in parents:
             node = node.setdefault(parent, {})
         node[name] = 0.3 * random.normal(size=(4, 3))
-    if scalars:
-        return params
-    return {name: leaf for name, leaf in params.items() if isinstance(leaf, dict) or np.ndim(leaf)}
+    if not scalars:
+        # It is the only leaf without an axis.
+        del params["temperature"]
+    return params
 
 
 def few_params(params: PyTree) -> PyTree:
     """The small ones of some parameters, for many steps."""
 
     def is_small(tree: PyTree) -> bool:
-        return max(map(np.size, jax.tree_util.tree_leaves(tree))) <= FEW
+        sizes = map(np.size, jax.tree_util.tree_leaves(tree))
+        return max(sizes) <= FEW
 
     return {name: tree for name, tree in params.items() if is_small(tree)}
 
@@ -70,7 +72,8 @@ def params_around(sizes: Sequence[int], seed: int = 0) -> PyTree:
     for shape in sorted(shapes):
         kernel = random.normal(size=shape)
         bias = random.normal(size=shape[-1:])
-        params["x".join(map(str, shape))] = {"kernel": kernel, "bias": bias}
+        name = "x".join(map(str, shape))  # 31x31
+        params[name] = {"kernel": kernel, "bias": bias}
     return params
 
 
@@ -104,7 +107,9 @@ def extreme_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
         value, is_everywhere = next(order)
         leaf = leaf.copy()
         flat = leaf.reshape(steps, -1)
-        flat[min(2, steps - 1) :, slice(None) if is_everywhere else slice(0, 1)] = value
+        first = min(2, steps - 1)
+        elements = slice(None) if is_everywhere else slice(0, 1)
+        flat[first:, elements] = value
         return leaf
 
     return jax.tree_util.tree_map(with_extremes, recorded_gradients(params, steps, seed))
@@ -152,13 +157,15 @@ def _gradients_of_leaf(
     random: np.random.Generator, name: str, shape: tuple[int, ...], steps: int
 ) -> NDArray[np.float64]:
     per_step = (steps, *(1 for _ in shape))
-    values = random.normal(size=(steps, *shape)) * 10.0 ** random.uniform(-1.5, 0.5, size=per_step)
+    values = random.normal(size=(steps, *shape))
+    values *= 10.0 ** random.uniform(-1.5, 0.5, size=per_step)
     # Each element has a mean of its own, so that moments do not cancel.
     values += 0.3 * random.normal(size=shape)
     # Some elements have no gradient in a step, and some steps have none at all.
     values[random.random(size=values.shape) < 0.05] = 0.0
     silent = random.random(size=per_step) < 0.05
-    silent[0] = False  # The old LAMB divides by zero there, and a leaf of NaN proves nothing.
+    # The old LAMB divides by zero there, and a leaf of NaN proves nothing.
+    silent[0] = False
     values[silent.ravel()] = 0.0
     scales = (scale for part, scale in _GRADIENT_SCALES.items() if part in name)
     return values * next(scales, 1.0)

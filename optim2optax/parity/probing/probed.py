@@ -27,6 +27,8 @@ LIKELY = 1e-9
 It is in relation to the movement of the element, or to its value.
 """
 
+EXTREME = "what becomes of an extreme gradient"
+
 FEW_STEPS = 12
 """The steps of the replay for leaves of other sizes."""
 
@@ -65,54 +67,69 @@ def compare_probed(
     if found.verdict not in (Verdict.IDENTICAL, Verdict.EQUIVALENT):
         return found
 
-    def compare(few: PyTree, steps: int) -> Comparison:
-        gradients = recorded_gradients(few, steps, seed)
-        rates = _rates(overrides, steps)
-        start, before, after = replay(old, new, few, gradients, rates, quick=True)
-        return judge(leaves_by_path(before), leaves_by_path(after), leaves_by_path(start))
-
-    further = [(few_params(params), horizon)] if horizon > steps else []
-    further += [(params_around(sizes, seed), FEW_STEPS)] if sizes else []
-    for few, many in further:
-        other = compare(few, many)
+    further: list[tuple[PyTree, int]] = []
+    if horizon > steps:
+        further.append((few_params(params), horizon))
+    if sizes:
+        further.append((params_around(sizes, seed), FEW_STEPS))
+    for few, number in further:
+        gradients = recorded_gradients(few, number, seed)
+        trees = replay(old, new, few, gradients, _rates(overrides, number), quick=True)
+        start, before, after = map(leaves_by_path, trees)
+        other = judge(before, after, start)
         if other.verdict is Verdict.DIFFERENT:
             return other
     gradients = extreme_gradients(params, steps, seed)
-    rates = _rates(overrides, steps)
     for wide in (True, False):
-        trees = replay(old, new, params, gradients, rates, wide)
+        trees = replay(old, new, params, gradients, _rates(overrides, steps), wide)
         start, before, after = map(leaves_by_path, trees)
         # In float32, only what overflows on one side alone counts.
-        difference = _apart(start, before, after, LIKELY if wide else np.inf)
+        gate = LIKELY if wide else np.inf
+        difference = _apart(start, before, after, gate)
         if difference is not None:
             return replace(found, verdict=Verdict.DIFFERENT, first_difference=difference)
     return found
 
 
 def _rates(overrides: Callable[[int], float] | None, steps: int) -> NDArray[np.float64] | None:
-    return None if overrides is None else np.asarray([overrides(step) for step in range(steps)])
+    """The learning rate of each step, if there are overrides."""
+    if overrides is None:
+        return None
+    return np.asarray([overrides(step) for step in range(steps)])
 
 
 def _apart(
     start: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float
 ) -> Difference | None:
     """The first value that is finite on one side alone, or beyond a gate."""
-    found = []
+    found: list[Difference] = []
     for leaf, values in before.items():
         if same_bits(values, after[leaf]):
             continue
         p = np.asarray(values, np.float64)
         q = np.asarray(after[leaf], np.float64)
-        finite = np.isfinite(p) & np.isfinite(q)
-        with np.errstate(all="ignore"):
-            reached = np.maximum(np.abs(p - start[leaf]), np.abs(p))
-            scale = np.max(reached, axis=0, initial=0.0, where=np.isfinite(reached))
-            far = finite & (np.abs(p - q) > gate * scale)
-        places = np.argwhere(far | (np.isfinite(p) != np.isfinite(q)))
+        places = np.argwhere(_are_apart(start[leaf], p, q, gate))
         if len(places):
             # `argwhere` is in the order of steps, so the first place is the first step.
-            step, *index = map(int, places[0])
-            link = "what becomes of an extreme gradient"
-            values_there = float(p[(step, *index)]), float(q[(step, *index)])
-            found.append(Difference(step, leaf, tuple(index), *values_there, link=link))
+            step, *index = (int(number) for number in places[0])
+            place = (step, *index)
+            old = float(p[place])
+            new = float(q[place])
+            found.append(Difference(step, leaf, tuple(index), old, new, link=EXTREME))
     return min(found, key=lambda difference: difference.step, default=None)
+
+
+def _are_apart(
+    start: NDArray[Any], p: NDArray[np.float64], q: NDArray[np.float64], gate: float
+) -> NDArray[np.bool_]:
+    """Whether each element at each step is finite on one side alone, or beyond a gate."""
+    p_is_finite = np.isfinite(p)
+    q_is_finite = np.isfinite(q)
+    # Infinity minus infinity, and what overflows, is sorted out by the two.
+    with np.errstate(all="ignore"):
+        reached = np.maximum(np.abs(p - start), np.abs(p))
+        scale = np.max(reached, axis=0, initial=0.0, where=np.isfinite(reached))
+        is_far = np.abs(p - q) > gate * scale
+    is_beyond = p_is_finite & q_is_finite & is_far
+    is_finite_alone = p_is_finite != q_is_finite
+    return np.asarray(is_beyond | is_finite_alone)

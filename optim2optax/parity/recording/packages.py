@@ -21,11 +21,18 @@ def import_packages(path: Path | None) -> None:
         return
     for node in ast.walk(ast.parse(path.read_bytes())):
         for name in _imported_by(node):
-            folder = path.parent / name.partition(".")[0]
-            file = path.parent / f"{name}.py"
-            if not folder.exists() and not file.exists():
-                with suppress(ImportError):
-                    importlib.import_module(name)
+            if _is_beside(path, name):
+                continue
+            # A file may import what is not installed, in a `try`.
+            with suppress(ImportError):
+                importlib.import_module(name)
+
+
+def _is_beside(path: Path, name: str) -> bool:
+    """Whether a module is one of the folder of a file, such as `models` or `models.mlp`."""
+    folder = path.parent / name.partition(".")[0]
+    file = path.parent / f"{name}.py"
+    return folder.exists() or file.exists()
 
 
 def _imported_by(node: ast.AST) -> list[str]:

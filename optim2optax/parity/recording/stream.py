@@ -14,8 +14,9 @@ import math
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import ml_dtypes  # noqa: F401 - lets NumPy know bfloat16 and its like by name
 import numpy as np
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, Mapping[Part, NDArray[Any]]]
 
+
+LENGTH = 8
+"""The bytes in which a record says how long its header is."""
 
 SUFFIX = ".steps"
 INPUTS = ".inputs"
@@ -49,44 +53,57 @@ class Writer:
 
     def write(self, facts: Mapping[str, Any], arrays: Arrays | None = None) -> None:
         """Add a record of facts and of arrays in groups."""
-        named, data = [], []
+        named: list[list[Any]] = []
+        data: list[bytes] = []
         for group, parts in (arrays or {}).items():
             for part, values in parts.items():
                 named.append([group, *part, values.dtype.name, values.shape])
                 data.append(values.tobytes())
         header = json.dumps({"facts": facts, "arrays": named}).encode()
-        record = b"".join([len(header).to_bytes(8, "big"), header, *data])
+        length = len(header).to_bytes(LENGTH, "big")
+        record = b"".join([length, header, *data])
         with self._lock:
             if self._process != os.getpid():
                 self._process = os.getpid()
-                path = self.folder / f"{time.time_ns():020}-{self._process}{self.suffix}"
-                self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                # Files are read in the order in which their processes began to write.
+                name = f"{time.time_ns():020}-{self._process}{self.suffix}"
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                self._file = os.open(self.folder / name, flags, 0o600)
             _write_all(self._file, record)
 
 
 def _write_all(file: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
-        rest = rest[os.write(file, rest) :]
+        # The system may write only a part.
+        written = os.write(file, rest)
+        rest = rest[written:]
 
 
 def read(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, dict[Part, NDArray[Any]]]]]:
     """The records of a file, without one that its process did not finish, because it was killed."""
-    with path.open("rb") as file:
-        while len(length := file.read(8)) == 8:
-            size = int.from_bytes(length, "big")
-            header = file.read(size)
-            if len(header) < size:
-                return
-            content = json.loads(header)
+    with path.open("rb") as file, suppress(_UnfinishedError):
+        while file.peek(1):
+            size = int.from_bytes(_exactly(LENGTH, file), "big")
+            content = json.loads(_exactly(size, file))
             arrays: dict[str, dict[Part, NDArray[Any]]] = {}
             # `shape` is that of the leaf, `own` that of its part.
             for group, leaf, name, shape, dtype, own in content["arrays"]:
                 kind = np.dtype(dtype)
-                size = kind.itemsize * math.prod(own)
-                data = file.read(size)
-                if len(data) < size:
-                    return
+                data = _exactly(kind.itemsize * math.prod(own), file)
                 part = Part(leaf, name, tuple(shape))
-                arrays.setdefault(group, {})[part] = np.frombuffer(data, kind).reshape(own)
+                values = np.frombuffer(data, kind).reshape(own)
+                arrays.setdefault(group, {})[part] = values
             yield content["facts"], arrays
+
+
+class _UnfinishedError(Exception):
+    """The last record of a file is not whole."""
+
+
+def _exactly(size: int, file: BinaryIO) -> bytes:
+    """So many bytes of a file."""
+    data = file.read(size)
+    if len(data) < size:
+        raise _UnfinishedError
+    return data

@@ -6,12 +6,14 @@ A checkpoint is converted by the same correspondence: the moments that each modu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import jax
 import numpy as np
 from flax import serialization
+from numpy.typing import NDArray
 
 from optim2optax.checkpoints.carrying import carried, carried_parts
 from optim2optax.checkpoints.flax_msgpack import Array
@@ -24,13 +26,13 @@ def state_dict(node: PyTree) -> dict[str, Any]:
 
     It is a legacy optimizer, a train state, or `(params, opt_state)` with or without a step.
     """
-    if type(node) is tuple:
-        return {name: serialization.to_state_dict(part) for name, part in _parts(node).items()}
-    found: dict[str, Any] = serialization.to_state_dict(node)
+    parts = _parts(node) if type(node) is tuple else node
+    found: dict[str, Any] = serialization.to_state_dict(parts)
     return found
 
 
 def _parts(node: tuple[PyTree, ...]) -> dict[str, PyTree]:
+    # params, opt_state = step(params, opt_state, batch)
     return dict(zip(("params", "opt_state", "step"), node, strict=False))
 
 
@@ -45,34 +47,52 @@ def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
     places = [path for path, leaf in leaves(state_dict(old)) if leaf is not None]
     numbers = {path: number for number, path in enumerate(places, 1)}
     numbered = _numbered(state_dict(old), numbers)
-    blank = jax.tree_util.tree_map(lambda leaf: np.full(np.shape(leaf), np.nan), new)
+    blank = jax.tree_util.tree_map(_unknown, new)
     try:
-        result = (
-            carried_parts(numbered, _parts(blank))
-            if type(new) is tuple
-            else carried(numbered, blank)
-        )
+        if type(new) is tuple:
+            result = carried_parts(numbered, _parts(blank))
+        else:
+            result = carried(numbered, blank)
     except Exception:  # noqa: BLE001 - a user's transformation may refuse the probe for its sign
         return []
-    compared = ["opt_state"]
-    # A definition that keeps its interface counts in its state, which the program may replace.
-    if not hasattr(getattr(new, "tx", None), "update_hyper_params"):
-        compared.append("step")
+    compared = _compared_fields(new)
     found: list[tuple[Path, Path, int]] = []
     for path, leaf in leaves(result):
-        if path[0] in compared:
-            values = np.asarray(leaf, np.float64).ravel()
-            # A leaf that is not from the old state has stayed NaN.
-            if values.size and np.isfinite(values[0]):
-                source = places[abs(int(values[0])) - 1]
-                found.append((path, source, 1 if values[0] > 0 else -1))
+        number = _first(leaf) if path[0] in compared else math.nan
+        # A leaf that is not from the old state has stayed NaN.
+        if math.isfinite(number):
+            source = places[abs(int(number)) - 1]
+            sign = 1 if number > 0 else -1
+            found.append((path, source, sign))
     return found
+
+
+def _unknown(leaf: Any) -> NDArray[np.float64]:
+    return np.full(np.shape(leaf), np.nan)
+
+
+def _first(leaf: Any) -> float:
+    """The first element of a leaf; NaN if there is none."""
+    values = np.asarray(leaf, np.float64).ravel()
+    return float(values[0]) if values.size else math.nan
+
+
+def _compared_fields(new: PyTree) -> tuple[str, ...]:
+    """The fields of a new optimizer whose leaves are compared."""
+    transformation = getattr(new, "tx", None)
+    # A definition that keeps its interface counts in its state, which the program may replace.
+    if hasattr(transformation, "update_hyper_params"):
+        return ("opt_state",)
+    return ("opt_state", "step")
 
 
 def _numbered(tree: Any, numbers: Mapping[Path, int], path: Path = ()) -> Any:
     """A state dict in which each leaf is full of the number of its place."""
     if isinstance(tree, Mapping):
-        return {key: _numbered(value, numbers, (*path, key)) for key, value in tree.items()}
+        found: dict[Any, Any] = {}
+        for key, value in tree.items():
+            found[key] = _numbered(value, numbers, (*path, key))
+        return found
     if tree is None:
         return None
     values = np.full(np.shape(tree), float(numbers[path]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 import click
@@ -25,7 +26,8 @@ def render_text(report: Report, color: bool = False) -> str:
     Totals and environment follow.
     """
     lines = list(chain.from_iterable(map(_case, report.cases)))
-    text = "\n".join([*lines, "", _totals(report), _environment(report.environment), ""])
+    lines += ["", _totals(report), _environment(report.environment), ""]
+    text = "\n".join(lines)
     return text if color else click.unstyle(text)
 
 
@@ -41,16 +43,23 @@ def _case(case: Case) -> list[str]:
     head = f"{verdict}  {case.name}"
     comparison = case.comparison
     if comparison is None:
-        return [head, *(f"    {line}" for line in case.reason.splitlines())]
-    found = [f"{head}  {click.style(figures(comparison), dim=True)}"]
+        return [head, *_indented(case.reason.splitlines())]
+    measured = click.style(figures(comparison), dim=True)
+    below: list[str] = []
     if comparison.first_difference is not None:
-        found.append(f"    first at {place(comparison.first_difference)}")
+        below.append(f"first at {place(comparison.first_difference)}")
     # Where nothing is proven, the remark is the message itself.
     prefix = "" if case.outcome is Outcome.NOTHING_PROVEN else "note: "
-    return [*found, *(f"    {prefix}{line}" for line in case.remarks)]
+    below += [f"{prefix}{line}" for line in case.remarks]
+    return [f"{head}  {measured}", *_indented(below)]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
 
 def _totals(report: Report) -> str:
+    # 12 identical, 3 equivalent, 0 different, …
     parts = [f"{number} {words(Outcome(name))}" for name, number in report.summary.items()]
     noun = "case" if len(report.cases) == 1 else "cases"
     return f"{len(report.cases)} {noun}: {', '.join(parts)}"

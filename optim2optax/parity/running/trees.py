@@ -61,9 +61,11 @@ def copy_tree(source: Path, target: Path, links: Sequence[Path] = ()) -> None:
         inside = Path(folder).relative_to(source)
 
         def is_linked(name: str) -> bool:
-            return inside / name in links or Path(folder, name, ENVIRONMENT).exists()
+            is_environment = Path(folder, name, ENVIRONMENT).exists()
+            return is_environment or inside / name in links
 
-        return IGNORED(folder, names) | set(filter(is_linked, names))
+        linked = set(filter(is_linked, names))
+        return IGNORED(folder, names) | linked
 
     shutil.copytree(source, target, ignore=ignored, symlinks=True, dirs_exist_ok=True)
     _link(source, target, links)
@@ -71,7 +73,8 @@ def copy_tree(source: Path, target: Path, links: Sequence[Path] = ()) -> None:
     if (source / REPOSITORY).exists() and repository_root(source) is not None:
         share_head(source, target)
         return
-    around = (source.resolve(), *source.resolve().parents)
+    root = source.resolve()
+    around = (root, *root.parents)
     if not any((folder / REPOSITORY).exists() for folder in around):
         _mark_repositories(source, target)
 
@@ -98,9 +101,11 @@ def _link(source: Path, target: Path, links: Sequence[Path]) -> None:
     """Link paths that are not copied, and virtual environments, to where they are."""
     environments = [path.parent.relative_to(source) for path in source.glob(f"*/{ENVIRONMENT}")]
     for path in (*links, *environments):
-        if (source / path).exists() and not (target / path).exists():
-            (target / path).parent.mkdir(parents=True, exist_ok=True)
-            (target / path).symlink_to((source / path).absolute())
+        there = source / path
+        here = target / path
+        if there.exists() and not here.exists():
+            here.parent.mkdir(parents=True, exist_ok=True)
+            here.symlink_to(there.absolute())
 
 
 def _lead_outside(source: Path, target: Path) -> None:
@@ -108,9 +113,11 @@ def _lead_outside(source: Path, target: Path) -> None:
     for folder, folders, files in os.walk(target):
         for name in (*folders, *files):
             link = Path(folder, name)
-            if link.is_symlink() and not os.path.isabs(os.readlink(link)):
-                home = (source / link.relative_to(target)).parent
-                aim = Path(os.path.abspath(home / os.readlink(link)))
-                if not aim.is_relative_to(source.absolute()):
-                    link.unlink()
-                    link.symlink_to(aim)
+            if not link.is_symlink() or os.path.isabs(os.readlink(link)):
+                continue
+            # data -> ../../datasets
+            home = (source / link.relative_to(target)).parent
+            aim = Path(os.path.abspath(home / os.readlink(link)))
+            if not aim.is_relative_to(source.absolute()):
+                link.unlink()
+                link.symlink_to(aim)

@@ -40,7 +40,8 @@ def save_baselines(path: Path, baselines: Mapping[str, Baseline]) -> None:
         arrays[f"{number}/replay"] = np.asarray(baseline.replay)
         arrays[f"{number}/length"] = np.asarray(len(baseline.values))
         for step, leaves in enumerate(baseline.values):
-            arrays |= {f"{number}/{step}/{leaf}": values for leaf, values in leaves.items()}
+            for leaf, values in leaves.items():
+                arrays[f"{number}/{step}/{leaf}"] = values
     # A file that is there already stays if writing fails.
     with replacing(path) as file:
         np.savez_compressed(file, **arrays)
@@ -55,21 +56,22 @@ def load_baseline(path: Path, case: str) -> Baseline:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             names = arrays[CASES].tolist()
-            if case not in names:
-                raise BaselineError(
-                    f"{path} has no scenario called {case}. Save it anew, with --save."
-                )
-            number = names.index(case)
-            length = int(arrays[f"{number}/length"])
-            values: list[dict[str, NDArray[Any]]] = [{} for _ in range(length)]
-            # The key `2/7/Dense_0/kernel` is a leaf of the eighth value of the third case.
-            for key in arrays.files:
-                place, _, rest = key.partition("/")
-                step, _, leaf = rest.partition("/")
-                if place == str(number) and step.isdigit():
-                    values[int(step)][leaf] = arrays[key]
-            return Baseline(values, bool(arrays[f"{number}/replay"]))
+            found = _read(names.index(case), arrays) if case in names else None
     except (OSError, ValueError, KeyError, EOFError) as error:
-        if isinstance(error, BaselineError):
-            raise
         raise BaselineError(f"{path} is no file that --save wrote: {error}") from error
+    if found is None:
+        raise BaselineError(f"{path} has no scenario called {case}. Save it anew, with --save.")
+    return found
+
+
+def _read(number: int, arrays: Any) -> Baseline:
+    """The baseline of the case with a number."""
+    length = int(arrays[f"{number}/length"])
+    values: list[dict[str, NDArray[Any]]] = [{} for _ in range(length)]
+    # The key `2/7/Dense_0/kernel` is a leaf of the eighth value of the third case.
+    for key in arrays.files:
+        place, _, rest = key.partition("/")
+        step, _, leaf = rest.partition("/")
+        if place == str(number) and step.isdigit():
+            values[int(step)][leaf] = arrays[key]
+    return Baseline(values, bool(arrays[f"{number}/replay"]))

@@ -33,20 +33,32 @@ def _register(
 ) -> type:
     """Do as `jax.tree_util.register_dataclass`, by functions that flatten and unflatten."""
     if data_fields is None or meta_fields is None:
-        fields = [field for field in dataclasses.fields(nodetype) if field.init]
-        fields = [field for field in fields if field.name not in drop_fields]
-        data_fields = [field.name for field in fields if not field.metadata.get("static", False)]
-        meta_fields = [field.name for field in fields if field.metadata.get("static", False)]
+        data_fields, meta_fields = _fields(nodetype, drop_fields)
     data = tuple(data_fields)
     meta = tuple(meta_fields)
 
     def flatten(node: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
         leaves = [(jax.tree_util.GetAttrKey(name), getattr(node, name)) for name in data]
-        return leaves, tuple(getattr(node, name) for name in meta)
+        values = tuple(getattr(node, name) for name in meta)
+        return leaves, values
 
     def unflatten(values: tuple[Any, ...], leaves: Iterable[Any]) -> Any:
-        data_arguments = dict(zip(data, leaves, strict=True))
-        return nodetype(**data_arguments, **dict(zip(meta, values, strict=True)))
+        arguments = dict(zip(data, leaves, strict=True))
+        arguments.update(zip(meta, values, strict=True))
+        return nodetype(**arguments)
 
     jax.tree_util.register_pytree_with_keys(nodetype, flatten, unflatten)
     return nodetype
+
+
+def _fields(nodetype: type, drop_fields: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The names of the fields of a dataclass that hold data, and of those that do not."""
+    data: list[str] = []
+    meta: list[str] = []
+    for field in dataclasses.fields(nodetype):
+        if not field.init or field.name in drop_fields:
+            continue
+        # apply_fn: Callable = field(metadata={"static": True})
+        is_static = field.metadata.get("static", False)
+        (meta if is_static else data).append(field.name)
+    return data, meta

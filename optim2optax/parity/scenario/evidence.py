@@ -25,11 +25,12 @@ def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
     """
     # A baseline has no tape of the old side, so the new one has to do.
     recorded = list(old.recorded().values()) or list(new.recorded().values())
-    taken = max((len(distinct(steps)) for steps in recorded), default=len(new.by_hand))
+    counts = [len(distinct(steps)) for steps in recorded]
+    taken = max(counts, default=len(new.by_hand))
     moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
     return Evidence(
-        max(taken, _changes(values)),
-        moved,
+        taken=max(taken, _changes(values)),
+        moved=moved,
         rounding=_rounding(old, new),
         remarks=[*_rate_that_stays(recorded)],
     )
@@ -66,19 +67,24 @@ def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
     for step in steps:
         for leaf, values in leaves_by_path(step.gradients).items():
             # One infinite gradient would make all others look like rounding.
-            finite = np.abs(values[np.isfinite(values)]).astype(np.float64)
-            sizes[leaf] = max(float(finite.max(initial=0.0)), sizes.get(leaf, 0.0))
+            finite = values[np.isfinite(values)]
+            magnitudes = np.abs(finite).astype(np.float64)
+            largest = float(magnitudes.max(initial=0.0))
+            sizes[leaf] = max(largest, sizes.get(leaf, 0.0))
     return sizes
 
 
 def _moves(step: Step) -> bool:
-    leaves = jax.tree_util.tree_leaves(step.before)
-    pairs = zip(leaves, jax.tree_util.tree_leaves(step.after), strict=True)
-    return any(not np.array_equal(before, after, equal_nan=True) for before, after in pairs)
+    before = jax.tree_util.tree_leaves(step.before)
+    after = jax.tree_util.tree_leaves(step.after)
+    pairs = zip(before, after, strict=True)
+    # NaN equals NaN here: a loss that has diverged moves nothing any more.
+    return any(not np.array_equal(old, new, equal_nan=True) for old, new in pairs)
 
 
 def _rate_that_stays(recorded: Sequence[Sequence[Step]]) -> Iterator[str]:
     """The remark on a learning rate that is given at each step, and is always the same."""
+    # optimizer.apply_gradient(grads, learning_rate=1e-3)
     for steps in recorded:
         rates = {step.rate for step in steps if not math.isnan(step.rate)}
         if len(rates) == 1:

@@ -20,8 +20,11 @@ def module_of(scenario: Path) -> str | None:
         if not isinstance(node, ast.Assign):
             continue
         names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-        if "module" in names:
-            if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, str):
-                raise ValueError(f"`{ast.unparse(node)}` is not the path of a file as a plain text")
-            return node.value.value
+        if "module" not in names:
+            continue
+        # The scenario is run later, and here only read.
+        value = node.value.value if isinstance(node.value, ast.Constant) else None
+        if not isinstance(value, str):
+            raise ValueError(f"`{ast.unparse(node)}` is not the path of a file as a plain text")
+        return value
     return None

@@ -7,8 +7,11 @@ narrower gate of a replay.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import optax
+from numpy.typing import NDArray
 
 from optim2optax.parity.judging.comparison import Comparison
 from optim2optax.parity.judging.judge import judge
@@ -27,12 +30,16 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
     """
     if not old.complete:
         return None
-    compared = []
+    compared: list[Comparison] = []
     for kind, recorded in old.recorded().items():
         transformations = list(new.transformations.get(kind, {}).values())
+        # A GAN may have two optimizers of one kind; which of them took a step is not known.
+        if len(transformations) != 1:
+            return None
         steps = sorted(distinct(recorded), key=lambda step: step.count)
-        are_from_zero = [step.count for step in steps] == list(range(len(steps)))
-        if len(transformations) != 1 or not are_from_zero:
+        counts = [step.count for step in steps]
+        # A run that goes on from a checkpoint begins with a later step.
+        if counts != list(range(len(steps))):
             return None
         compared.append(_replay(transformations[0], steps))
     return max(compared, key=lambda comparison: comparison.error, default=None)
@@ -42,6 +49,10 @@ def _replay(transformation: optax.GradientTransformation, steps: list[Step]) -> 
     """Judge the steps of an old optimizer and their replay."""
     new = [leaves_by_path(moved) for moved in replayed(transformation, steps)]
     old = [leaves_by_path(step.after) for step in steps]
-    before = {leaf: np.stack([values[leaf] for values in old]) for leaf in new[0]}
-    after = {leaf: np.stack([values[leaf] for values in new]) for leaf in new[0]}
-    return judge(before, after, leaves_by_path(steps[0].before))
+    before: dict[str, NDArray[Any]] = {}
+    after: dict[str, NDArray[Any]] = {}
+    for leaf in new[0]:
+        before[leaf] = np.stack([values[leaf] for values in old])
+        after[leaf] = np.stack([values[leaf] for values in new])
+    start = leaves_by_path(steps[0].before)
+    return judge(before, after, start)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,11 @@ from optim2optax.parity.replaying.correspondence import correspondence, state_di
 SAMPLED = 4096
 """About so many elements of a larger leaf are compared, the same ones each time."""
 
+PARAMETERS = ("target", "params")
+INTEGERS = "iu"
+NUMBERS = "biuf"
+"""The kinds of NumPy's types that are compared."""
+
 Row = dict[Path, NDArray[Any]]
 """The leaves of an optimizer's state dict."""
 
@@ -37,32 +43,47 @@ class States:
 
     def keep(self, value: PyTree, holds_parameters: Callable[[Any], bool]) -> None:
         """Keep the optimizers of a value that a scenario yields."""
-        nodes = jax.tree_util.tree_flatten_with_path(value, is_leaf=holds_parameters)[0]
+        nodes, _ = jax.tree_util.tree_flatten_with_path(value, is_leaf=holds_parameters)
         optimizers = {name_of(path): node for path, node in nodes if holds_parameters(node)}
+        # A later step may be given the same buffers to write into, so values are copied.
         if not self.rows:
             self.first = jax.tree_util.tree_map(np.array, optimizers)
-        self.rows.append({name: _row(state_dict(node)) for name, node in optimizers.items()})
+        row: dict[str, Row] = {}
+        for name, node in optimizers.items():
+            row[name] = _numbers_of(state_dict(node))
+        self.rows.append(row)
+
+    def at(self, name: str, place: Path) -> list[NDArray[Any]] | None:
+        """The leaf at a place of an optimizer's state, in all values; None if one has none."""
+        found: list[NDArray[Any]] = []
+        for row in self.rows:
+            leaf = row[name].get(place) if name in row else None
+            if leaf is None:
+                return None
+            found.append(leaf)
+        return found
 
 
-def _row(content: Mapping[str, Any]) -> Row:
+def _numbers_of(content: Mapping[str, Any]) -> Row:
     """The leaves of a state dict beside the parameters, and only numbers."""
     found: Row = {}
     for path, value in leaves(content):
-        if path[0] not in ("target", "params"):
-            leaf = np.asarray(value)
-            if leaf.dtype.kind in "biuf":
-                found[path] = _sampled(leaf)
+        leaf = np.asarray(value)
+        if path[0] not in PARAMETERS and leaf.dtype.kind in NUMBERS:
+            found[path] = _sampled(leaf)
     return found
 
 
 def _sampled(leaf: NDArray[Any]) -> NDArray[Any]:
-    stride = -(-leaf.size // SAMPLED)  # rounded up
-    return np.array(leaf) if stride <= 1 else np.array(leaf.ravel()[::stride])
+    stride = math.ceil(leaf.size / SAMPLED)
+    kept = leaf if stride <= 1 else leaf.ravel()[::stride]
+    return np.array(kept)
 
 
 def with_states(comparison: Comparison, old: States, new: States, evidence: Evidence) -> Comparison:
     """The comparison of the parameters, with the verdict on the optimizers' states added to it."""
-    if comparison.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN) or not new.first:
+    is_settled = comparison.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN)
+    if is_settled or not new.first:
         return comparison
     before, after = _corresponding(old, new)
     # Two custom transformations have no places that are known to correspond.
@@ -70,6 +91,7 @@ def with_states(comparison: Comparison, old: States, new: States, evidence: Evid
         return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
     start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
     closed_loop = comparison.gate != REPLAY_GATE
+    # States move wherever parameters do, and the comparison of these has looked at that.
     found = judge(before, after, start, closed_loop, replace(evidence, moved=True))
     return merged(comparison, found)
 
@@ -85,24 +107,23 @@ def _corresponding(
     after: dict[str, NDArray[Any]] = {}
     for name in old.first.keys() & new.first.keys():
         for place, source, sign in correspondence(old.first[name], new.first[name]):
-            old_values = [row[name].get(source) for row in old.rows if name in row]
-            new_values = [row[name].get(place) for row in new.rows if name in row]
-            is_in_all = len(old_values) == len(new_values) == len(old.rows)
-            if is_in_all and _have_one_shape([*old_values, *new_values]):
-                leaf = "/".join(filter(None, (name, *place)))
-                before[leaf] = _signed(np.stack(list(map(np.asarray, old_values))), sign)
-                stacked = np.stack(list(map(np.asarray, new_values)))
-                # A count may be int64 on one side, as `jnp.int32` means that in float64.
-                integers = before[leaf].dtype.kind in "iu" and stacked.dtype.kind in "iu"
-                after[leaf] = stacked.astype(before[leaf].dtype) if integers else stacked
+            old_values = old.at(name, source)
+            new_values = new.at(name, place)
+            if old_values is None or new_values is None or len(old_values) != len(new_values):
+                continue
+            # A leaf may be replaced by one of another shape in the middle of a run.
+            if len({leaf.shape for leaf in (*old_values, *new_values)}) != 1:
+                continue
+            # opt_state/0/mu/Dense_0/kernel
+            leaf = "/".join(part for part in (name, *place) if part)
+            stacked = np.stack(old_values)
+            before[leaf] = stacked if sign > 0 else np.negative(stacked)
+            after[leaf] = _like(before[leaf], np.stack(new_values))
     return before, after
 
 
-def _have_one_shape(found: Sequence[NDArray[Any] | None]) -> bool:
-    """Whether there are arrays alone, all of one shape."""
-    shapes = {None if values is None else values.shape for values in found}
-    return len(shapes) == 1 and None not in shapes
-
-
-def _signed(values: NDArray[Any], sign: int) -> NDArray[Any]:
-    return values if sign > 0 else np.negative(values)
+def _like(before: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
+    """Values of the new side, with the type of integers of the old one."""
+    # A count may be int64 on one side, as `jnp.int32` means that in float64.
+    are_integers = before.dtype.kind in INTEGERS and after.dtype.kind in INTEGERS
+    return after.astype(before.dtype) if are_integers else after

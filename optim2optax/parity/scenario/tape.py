@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from optim2optax.parity.judging.leaves import PyTree, leaves_by_path
+from optim2optax.parity.judging.leaves import PyTree, leaves_by_path, name_of
 from optim2optax.parity.recording.optimizers import params
 from optim2optax.parity.replaying.replay import Step
 
@@ -31,8 +31,7 @@ class Tape:
     def __init__(self) -> None:
         self.steps: dict[Kind, list[Step]] = defaultdict(list)
         # Those of one kind by the identity of their functions: one `tx` in several states is one.
-        self.transformations: defaultdict[Kind, dict[int, optax.GradientTransformation]]
-        self.transformations = defaultdict(dict)
+        self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = {}
         self.complete = True
         self.by_hand: set[int] = set()
         self.defined = False
@@ -71,7 +70,8 @@ class Tape:
         """Keep the transformation of a train state."""
         # TrainState.create(apply_fn=model.apply, params=params, tx=tx)
         if hasattr(state, "tx"):
-            self.transformations[kind_of(params(state))][id(state.tx.update)] = state.tx
+            of_kind = self.transformations.setdefault(kind_of(params(state)), {})
+            of_kind[id(state.tx.update)] = state.tx
 
     def widen(self) -> None:
         """Note that parameters are in float64 that were to be in float32."""
@@ -84,8 +84,8 @@ class Tape:
 
 def kind_of(tree: PyTree) -> Kind:
     """The kind of some parameters, which may be traced."""
-    shapes = jax.tree_util.tree_map(lambda leaf: np.empty(jnp.shape(leaf), np.bool_), tree)
-    return tuple((path, leaf.shape) for path, leaf in sorted(leaves_by_path(shapes).items()))
+    paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return tuple(sorted((name_of(path), jnp.shape(leaf)) for path, leaf in paths_and_leaves))
 
 
 def distinct(steps: list[Step]) -> list[Step]:

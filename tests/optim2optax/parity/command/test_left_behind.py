@@ -12,7 +12,7 @@ from flax import serialization
 
 from optim2optax.parity.command.float32 import FLOAT32_GATE
 from optim2optax.parity.command.left_behind import compare_left_behind
-from optim2optax.parity.command.outputs import Left, Wanted, left_behind
+from optim2optax.parity.command.outputs import LeftBehind, Wanted, left_behind
 from optim2optax.parity.command.runs import CommandError
 from optim2optax.parity.judging.comparison import Verdict
 from tests.optim2optax.parity.command.commands import compared
@@ -83,7 +83,7 @@ def write(folder: Path, value: float, word: str) -> None:
     (folder / "a.txt").write_text(f"the {word} has a loss of {value!r}\n")
 
 
-def left(folder: Path, value: float, word: str = "model") -> dict[str, Left]:
+def left(folder: Path, value: float, word: str = "model") -> dict[str, LeftBehind]:
     """What is read of a file of each kind, by its name."""
     write(folder, value, word)
     return {
@@ -108,7 +108,7 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
         )
 
 
-def lines(*texts: str) -> Left:
+def lines(*texts: str) -> LeftBehind:
     return left_behind(Path(), "\n".join(texts), 0, Wanted((), ["loss"]))
 
 
