@@ -24,12 +24,14 @@ def with_open_loop(found: Comparison, runs: Runs) -> Comparison:
     for kind, updates in of_optimizers(runs.old).items():
         if kind in replays:
             opened.append(compare_replays(updates, replays[kind]))
-        else:
-            reason = why_not_replayed(kind, updates, runs.new)
-            without.append(f"In open loop, {shown_kind(kind)} cannot be compared: {reason}.")
+            continue
+        reason = why_not_replayed(kind, updates, runs.new)
+        optimizer = shown_kind(kind)
+        without.append(f"In open loop, {optimizer} cannot be compared: {reason}.")
     worst = max(opened, key=lambda comparison: comparison.error, default=None)
     if worst is None:
         return replace(found, remarks=(*found.remarks, *without))
+    # Rounding may hide in the closed loop what the open loop shows.
     if worst.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
         return replace(worst, remarks=(OPEN_LOOP,))
     note = f"In open loop: {figures(worst)}."
@@ -37,6 +39,7 @@ def with_open_loop(found: Comparison, runs: Runs) -> Comparison:
 
 
 def why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
+    """Why the new side has no replays of an optimizer of the old one."""
     if not is_small(kind):
         return "its gradients are too large to be kept"
     # params = optax.apply_updates(params, updates)
@@ -48,5 +51,6 @@ def why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
 def shown_kind(kind: Kind) -> str:
     """An optimizer as people read it: by the first of its leaves."""
     leaf, _ = kind[0]
+    others = len(kind) - 1
     text = f"the optimizer of {leaf}"
-    return f"{text} and {len(kind) - 1} more" if len(kind) > 1 else text
+    return f"{text} and {others} more" if others else text

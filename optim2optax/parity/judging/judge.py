@@ -7,7 +7,7 @@ the two overlap, so float32 is reported and decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,36 +92,48 @@ def judge(
     # A leaf that rounding alone moves is judged by the movement of the leaves beside it.
     for leaf, beside in lent.items():
         scales[leaf] = max(scales[leaf], beside)
-    ratios = {leaf: _error_over(scales[leaf], before[leaf], after[leaf]) for leaf in before}
-    errors = {leaf: float(ratio.max(initial=0.0)) for leaf, ratio in ratios.items()}
+    ratios: dict[str, NDArray[np.float64]] = {}
+    errors: dict[str, float] = {}
+    for leaf, values in before.items():
+        ratios[leaf] = _error_over(scales[leaf], values, after[leaf])
+        errors[leaf] = float(ratios[leaf].max(initial=0.0))
     error = max(errors.values(), default=0.0)
-    gate = gate or (CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE)
+    if gate is None:
+        gate = CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE
+    first = first_beyond(ratios, before, after, gate) if error >= gate else None
     # A difference is one even in a run that otherwise would prove nothing.
     unproven = why_nothing_is_proven(before, start, evidence)
-    if error >= gate:
-        verdict, sentences = Verdict.DIFFERENT, []
+    if first is not None:
+        verdict = Verdict.DIFFERENT
+        sentences: list[str] = []
     elif unproven is not None:
-        verdict, sentences = Verdict.NOTHING_PROVEN, [unproven]
+        verdict = Verdict.NOTHING_PROVEN
+        sentences = [unproven]
     else:
         same = all(same_bits(before[leaf], after[leaf]) for leaf in before)
         verdict = Verdict.IDENTICAL if same else Verdict.EQUIVALENT
         sentences = [*remarks(before, start, evidence)]
         sentences += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
-    leaves = []
-    for leaf, values in before.items():
-        finite = bool(np.isfinite(values).all())
-        leaves.append(LeafError(leaf, values.shape[1:], errors[leaf], finite))
     by_step = zip(*map(largest_per_step, ratios.values()), strict=True)
     return Comparison(
         verdict,
         error,
         steps=len(next(iter(before.values()), ())),
-        first_difference=first_beyond(ratios, before, after, gate) if error >= gate else None,
-        leaves=tuple(leaves),
+        first_difference=first,
+        leaves=_leaf_errors(before, errors),
         error_by_step=tuple(map(max, by_step)),
         remarks=tuple(sentences),
         gate=gate,
     )
+
+
+def _leaf_errors(before: LeafTrajectories, errors: Mapping[str, float]) -> tuple[LeafError, ...]:
+    """The figures of each leaf."""
+    leaves: list[LeafError] = []
+    for leaf, values in before.items():
+        finite = bool(np.isfinite(values).all())
+        leaves.append(LeafError(leaf, values.shape[1:], errors[leaf], finite))
+    return tuple(leaves)
 
 
 def _on_rounding(leaves: Sequence[str]) -> list[str]:
@@ -142,9 +154,11 @@ def _check_correspondence(
     if alone:
         raise ValueError(f"only one of the two sides has {', '.join(sorted(alone))}")
     for leaf, values in before.items():
-        if values.shape != after[leaf].shape:
+        other = after[leaf]
+        # The first axis is that of steps.
+        if values.shape != other.shape:
             raise ValueError(
-                f"{leaf} has shape {values.shape[1:]} before and {after[leaf].shape[1:]} after"
+                f"{leaf} has shape {values.shape[1:]} before and {other.shape[1:]} after"
             )
 
 
@@ -157,11 +171,13 @@ def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDAr
         return np.zeros(before.shape)
     p = before.astype(np.float64)
     q = after.astype(np.float64)
+    divisor = max(scale, _TINY)
     with np.errstate(invalid="ignore", over="ignore"):
         distance = np.abs(p - q)
         # The usual case, without the passes over the arrays that NaN and infinities need.
         if np.isfinite(distance.max(initial=0.0)):
-            return distance / max(scale, _TINY)
-        error = np.nan_to_num(distance, nan=np.inf, posinf=np.inf) / max(scale, _TINY)
+            return np.asarray(distance / divisor)
+        error = np.nan_to_num(distance, nan=np.inf, posinf=np.inf) / divisor
     # Infinity minus infinity is NaN, but the two are equal.
-    return np.where((p == q) | (np.isnan(p) & np.isnan(q)), 0.0, error)
+    are_equal = (p == q) | (np.isnan(p) & np.isnan(q))
+    return np.where(are_equal, 0.0, error)

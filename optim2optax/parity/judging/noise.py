@@ -49,18 +49,25 @@ def settled(
     rounding = noise()
     if rounding is None:
         return found
-    unexplained = [limit for error, limit in _errors_and_limits(found, rounding) if error >= limit]
+    limits = _errors_and_limits(found, rounding)
+    unexplained = [limit for error, limit in limits if error >= limit]
     if found.verdict is Verdict.EQUIVALENT:
         if unexplained:
             return compare(min(unexplained))
-        return replace(found, gate=min(_limit(rounding.error), CLOSED_LOOP_GATE))
+        gate = min(_limit(rounding.error), CLOSED_LOOP_GATE)
+        return replace(found, gate=gate)
     if unexplained:
         return found
     why = (
         f"Rounding alone takes this program {rounding.error:.1e} of its movement apart, "
         f"so a distance of {found.error:.1e} proves nothing: compare fewer steps."
     )
-    return replace(found, verdict=Verdict.NOTHING_PROVEN, first_difference=None, remarks=(why,))
+    return replace(
+        found,
+        verdict=Verdict.NOTHING_PROVEN,
+        first_difference=None,
+        remarks=(why,),
+    )
 
 
 def _errors_and_limits(found: Comparison, rounding: Comparison) -> Iterator[tuple[float, float]]:
@@ -72,7 +79,9 @@ def _errors_and_limits(found: Comparison, rounding: Comparison) -> Iterator[tupl
     yield found.error, _limit(rounding.error)
     own = {leaf.leaf: leaf.error for leaf in rounding.leaves}
     for leaf in found.leaves:
-        yield leaf.error, _limit(own.get(leaf.leaf, rounding.error))
+        explained = own.get(leaf.leaf, rounding.error)
+        yield leaf.error, _limit(explained)
+    # Only where both are of the same leaves, steps are comparable.
     if own.keys() == {leaf.leaf for leaf in found.leaves}:
         so_far = [*itertools.accumulate(rounding.error_by_step, max), rounding.error]
         # Each step is compared with rounding up to the step after it.

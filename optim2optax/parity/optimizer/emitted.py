@@ -29,7 +29,8 @@ def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) 
     Raises:
         UnevaluableError: if one of the texts cannot be evaluated outside of its program.
     """
-    return compare_variants(emitted, steps, seed)[0]
+    comparison, _ = compare_variants(emitted, steps, seed)
+    return comparison
 
 
 def compare_variants(
@@ -44,11 +45,13 @@ def compare_variants(
         raise UnevaluableError(emitted.reason)
     if not emitted.optax_expression:
         raise UnevaluableError("there is no new expression")
-    found = []
-    for one in variants(emitted):
+    found: list[tuple[Comparison, EmittedOptimizer]] = []
+    for variant in variants(emitted):
         # Without its place, the same text elsewhere is the same key of the cache.
-        found.append(_compared(replace(one, name="", line=0, before=""), steps, seed))
-        if found[-1][0].verdict is Verdict.DIFFERENT:
+        text_alone = replace(variant, name="", line=0, before="")
+        comparison, compared = _compared(text_alone, steps, seed)
+        found.append((comparison, compared))
+        if comparison.verdict is Verdict.DIFFERENT:
             break
     return max(found, key=_severity)
 
@@ -70,5 +73,14 @@ def _compared(
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
     params = probe_params(**probe_for(emitted, seed))
-    further = horizon(emitted, steps), sizes(emitted)
-    return compare_probed(old, new, steps, seed, params, overrides, *further), emitted
+    comparison = compare_probed(
+        old,
+        new,
+        steps,
+        seed,
+        params,
+        overrides,
+        horizon=horizon(emitted, steps),
+        sizes=sizes(emitted),
+    )
+    return comparison, emitted

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from codemods.model import EmittedOptimizer
 
 INJECTED = "optax.inject_hyperparams"
-RATE, RATE_DECAY = 0.021, 0.97
+RATE = 0.021
+RATE_DECAY = 0.97
 
 PERIOD = 150
 """The steps after which the learning rates repeat, so that parameters still move after many."""
@@ -17,7 +18,10 @@ PERIOD = 150
 
 def sets_rate(emitted: EmittedOptimizer) -> bool:
     """Whether the learning rate is set at each step, of the optimizer or of one within it."""
-    return emitted.injected or bool(emitted.schedule) or INJECTED in emitted.optax_expression
+    if emitted.injected or emitted.schedule:
+        return True
+    # optax.multi_transform({"kernels": optax.inject_hyperparams(optax.adam)(…), …}, labels)
+    return INJECTED in emitted.optax_expression
 
 
 def rate(step: int) -> float:
@@ -27,4 +31,5 @@ def rate(step: int) -> float:
 
 def scheduled_rate(count: Any) -> Any:
     """The same rates as a function of a traced step."""
-    return jnp.asarray([rate(step) for step in range(PERIOD)])[count % PERIOD]
+    rates = jnp.asarray([rate(step) for step in range(PERIOD)])
+    return rates[count % PERIOD]

@@ -17,9 +17,17 @@ def with_rate(state: Any, rate: Any) -> Any:
 
     def new(path: tuple[Any, ...], leaf: Any) -> Any:
         # state.hyperparams["learning_rate"]
-        names = [getattr(entry, "name", getattr(entry, "key", None)) for entry in path[-2:]]
+        names = [_name(entry) for entry in path[-2:]]
         if names != ["hyperparams", "learning_rate"]:
             return leaf
-        return jnp.where(jnp.isnan(rate), leaf, rate)
+        is_given = ~jnp.isnan(rate)
+        return jnp.where(is_given, rate, leaf)
 
     return jax.tree_util.tree_map_with_path(new, state)
+
+
+def _name(entry: Any) -> Any:
+    """The name of a field in a path, or the key of a dict."""
+    if hasattr(entry, "name"):
+        return entry.name
+    return getattr(entry, "key", None)

@@ -35,9 +35,9 @@ def prepare(jax_platform: str | None, devices: int | None) -> None:
     wanted = [DETERMINISTIC]
     if devices is not None:
         wanted.append(f"{HOST_DEVICES}={devices}")
-    # A flag that the user has set stays.
     for flag in wanted:
-        name = flag.partition("=")[0]
+        name, _, _ = flag.partition("=")
+        # A flag that the user has set stays.
         if not any(given.startswith(name) for given in flags):
             flags.append(flag)
     os.environ["XLA_FLAGS"] = " ".join(flags)
@@ -49,20 +49,28 @@ def prepare(jax_platform: str | None, devices: int | None) -> None:
 
 
 def _choose(asked: str) -> None:
+    """Let JAX compute on a platform. Raises PlatformError."""
     import jax
 
     # JAX calls it cuda in this variable.
-    os.environ["JAX_PLATFORMS"] = {"gpu": "cuda"}.get(asked, asked)
-    jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])  # type: ignore[no-untyped-call]
+    name = "cuda" if asked == "gpu" else asked
+    os.environ["JAX_PLATFORMS"] = name
+    jax.config.update("jax_platforms", name)  # type: ignore[no-untyped-call]
     try:
         jax.devices()
     # JAX asserts that it has a plugin for the platform.
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".") or "it has no plugin for it"
-        platform = "gpu" if asked == "cuda" else asked
-        how = f" ({REMEDIES[platform]})" if platform in REMEDIES else ""
-        remedy = f"Install JAX for it{how}, or choose another platform with --platform."
-        raise PlatformError(f"JAX finds no {platform} here: {reason}. {remedy}") from error
+        raise PlatformError(_why_not(asked, error)) from error
+
+
+def _why_not(asked: str, error: Exception) -> str:
+    """The message on a platform that JAX does not find."""
+    first, _, _ = str(error).partition("\n")
+    reason = first.rstrip(".") or "it has no plugin for it"
+    platform = "gpu" if asked == "cuda" else asked
+    how = f" ({REMEDIES[platform]})" if platform in REMEDIES else ""
+    remedy = f"Install JAX for it{how}, or choose another platform with --platform."
+    return f"JAX finds no {platform} here: {reason}. {remedy}"
 
 
 def flags_for_old_xla() -> str:

@@ -54,6 +54,7 @@ def share_head(root: Path, target: Path) -> None:
 
 
 def git(folder: Path, *words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run git in a folder, without hooks, and with a text to its standard input if given."""
     # A pre-commit hook would else have git work on the repository of the commit.
     environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     command = [
@@ -78,7 +79,9 @@ def git(folder: Path, *words: str, given: str | None = None) -> subprocess.Compl
 
 
 def reason_of(done: subprocess.CompletedProcess[str]) -> str:
-    return (done.stderr.strip().splitlines() or ["git said nothing"])[-1]
+    """The last line of what git wrote to its stderr."""
+    lines = done.stderr.strip().splitlines()
+    return lines[-1] if lines else "git said nothing"
 
 
 def check_out(commit: str, root: Path, target: Path) -> None:
@@ -93,7 +96,8 @@ def check_out(commit: str, root: Path, target: Path) -> None:
         raise TreeError(f"git could not check out {commit} of {root}: {reason_of(done)}")
     for path, within in _submodules(target, commit):
         submodule = root / path
-        if (submodule / REPOSITORY).exists() and _has_object(submodule, within):
+        was_fetched = (submodule / REPOSITORY).exists()
+        if was_fetched and _has_object(submodule, within):
             check_out(within, submodule, target / path)
 
 
@@ -104,7 +108,8 @@ def _has_object(repository: Path, commit: str) -> bool:
 def _submodules(repository: Path, commit: str) -> Iterator[tuple[str, str]]:
     """The paths of the submodules in a commit, each with its own commit."""
     # 160000 commit 2f6a…\tpath/of/submodule
-    for entry in git(repository, "ls-tree", "-r", "-z", commit).stdout.split("\0"):
+    entries = git(repository, "ls-tree", "-r", "-z", commit).stdout
+    for entry in entries.split("\0"):
         facts, _, path = entry.partition("\t")
         if facts.startswith(SUBMODULE):
             yield path, facts.split()[2]
@@ -114,13 +119,17 @@ def _share_repository(root: Path, target: Path) -> None:
     """Make a repository that reads the objects of another, and has its branches and tags."""
     git(target, "init", "--quiet")
     place = target / REPOSITORY
-    (place / "objects" / "info").mkdir(exist_ok=True)
-    (place / "objects" / "info" / "alternates").write_text(f"{_git_path(root, 'objects')}\n")
+    info = place / "objects" / "info"
+    info.mkdir(exist_ok=True)
+    objects = _git_path(root, "objects")
+    (info / "alternates").write_text(f"{objects}\n")
     # A shallow clone lacks the parents of its oldest commits; git must know which.
-    if (shallow := _git_path(root, "shallow")).exists():
+    shallow = _git_path(root, "shallow")
+    if shallow.exists():
         shutil.copy(shallow, place / "shallow")
     # The objects of Git LFS are no objects of git.
-    if (large := _git_path(root, "lfs")).exists():
+    large = _git_path(root, "lfs")
+    if large.exists():
         (place / "lfs").symlink_to(large)
     # Each line is a command of `git update-ref`.
     form = "--format=create %(refname) %(objectname)"
@@ -129,4 +138,6 @@ def _share_repository(root: Path, target: Path) -> None:
 
 
 def _git_path(root: Path, name: str) -> Path:
-    return (root / git(root, "rev-parse", "--git-path", name).stdout.strip()).resolve()
+    """A path within a repository; a worktree has it in the repository that it is of."""
+    done = git(root, "rev-parse", "--git-path", name)
+    return (root / done.stdout.strip()).resolve()

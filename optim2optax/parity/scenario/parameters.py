@@ -21,18 +21,24 @@ def parameters(tree: PyTree) -> PyTree:
 def _parameters(node: Any) -> PyTree:
     if _is_legacy_optimizer(node):
         return node.target
+    if _is_train_state(node):
+        return node.params
+    # yield params, opt_state
     if _is_pair(node):
         return node[0]
-    return node.params if _is_train_state(node) else node
+    return node
 
 
 def holds_parameters(node: Any) -> bool:
+    """Whether this is an optimizer, in any of the forms that `parameters` knows."""
     return _is_legacy_optimizer(node) or _is_train_state(node) or _is_pair(node)
 
 
 def _is_pair(node: Any) -> bool:
     """Whether this is `(params, opt_state)`, perhaps with the number of steps."""
-    return type(node) is tuple and len(node) in (2, 3) and _is_optimizer_state(node[1])
+    if type(node) is not tuple or len(node) not in (2, 3):
+        return False
+    return _is_optimizer_state(node[1])
 
 
 def _is_optimizer_state(node: Any) -> bool:
@@ -40,10 +46,13 @@ def _is_optimizer_state(node: Any) -> bool:
     if type(node) is tuple:
         return bool(node) and all(map(_is_optimizer_state, node))
     kind = type(node)
+    # optax's states are named tuples.
     if not hasattr(kind, "_fields"):
         return False
+    if kind.__module__.startswith("optax."):
+        return True
     # Helpers that `rewrite` emits define states such as `ScaleBySumOfSquaresState`.
-    return kind.__module__.startswith("optax.") or kind.__name__.startswith("ScaleBy")
+    return kind.__name__.startswith("ScaleBy")
 
 
 def _is_legacy_optimizer(node: Any) -> bool:
