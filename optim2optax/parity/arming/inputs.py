@@ -66,7 +66,12 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
             if "made_of" in facts:
                 inputs.made_of = _nested(facts["made_of"])
                 continue
-            step = GivenStep(facts["step"], facts["rate"], arrays["given"], arrays["gradients"])
+            step = GivenStep(
+                number=facts["step"],
+                rate=facts["rate"],
+                before=arrays["given"],
+                gradients=arrays["gradients"],
+            )
             # Several processes, or devices of one, take the same step.
             if not any(_is_same(step, known) for known in inputs.steps):
                 inputs.steps.append(step)

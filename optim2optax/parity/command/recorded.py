@@ -1,4 +1,4 @@
-"""Run the user's own training command on both trees, and compare every update that it applies."""
+"""The records of one side of a command, read from the files of its processes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ from optim2optax.parity.recording.kinds import kind_from
 from optim2optax.parity.recording.recorder import UNKNOWN
 from optim2optax.parity.recording.sketch import Part
 from optim2optax.parity.recording.stream import SUFFIX, read
-
-
-def of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
-    """The updates of each optimizer, without what the program hands over itself."""
-    kinds = by_kind(side.updates)
-    return {kind: updates for kind, updates in kinds.items() if not updates[0].observed}
 
 
 @dataclass
@@ -51,28 +45,38 @@ def recording_of(folder: Path) -> Recording:
         found.processes += 1
         for facts, arrays in read(path):
             # A record has facts of one kind, such as a step or a file from the user's tree.
-            found.legacy |= "legacy" in facts
-            found.foreign |= set(facts.get("foreign", ()))
-            if "step" in facts:
-                found.updates.append(_update(facts, arrays))
-            if "replayed" in facts:
-                found.replays.append(Update(facts["replayed"], {}, arrays["after"]))
-            if "not_replayed" in facts:
-                found.not_replayed[kind_from(facts)] = facts["not_replayed"]
-            if "corresponding" in facts:
-                # JSON has lists in the place of tuples.
-                places = [(new, old, sign) for new, old, sign in facts["corresponding"]]
-                found.corresponding[kind_from(facts)] = places
+            match facts:
+                case {"legacy": _}:
+                    found.legacy = True
+                case {"foreign": files}:
+                    found.foreign.update(files)
+                case {"step": _}:
+                    found.updates.append(_update(facts, arrays))
+                case {"replayed": step}:
+                    found.replays.append(Update(step, {}, arrays["after"]))
+                case {"not_replayed": reason}:
+                    found.not_replayed[kind_from(facts)] = reason
+                case {"corresponding": places}:
+                    # JSON has lists in the place of tuples.
+                    tuples = [(new, old, sign) for new, old, sign in places]
+                    found.corresponding[kind_from(facts)] = tuples
     return found
 
 
+def of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
+    """The updates of each optimizer, without what the program hands over itself."""
+    kinds = by_kind(side.updates)
+    return {kind: updates for kind, updates in kinds.items() if not updates[0].observed}
+
+
 def _update(facts: Mapping[str, Any], arrays: Mapping[str, dict[Part, NDArray[Any]]]) -> Update:
+    sizes = arrays.get("sizes", {})
     return Update(
-        None if facts["step"] == UNKNOWN else facts["step"],
-        arrays.get("before", {}),
-        arrays.get("after", {}),
-        facts["idle"],
-        facts.get("observed", ""),
-        arrays.get("state", {}),
-        {part.leaf: float(value) for part, value in arrays.get("sizes", {}).items()},
+        step=None if facts["step"] == UNKNOWN else facts["step"],
+        before=arrays.get("before", {}),
+        after=arrays.get("after", {}),
+        idle=facts["idle"],
+        observed=facts.get("observed", ""),
+        state=arrays.get("state", {}),
+        sizes={part.leaf: float(value) for part, value in sizes.items()},
     )

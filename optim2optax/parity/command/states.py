@@ -40,9 +40,12 @@ def _states_compared(kind: Kind, old: Sequence[Update], runs: Runs) -> Compariso
         return compare_states(old, new, places, gate)
 
     def noise() -> Comparison | None:
-        rounded = [] if runs.again is None else by_kind(runs.again.updates).get(kind, [])
+        if runs.again is None:
+            return None
+        rounded = by_kind(runs.again.updates).get(kind, [])
         # Both are runs of the old side: each place corresponds to itself.
-        return compare_states(old, rounded, [(source, source, 1) for _, source, _ in places])
+        themselves = [(source, source, 1) for _, source, _ in places]
+        return compare_states(old, rounded, themselves)
 
     found = compare()
     if found is None:

@@ -40,7 +40,9 @@ class Update:
         """What distinguishes the updates of different optimizers: the leaves and their shapes."""
         if self.observed:
             return ((f"observed {self.observed}", ()),)
-        return tuple(sorted({(part.leaf, part.shape) for part in self.after}))
+        # A large leaf has several parts.
+        leaves = {(part.leaf, part.shape) for part in self.after}
+        return tuple(sorted(leaves))
 
 
 def by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:

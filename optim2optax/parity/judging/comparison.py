@@ -43,7 +43,10 @@ class Difference:
     link: str | None = None
 
     def __str__(self) -> str:
-        place = f"{self.leaf}[{', '.join(map(str, self.index))}]" if self.index else self.leaf
+        place = self.leaf
+        if self.index:
+            # Dense_0/kernel[3, 1]
+            place += f"[{', '.join(map(str, self.index))}]"
         return f"step {self.step}, {place}: {self.before!r} before, {self.after!r} after"
 
 

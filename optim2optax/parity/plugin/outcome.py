@@ -25,7 +25,8 @@ class Listener:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep why something could not be collected."""
         if report.failed:
-            self.errors.append(f"{report.nodeid or 'collection'}: {report.longreprtext.strip()}")
+            name = report.nodeid or "collection"
+            self.errors.append(f"{name}: {report.longreprtext.strip()}")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep why a case failed ahead of any outcome."""
@@ -50,5 +51,6 @@ class Listener:
         if not isinstance(parity, ParitySession):
             return
         self.nothing_ran = not parity.cases
+        # A session that was interrupted, or that pytest itself ended, has no result.
         if parity.cases and exitstatus <= pytest.ExitCode.TESTS_FAILED:
             self.exit_code = FAILED if self.errors else parity.report().exit_code

@@ -66,12 +66,15 @@ def compare_transformations(
     gradients = recorded_gradients(params, steps, seed)
     rates = _rates(overrides, steps)
     by_path = leaves_by_path(gradients)
-    evidence = Evidence(idle=[leaf for leaf, values in by_path.items() if not np.any(values)])
+    # Weight decay may move a leaf without gradients, and nothing else does.
+    idle = [leaf for leaf, values in by_path.items() if not np.any(values)]
+    evidence = Evidence(idle=idle)
 
     def compare(wide: bool) -> tuple[Comparison, Difference | None]:
         trees = replay(old, new, params, gradients, rates, wide)
         start, before, after = map(leaves_by_path, trees)
-        return judge(before, after, start, evidence=evidence), finite_on_one_side(before, after)
+        judged = judge(before, after, start, evidence=evidence)
+        return judged, finite_on_one_side(before, after)
 
     exact, _ = compare(wide=True)
     if exact.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
@@ -80,8 +83,9 @@ def compare_transformations(
     measured = replace(exact, drift=narrow.error, drift_by_step=narrow.error_by_step)
     if apart is not None:
         return replace(measured, verdict=Verdict.DIFFERENT, first_difference=apart, remarks=(VETO,))
-    identical = exact.verdict is narrow.verdict is Verdict.IDENTICAL
-    return replace(measured, verdict=Verdict.IDENTICAL if identical else Verdict.EQUIVALENT)
+    same_bits = exact.verdict is narrow.verdict is Verdict.IDENTICAL
+    verdict = Verdict.IDENTICAL if same_bits else Verdict.EQUIVALENT
+    return replace(measured, verdict=verdict)
 
 
 def _rates(
@@ -91,8 +95,10 @@ def _rates(
     if overrides is None:
         return None
     with precise():
-        values = [overrides(step) for step in range(steps)] if callable(overrides) else overrides
-        rates = np.asarray(values, np.float64)
+        if callable(overrides):
+            rates = np.asarray([overrides(step) for step in range(steps)], np.float64)
+        else:
+            rates = np.asarray(overrides, np.float64)
     if rates.shape != (steps,):
         raise ValueError(
             f"overrides must give one learning rate for each of {steps} steps, "
@@ -102,6 +108,7 @@ def _rates(
 
 
 def _side(optimizer: Any) -> Side:
+    """The steps of an optimizer, old or new. Raises TypeError if it is none."""
     if hasattr(optimizer, "init") and hasattr(optimizer, "update"):
         return _optax_side(optimizer)
     if hasattr(optimizer, "apply_gradient") and hasattr(optimizer, "create"):
@@ -118,7 +125,8 @@ def _legacy_side(definition: Any) -> Side:
             optimizer = optimizer.apply_gradient(gradient, **override)
             return optimizer, optimizer.target
 
-        return jax.lax.scan(step, definition.create(params), (gradients, rates))[1]
+        _, trajectory = jax.lax.scan(step, definition.create(params), (gradients, rates))
+        return trajectory
 
     return trajectory
 
@@ -131,15 +139,21 @@ def _optax_side(transformation: Any) -> Side:
         def step(
             carry: tuple[PyTree, Any], inputs: tuple[PyTree, Any]
         ) -> tuple[tuple[PyTree, Any], PyTree]:
-            (params, state), (gradient, rate) = carry, inputs
-            # opt_state.hyperparams["learning_rate"] = rate
-            state = state if rate is None else with_rate(state, rate)
-            overrides = {} if rate is None or not keeps_interface else {"learning_rate": rate}
+            params, state = carry
+            gradient, rate = inputs
+            overrides: dict[str, Any] = {}
+            if rate is not None:
+                # opt_state.hyperparams["learning_rate"] = rate
+                state = with_rate(state, rate)
+                if keeps_interface:
+                    overrides["learning_rate"] = rate
             updates, state = transformation.update(gradient, state, params, **overrides)
             params = optax.apply_updates(params, updates)
             return (params, state), params
 
-        return jax.lax.scan(step, (params, transformation.init(params)), (gradients, rates))[1]
+        start = params, transformation.init(params)
+        _, trajectory = jax.lax.scan(step, start, (gradients, rates))
+        return trajectory
 
     return trajectory
 
@@ -174,13 +188,15 @@ def replay(
     def run(*arguments: Any) -> tuple[PyTree, PyTree]:
         return before_side(*arguments), after_side(*arguments)
 
+    def starting(leaf: Any) -> jax.Array:
+        return jnp.asarray(leaf, jnp.float64 if wide else None)
+
+    def alike(leaf: jax.Array, values: Any) -> jax.Array:
+        return jnp.asarray(values, leaf.dtype)
+
     with precise(wide):
-        start = jax.tree_util.tree_map(
-            lambda leaf: jnp.asarray(leaf, jnp.float64 if wide else None), params
-        )
-        inputs = jax.tree_util.tree_map(
-            lambda leaf, values: jnp.asarray(values, leaf.dtype), start, gradients
-        )
+        start = jax.tree_util.tree_map(starting, params)
+        inputs = jax.tree_util.tree_map(alike, start, gradients)
         compiled = compiled_once((old, new, wide), quick, run, start, inputs, rates)
         before, after = jax.device_get(compiled(start, inputs, rates))
         return start, before, after

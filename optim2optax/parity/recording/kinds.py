@@ -21,13 +21,15 @@ LARGEST_TREE = 1_000_000
 
 def kind_of(leaves: Mapping[str, Any]) -> Kind:
     """What distinguishes the parameters of different optimizers: paths and shapes."""
-    return tuple(sorted((leaf, tuple(jnp.shape(values))) for leaf, values in leaves.items()))
+    shapes = [(leaf, tuple(jnp.shape(values))) for leaf, values in leaves.items()]
+    return tuple(sorted(shapes))
 
 
 def kind_from(facts: Mapping[str, Any]) -> Kind:
     """The kind in a record."""
     # JSON has lists in the place of tuples.
-    return tuple((leaf, tuple(shape)) for leaf, shape in facts["kind"])
+    pairs: list[Any] = facts["kind"]
+    return tuple((leaf, tuple(shape)) for leaf, shape in pairs)
 
 
 def is_small(kind: Kind) -> bool:

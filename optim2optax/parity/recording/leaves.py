@@ -27,13 +27,17 @@ NUMBERS = "biuf"
 
 def state_leaves(state: Any) -> Iterator[tuple[str, Any]]:
     """The leaves of an optimizer's state dict beside its parameters, and its count, by paths."""
-    for path, leaf in leaves_of_state_dict(serialization.to_state_dict(state)):
-        if path[0] in BESIDE_PARAMETERS and leaf_type(leaf).kind in NUMBERS:
+    content = serialization.to_state_dict(state)
+    for path, leaf in leaves_of_state_dict(content):
+        is_state = path[0] in BESIDE_PARAMETERS
+        # A key of `jax.random` of the new kind is no number.
+        if is_state and leaf_type(leaf).kind in NUMBERS:
             yield "/".join(path), _sampled(leaf)
 
 
 def _sampled(leaf: Any) -> Any:
-    stride = math.ceil(math.prod(jnp.shape(leaf)) / SAMPLED)
+    size = math.prod(jnp.shape(leaf))
+    stride = math.ceil(size / SAMPLED)
     return leaf if stride <= 1 else leaf.ravel()[::stride]
 
 

@@ -19,8 +19,12 @@ def averaged(state: Any, gradients: Any, new: Any = None) -> Any:
     A legacy optimizer that was replicated by its own method averages them itself.
     """
     del new
-    axis: str | None = getattr(getattr(state, "optimizer_def", None), "axis_name", None)
-    return gradients if axis is None else jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
+    # optimizer = optimizer_def.create(params).replicate()
+    definition = getattr(state, "optimizer_def", None)
+    axis: str | None = getattr(definition, "axis_name", None)
+    if axis is None:
+        return gradients
+    return jax.lax.pmean(gradients, axis)  # type: ignore[no-untyped-call]
 
 
 def is_legacy(state: Any) -> bool:
@@ -29,19 +33,24 @@ def is_legacy(state: Any) -> bool:
     A definition that keeps its interface in the new code has an `update`, as a transformation of
     optax does.
     """
-    if hasattr(state, "apply_gradient") and hasattr(state, "init_state"):
+    is_definition = hasattr(state, "apply_gradient") and hasattr(state, "init_state")
+    if is_definition:
         return not hasattr(state, "update")
     return hasattr(state, "optimizer_def") and hasattr(state, "target")
 
 
 def params(state: Any) -> Any:
     """The parameters of a legacy optimizer or of a train state."""
-    return state.target if hasattr(state, "target") else state.params
+    if hasattr(state, "target"):
+        return state.target
+    return state.params
 
 
 def count(state: Any) -> Any:
     """The steps taken."""
-    return steps_taken(state.state) if hasattr(state, "target") else state.step
+    if hasattr(state, "target"):
+        return steps_taken(state.state)
+    return state.step
 
 
 def steps_taken(state: Any) -> Any:
@@ -49,4 +58,6 @@ def steps_taken(state: Any) -> Any:
 
     A MultiOptimizer has one in the state of each of its optimizers, all with the same value.
     """
-    return state.step if hasattr(state, "step") else state[0].step
+    if hasattr(state, "step"):
+        return state.step
+    return state[0].step

@@ -66,13 +66,15 @@ def _widen_parameters(float32: Any) -> None:
     layers: list[Any] = [*vars(linen).values()]
     for layer in layers:
         fields = getattr(layer, "__dataclass_fields__", {})
-        if "param_dtype" in fields and fields["param_dtype"].default is float32:
-            fields["param_dtype"].default = jnp.float64
-            layer.param_dtype = jnp.float64
-            defaults = layer.__init__.__defaults__ or ()
-            layer.__init__.__defaults__ = tuple(
-                jnp.float64 if value is float32 else value for value in defaults
-            )
+        field = fields.get("param_dtype")
+        if field is None or field.default is not float32:
+            continue
+        field.default = jnp.float64
+        layer.param_dtype = jnp.float64
+        # The default is in the signature of `__init__`, too.
+        defaults = layer.__init__.__defaults__ or ()
+        wide = [jnp.float64 if value is float32 else value for value in defaults]
+        layer.__init__.__defaults__ = tuple(wide)
 
 
 def _root(path: str) -> Path:
@@ -86,6 +88,7 @@ def _root(path: str) -> Path:
 def _load(path: str) -> Any:
     """Import a file, as a part of its package if it is in one."""
     inside = Path(path).resolve().relative_to(_root(path)).with_suffix("")
+    # `research.training.train` of `research/training/train.py`
     if len(inside.parts) > 1:
         return importlib.import_module(".".join(inside.parts))
     spec: Any = importlib.util.spec_from_file_location(Path(path).stem, path)
@@ -102,9 +105,11 @@ def _is_optimizer(node: Any) -> bool:
 
 def _parameters(tree: Any) -> Any:
     """A tree with the parameters of every optimizer in the place of the optimizer."""
-    return jax.tree_util.tree_map(
-        lambda node: node.target if _is_optimizer(node) else node, tree, is_leaf=_is_optimizer
-    )
+
+    def parameters(node: Any) -> Any:
+        return node.target if _is_optimizer(node) else node
+
+    return jax.tree_util.tree_map(parameters, tree, is_leaf=_is_optimizer)
 
 
 def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -141,5 +146,7 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    threading.Thread(target=_end_with, args=(int(sys.argv[5]),), daemon=True).start()
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    scenario_file, module_file, out_file, number, parent_process = sys.argv[1:]
+    watch = threading.Thread(target=_end_with, args=(int(parent_process),), daemon=True)
+    watch.start()
+    main(scenario_file, module_file, out_file, int(number))

@@ -49,7 +49,7 @@ class Tape:
     def update(self, before: Any, after: Any) -> None:
         """Count an update; nothing can be replayed into it."""
         del before
-        leaves = map(np.asarray, jax.tree_util.tree_leaves(after))
+        leaves = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(after)]
         # Several devices make the same update, which counts once.
         content = b"".join(leaf.tobytes() for leaf in leaves)
         with self._lock:
@@ -70,7 +70,8 @@ class Tape:
         """Keep the transformation of a train state."""
         # TrainState.create(apply_fn=model.apply, params=params, tx=tx)
         if hasattr(state, "tx"):
-            of_kind = self.transformations.setdefault(kind_of(params(state)), {})
+            kind = kind_of(params(state))
+            of_kind = self.transformations.setdefault(kind, {})
             of_kind[id(state.tx.update)] = state.tx
 
     def widen(self) -> None:
@@ -85,7 +86,8 @@ class Tape:
 def kind_of(tree: PyTree) -> Kind:
     """The kind of some parameters, which may be traced."""
     paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return tuple(sorted((name_of(path), jnp.shape(leaf)) for path, leaf in paths_and_leaves))
+    shapes = [(name_of(path), jnp.shape(leaf)) for path, leaf in paths_and_leaves]
+    return tuple(sorted(shapes))
 
 
 def distinct(steps: list[Step]) -> list[Step]:
@@ -95,5 +97,6 @@ def distinct(steps: list[Step]) -> list[Step]:
         content = hashlib.blake2b()
         for leaf in leaves_by_path(step.after).values():
             content.update(leaf.tobytes())
-        found.setdefault((step.count, content.digest()), step)
+        key = (step.count, content.digest())
+        found.setdefault(key, step)
     return list(found.values())
