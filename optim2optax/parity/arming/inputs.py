@@ -83,10 +83,12 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
 def _is_same(step: GivenStep, known: GivenStep) -> bool:
     if step.number != known.number:
         return False
-    for parts, others in ((step.before, known.before), (step.gradients, known.gradients)):
-        if any(values.tobytes() != others[part].tobytes() for part, values in parts.items()):
-            return False
-    return True
+    same_parameters = _are_same_bits(step.before, known.before)
+    return same_parameters and _are_same_bits(step.gradients, known.gradients)
+
+
+def _are_same_bits(parts: Parts, others: Parts) -> bool:
+    return all(values.tobytes() == others[part].tobytes() for part, values in parts.items())
 
 
 def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Any]:
@@ -94,23 +96,25 @@ def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str,
     root: dict[str, Any] = {}
     for path, shape in made_of:
         place = root
-        for key in path[:-1]:
+        *folders, name = path
+        for key in folders:
             place = place.setdefault(key, {})
-        place[path[-1]] = np.broadcast_to(np.zeros(()), tuple(shape))
+        place[name] = np.broadcast_to(np.zeros(()), tuple(shape))
     return root
 
 
 def why_not(lost: bool, steps: Sequence[GivenStep], optimizers: int) -> str:
     """Why the gradients of an optimizer cannot be replayed; empty if they can."""
+    numbers = [step.number for step in steps]
     # A GAN may have two of one kind: each number comes twice, with other gradients.
-    if optimizers > 1 or len({step.number for step in steps}) < len(steps):
+    if optimizers > 1 or len(set(numbers)) < len(numbers):
         return "several optimizers have parameters of these names and shapes"
     if not steps:
         return "the old side has no gradients of it that were kept whole"
     if lost:
         return "the old side sets states or hyperparameters of its optimizers by hand"
     # A run that goes on from a checkpoint begins with a later step.
-    if [step.number for step in steps] != list(range(len(steps))):
+    if numbers != list(range(len(numbers))):
         return "its first steps are not those of a new optimizer"
     return ""
 
@@ -123,9 +127,10 @@ def as_tree(parts: Parts, like: Any, names: Sequence[str], wide: bool) -> Any:
     from jax.tree_util import tree_structure, tree_unflatten
 
     by_name = {part.leaf: values for part, values in parts.items()}
-    leaves = [by_name[name] for name in names]
-    if wide:
-        leaves = [
-            values.astype(np.float64) if values.dtype == np.float32 else values for values in leaves
-        ]
+    leaves: list[NDArray[Any]] = []
+    for name in names:
+        values = by_name[name]
+        if wide and values.dtype == np.float32:
+            values = values.astype(np.float64)
+        leaves.append(values)
     return tree_unflatten(tree_structure(like), leaves)

@@ -32,6 +32,7 @@ def shadow(folder: Path, recorder: Recorder) -> None:
     lost, found = read_inputs(folder)
     for kind, optimizers in recorder.met.items():
         steps = found[kind].steps if kind in found else []
+        # The new side says why it has no replays.
         if why_not(lost, steps, len(optimizers)):
             continue
         optimizer = next(iter(optimizers.values()))
@@ -49,11 +50,12 @@ def _replayed(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) ->
     if hasattr(definition, "axis_name"):
         definition = definition.optimizer_def
     names = list(recorder.leaves(optimizer.target))
+    is_given_rate = not math.isnan(steps[0].rate)
 
     @jax.jit
     def update(before: Any, gradients: Any, rate: Any, state: Any) -> Any:
         # optimizer.apply_gradient(grads, learning_rate=rate)
-        overrides = {} if math.isnan(steps[0].rate) else {"learning_rate": rate}
+        overrides = {"learning_rate": rate} if is_given_rate else {}
         hyper_params = definition.update_hyper_params(**overrides)
         return definition.apply_gradient(hyper_params, before, state, gradients)
 
@@ -62,6 +64,7 @@ def _replayed(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) ->
         before = as_tree(step.before, optimizer.target, names, wide=True)
         gradients = as_tree(step.gradients, optimizer.target, names, wide=True)
         with unrecorded():
-            state = definition.init_state(before) if state is None else state
+            if state is None:
+                state = definition.init_state(before)
             moved, state = update(before, gradients, step.rate, state)
         yield moved

@@ -28,14 +28,15 @@ def with_open_loop(found: Comparison, runs: Runs) -> Comparison:
         reason = why_not_replayed(kind, updates, runs.new)
         optimizer = shown_kind(kind)
         without.append(f"In open loop, {optimizer} cannot be compared: {reason}.")
+    # The worst of several optimizers speaks for all.
     worst = max(opened, key=lambda comparison: comparison.error, default=None)
     if worst is None:
         return replace(found, remarks=(*found.remarks, *without))
     # Rounding may hide in the closed loop what the open loop shows.
     if worst.verdict is Verdict.DIFFERENT and found.verdict is not Verdict.DIFFERENT:
         return replace(worst, remarks=(OPEN_LOOP,))
-    note = f"In open loop: {figures(worst)}."
-    return replace(found, remarks=(*found.remarks, note, *without))
+    measured = f"In open loop: {figures(worst)}."
+    return replace(found, remarks=(*found.remarks, measured, *without))
 
 
 def why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
@@ -43,7 +44,8 @@ def why_not_replayed(kind: Kind, old: Sequence[Update], new: Recording) -> str:
     if not is_small(kind):
         return "its gradients are too large to be kept"
     # params = optax.apply_updates(params, updates)
-    if any(update.step is None for update in old):
+    by_hand = any(update.step is None for update in old)
+    if by_hand:
         return "the old side applies its updates by hand"
     return new.not_replayed.get(kind, "the new side applies its updates by hand")
 

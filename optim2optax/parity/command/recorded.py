@@ -66,6 +66,7 @@ def recording_of(folder: Path) -> Recording:
 def of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
     """The updates of each optimizer, without what the program hands over itself."""
     kinds = by_kind(side.updates)
+    # observe("accuracy", accuracy)
     return {kind: updates for kind, updates in kinds.items() if not updates[0].observed}
 
 

@@ -49,5 +49,6 @@ def by_kind(updates: Sequence[Update]) -> dict[Kind, list[Update]]:
     """The updates of each kind, in order."""
     kinds: dict[Kind, list[Update]] = {}
     for update in updates:
-        kinds.setdefault(update.kind, []).append(update)
+        of_kind = kinds.setdefault(update.kind, [])
+        of_kind.append(update)
     return kinds

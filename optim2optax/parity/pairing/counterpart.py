@@ -74,9 +74,10 @@ def in_new_tree(
         place = pairs.get(node) if node is not None else None
         if node is None or place is None:
             paired.append(_without(emitted))
-        else:
-            sides = Side(expected, node), Side(actual, place.node)
-            paired.append(exchanged(emitted, before, *sides))
+            continue
+        wanted_side = Side(expected, node)
+        actual_side = Side(actual, place.node)
+        paired.append(exchanged(emitted, before, wanted_side, actual_side))
     taken = {place.node for place in pairs.values()}
     free = [place for place in found.roots if place.node not in taken and place.makes]
     return (*paired, *map(_nobodys, free))
@@ -92,8 +93,11 @@ def _is_part_of_a_whole(node: ast.expr, wanted: Places, nodes: Sequence[ast.expr
 
 def _is_part_of_another(emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]) -> bool:
     """Whether another definition contains this one, so that `rewrite` has made one of both."""
-    others = (other for other in optimizers if other is not emitted)
-    return any(emitted.legacy_expression in other.legacy_expression for other in others)
+    # optim.MultiOptimizer((kernels, optim.Adam(1e-3)), (biases, optim.GradientDescent(0.1)))
+    for other in optimizers:
+        if other is not emitted and emitted.legacy_expression in other.legacy_expression:
+            return True
+    return False
 
 
 def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
@@ -109,6 +113,7 @@ def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
 
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
     """The numbers of optimizers with a counterpart, and of transformations without one."""
+    # One that is as `rewrite` emits it is no `Counterpart`, and has a partner.
     counterparts = [emitted for emitted in optimizers if isinstance(emitted, Counterpart)]
     reasons = [emitted.reason for emitted in counterparts if emitted.reason]
     nobodys = reasons.count(NOBODYS)

@@ -45,6 +45,7 @@ def exchanged(
     alone = _without_clips(actual.slice.expression, expected.slice.expression, emitted)
     definitions = dict(actual.slice.definitions)
     wanted = dict(expected.slice.definitions)
+    legacy_sources = [source for _, source in legacy.definitions]
     same = {name for name, source in definitions.items() if source == wanted.get(name)}
     # A helper that the new tree has as `rewrite` emits it is known to be harmless.
     known = same.intersection(helper_names(emitted))
@@ -55,7 +56,7 @@ def exchanged(
         legacy_expression=legacy.expression,
         optax_expression=_applied(alone, emitted),
         supports=tuple(definitions.values()),
-        legacy_supports=tuple(source for _, source in legacy.definitions),
+        legacy_supports=tuple(legacy_sources),
         known=frozenset(known),
         changed=frozenset(changed),
         schedule=_schedule(emitted, expected),
@@ -68,7 +69,10 @@ def _schedule(emitted: EmittedOptimizer, expected: Side) -> str:
         return ""
     wanted = normal(emitted.schedule)
     for node in ast.walk(expected.node):
-        if isinstance(node, ast.expr) and ast.unparse(node) == wanted:
+        if not isinstance(node, ast.expr):
+            continue
+        # optax.adam(schedule_of(config)), where `schedule_of(config)` is the schedule
+        if ast.unparse(node) == wanted:
             return slice_of(expected.file, node).expression
     return wanted
 
@@ -88,7 +92,9 @@ def _without_clips(expression: str, expected: str, emitted: EmittedOptimizer) ->
     rest = given[moved:]
     if not rest:
         return expression
-    return rest[0] if len(rest) == 1 else f"optax.chain({', '.join(rest)})"
+    if len(rest) == 1:
+        return rest[0]
+    return f"optax.chain({', '.join(rest)})"
 
 
 def _applied(expression: str, emitted: EmittedOptimizer) -> str:
@@ -96,7 +102,8 @@ def _applied(expression: str, emitted: EmittedOptimizer) -> str:
     match ast.parse(emitted.optax_expression, mode="eval").body:
         # `make_optimizer(0.1)`, where `make_optimizer` is handed over and called elsewhere
         case ast.Call(func=ast.Name(id=name)) as call if name == emitted.after:
-            arguments = emitted.optax_expression[len(ast.unparse(call.func)) :]
+            called = ast.unparse(call.func)
+            arguments = emitted.optax_expression[len(called) :]
             return f"({expression}){arguments}"
     return expression
 

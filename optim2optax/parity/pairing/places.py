@@ -67,10 +67,10 @@ class Places:
     def root_of(self, node: ast.expr) -> Place | None:
         """The root that an expression is, or is a part of."""
         for place in self.roots:
-            if place.node is node:
-                return place
-            if any(node in ast.walk(part) for part in (place.node, *place.reached)):
-                return place
+            # tx = optax.chain(clip, adam), with `adam = optax.adam(1e-3)` ahead of it
+            for part in (place.node, *place.reached):
+                if node in ast.walk(part):
+                    return place
         return None
 
     def _within(self, node: ast.AST) -> Iterator[ast.expr]:
@@ -117,8 +117,10 @@ class Places:
         # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
         if isinstance(node.func, ast.Attribute) and node.func.attr == "gradient_transformation":
             return self._makes(node.func.value)
-        is_applied = isinstance(node.func, ast.Call)
-        function = node.func.func if isinstance(node.func, ast.Call) else node.func
+        function = node.func
+        is_applied = isinstance(function, ast.Call)
+        if isinstance(function, ast.Call):
+            function = function.func
         if isinstance(function, ast.Name) and function.id in self.helpers.making:
             return True
         name = dotted(self.file, function)

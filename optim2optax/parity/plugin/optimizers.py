@@ -21,8 +21,9 @@ class OptimizerFile(pytest.File):
 
     def collect(self) -> Iterator[OptimizerItem]:
         """An item for each optimizer."""
-        emitted = project_of(self.config).emitted
-        yield from optimizer_items(self, self.path, emitted[self.path.resolve()])
+        by_file = project_of(self.config).emitted
+        optimizers = by_file[self.path.resolve()]
+        yield from optimizer_items(self, self.path, optimizers)
 
 
 def optimizer_items(

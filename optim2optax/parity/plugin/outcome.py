@@ -25,13 +25,15 @@ class Listener:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep why something could not be collected."""
         if report.failed:
-            name = report.nodeid or "collection"
-            self.errors.append(f"{name}: {report.longreprtext.strip()}")
+            self._keep(report.nodeid or "collection", report.longreprtext)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep why a case failed ahead of any outcome."""
         if report.failed and not hasattr(report, "parity_case"):
-            self.errors.append(f"{report.nodeid}: {report.longreprtext.strip()}")
+            self._keep(report.nodeid, report.longreprtext)
+
+    def _keep(self, name: str, text: str) -> None:
+        self.errors.append(f"{name}: {text.strip()}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:

@@ -32,17 +32,17 @@ class Project:
         All files that are collected are one project. With `--parity-before`, the old tree is
         rewritten, and what it would become is replaced by what the new tree has.
         """
-        if self.old_tree is None:
-            return {path: result.optimizers for path, result in self.rewritten.items()}
-        return self._in_new_tree(self.old_tree)
+        if self.old_tree is not None:
+            return self._in_new_tree(self.old_tree)
+        return {path: result.optimizers for path, result in self.rewritten.items()}
 
     def _in_new_tree(self, old_tree: Path) -> Mapping[Path, tuple[EmittedOptimizer, ...]]:
         """The optimizers of the old tree, with what the new tree has in their place."""
         from optim2optax.project import Patterns, find_files
 
         patterns = Patterns(str(self.config.rootpath), ())
-        files = find_files([str(path) for path in self.paths], patterns)
-        now = [Path(file.location) for file in files]
+        paths = [str(path) for path in self.paths]
+        now = [Path(file.location) for file in find_files(paths, patterns)]
         # A command alone has no files, and then the imports below would be a waste of time.
         if not self.rewritten and not now:
             return {}
@@ -78,7 +78,8 @@ class Project:
         from optim2optax.rewriting import rewrite_files
 
         results = rewrite_files(found, Options(), write=False)
-        return {Path(file.location): result for file, result in zip(found, results, strict=True)}
+        paths = [Path(file.location) for file in found]
+        return dict(zip(paths, results, strict=True))
 
     @cached_property
     def _rewritten_tree(self) -> Path:
@@ -90,7 +91,8 @@ class Project:
         for path, result in self.rewritten.items():
             # A file outside of the repository is not in the copy.
             if result.changed and path.is_relative_to(self.root):
-                (folder / path.relative_to(self.root)).write_bytes(result.after)
+                inside = path.relative_to(self.root)
+                (folder / inside).write_bytes(result.after)
         return folder
 
     def _temporary_folder(self) -> Path:
@@ -104,7 +106,8 @@ class Project:
         from optim2optax.parity.running.git import repository_root
 
         folder = Path(self.config.invocation_params.dir)
-        return (repository_root(folder) or folder).resolve()
+        root = repository_root(folder) or folder
+        return root.resolve()
 
     @cached_property
     def old_tree(self) -> Path | None:
@@ -131,20 +134,25 @@ class Project:
 
         It is the path itself where there is no old tree, or where the path is outside of it.
         """
-        inside = path.resolve().is_relative_to(self.root)
-        if self.old_tree is None or not inside:
+        inside = self._inside(path)
+        if self.old_tree is None or inside is None:
             return path
-        return self.old_tree / path.resolve().relative_to(self.root)
+        return self.old_tree / inside
 
     def after(self, path: Path) -> Path:
         """The new form of a file.
 
         With an old tree it is the file as it is now, else that in a rewritten copy of the tree.
         """
-        inside = path.resolve().is_relative_to(self.root)
-        if self.old_tree is not None or not inside:
+        inside = self._inside(path)
+        if self.old_tree is not None or inside is None:
             return path
-        return self._rewritten_tree / path.resolve().relative_to(self.root)
+        return self._rewritten_tree / inside
+
+    def _inside(self, path: Path) -> Path | None:
+        """A path from the root on; None if it is outside."""
+        full = path.resolve()
+        return full.relative_to(self.root) if full.is_relative_to(self.root) else None
 
 
 PROJECT = pytest.StashKey[Project]()

@@ -25,14 +25,20 @@ def unpack(text: str) -> Case:
 
 
 def _comparison(values: dict[str, Any]) -> Comparison:
-    values["verdict"] = Verdict(values["verdict"])
-    for leaf in values["leaves"]:
-        leaf["shape"] = tuple(leaf["shape"])
-    values["leaves"] = tuple(LeafError(**leaf) for leaf in values["leaves"])
+    verdict = Verdict(values.pop("verdict"))
+    leaves: list[LeafError] = []
+    for leaf in values.pop("leaves"):
+        shape = tuple(leaf.pop("shape"))
+        leaves.append(LeafError(shape=shape, **leaf))
+    difference = values.pop("first_difference")
+    if difference is not None:
+        index = tuple(difference.pop("index"))
+        difference = Difference(index=index, **difference)
     for name in ("error_by_step", "drift_by_step", "remarks"):
         values[name] = tuple(values[name])
-    first = values.pop("first_difference")
-    if first is not None:
-        first["index"] = tuple(first["index"])
-        first = Difference(**first)
-    return Comparison(**values, first_difference=first)
+    return Comparison(
+        verdict=verdict,
+        leaves=tuple(leaves),
+        first_difference=difference,
+        **values,
+    )

@@ -113,9 +113,15 @@ def _apart(
             # `argwhere` is in the order of steps, so the first place is the first step.
             step, *index = (int(number) for number in places[0])
             place = (step, *index)
-            old = float(p[place])
-            new = float(q[place])
-            found.append(Difference(step, leaf, tuple(index), old, new, link=EXTREME))
+            difference = Difference(
+                step,
+                leaf,
+                tuple(index),
+                before=float(p[place]),
+                after=float(q[place]),
+                link=EXTREME,
+            )
+            found.append(difference)
     return min(found, key=lambda difference: difference.step, default=None)
 
 

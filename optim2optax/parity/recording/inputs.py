@@ -34,13 +34,16 @@ class InputsWriter:
         self, facts: Mapping[str, Any], arrays: Mapping[str, Mapping[Part, NDArray[Any]]]
     ) -> None:
         """Write the inputs of a step, unless another device has, or the budget is used up."""
+        identity = repr((facts["step"], facts["kind"]))
+        content = hashlib.blake2b(identity.encode())
+        for group in ("given", "gradients"):
+            for values in arrays[group].values():
+                content.update(values.tobytes())
+                self._left -= values.nbytes
+        digest = content.digest()
         # Each device of a `pmap` calls back with the same averaged gradients.
-        content = hashlib.blake2b(repr((facts["step"], facts["kind"])).encode())
-        for values in [*arrays["given"].values(), *arrays["gradients"].values()]:
-            content.update(values.tobytes())
-            self._left -= values.nbytes
-        if content.digest() not in self._written and self._left > 0:
-            self._written.add(content.digest())
+        if digest not in self._written and self._left > 0:
+            self._written.add(digest)
             self._writer.write(facts, arrays)
 
     def write(self, facts: Mapping[str, Any]) -> None:

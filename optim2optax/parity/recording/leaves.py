@@ -29,7 +29,8 @@ def state_leaves(state: Any) -> Iterator[tuple[str, Any]]:
     """The leaves of an optimizer's state dict beside its parameters, and its count, by paths."""
     content = serialization.to_state_dict(state)
     for path, leaf in leaves_of_state_dict(content):
-        is_state = path[0] in BESIDE_PARAMETERS
+        field = path[0]
+        is_state = field in BESIDE_PARAMETERS
         # A key of `jax.random` of the new kind is no number.
         if is_state and leaf_type(leaf).kind in NUMBERS:
             yield "/".join(path), _sampled(leaf)
@@ -54,9 +55,13 @@ def leaves_of_state_dict(
 
 def leaf_type(leaf: Any) -> Any:
     """The dtype of a leaf, which may be traced, or a number."""
-    return getattr(leaf, "dtype", None) or jnp.result_type(leaf)
+    if hasattr(leaf, "dtype"):
+        return leaf.dtype
+    return jnp.result_type(leaf)
 
 
 def shape_of(leaf: Any) -> Any:
     """A leaf's shape and dtype, in the place of its values."""
-    return jax.ShapeDtypeStruct(jnp.shape(leaf), leaf_type(leaf))  # type: ignore[no-untyped-call]
+    shape = jnp.shape(leaf)
+    dtype = leaf_type(leaf)
+    return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]

@@ -1,11 +1,18 @@
-"""Values that a program hands over itself, to be compared beside the updates of its optimizers."""
+"""Values that a program hands over itself, to be compared beside the updates of its optimizers.
+
+An old Python runs this as well, from Python 3.8 on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_listeners: list[Callable[[str, Any], None]] = []
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Listener = Callable[[str, Any], None]
+
+_listeners: list[Listener] = []
 
 
 def observe(name: str, tree: Any) -> None:
@@ -27,6 +34,6 @@ def observe(name: str, tree: Any) -> None:
         listener(name, tree)
 
 
-def listen(listener: Callable[[str, Any], None]) -> None:
+def listen(listener: Listener) -> None:
     """Give a listener all that is observed from now on."""
     _listeners.append(listener)

@@ -39,7 +39,8 @@ def _imported_by(node: ast.AST) -> list[str]:
     """The modules that a statement may import."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        # `from flax import linen` imports `flax.linen`, if that is a module.
-        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return []
+    if not isinstance(node, ast.ImportFrom) or not node.module or node.level:
+        return []
+    # `from flax import linen` imports `flax.linen`, if that is a module.
+    inner = [f"{node.module}.{alias.name}" for alias in node.names]
+    return [node.module, *inner]

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
 def script(copies: Sequence[str]) -> Path | None:
     """The file of the user's that this process runs, if it runs one."""
-    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    main = sys.modules.get("__main__")
+    file = getattr(main, "__file__", None)
     if not isinstance(file, str) or not file.endswith(".py"):
         return None
     path = Path(file).resolve()
-    return path if any(Path(copy) in path.parents for copy in copies) else None
+    # A console script is outside of the tree.
+    is_of_the_user = any(Path(copy) in path.parents for copy in copies)
+    return path if is_of_the_user else None
 
 
 def finish_at_exit(last: Callable[[], None]) -> None:

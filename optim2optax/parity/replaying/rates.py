@@ -17,10 +17,12 @@ def with_rate(state: Any, rate: Any) -> Any:
 
     def new(path: tuple[Any, ...], leaf: Any) -> Any:
         # state.hyperparams["learning_rate"]
-        names = [_name(entry) for entry in path[-2:]]
+        last_two = path[-2:]
+        names = [_name(entry) for entry in last_two]
         if names != ["hyperparams", "learning_rate"]:
             return leaf
         is_given = ~jnp.isnan(rate)
+        # `rate` may be traced, so that Python cannot ask.
         return jnp.where(is_given, rate, leaf)
 
     return jax.tree_util.tree_map_with_path(new, state)

@@ -31,7 +31,7 @@ def prepare(jax_platform: str | None, devices: int | None) -> None:
     Raises:
         PlatformError: if there is no such platform here.
     """
-    flags = os.environ.get("XLA_FLAGS", "").split()
+    flags = _given_flags()
     wanted = [DETERMINISTIC]
     if devices is not None:
         wanted.append(f"{HOST_DEVICES}={devices}")
@@ -69,11 +69,17 @@ def _why_not(asked: str, error: Exception) -> str:
     reason = first.rstrip(".") or "it has no plugin for it"
     platform = "gpu" if asked == "cuda" else asked
     how = f" ({REMEDIES[platform]})" if platform in REMEDIES else ""
-    remedy = f"Install JAX for it{how}, or choose another platform with --platform."
-    return f"JAX finds no {platform} here: {reason}. {remedy}"
+    return (
+        f"JAX finds no {platform} here: {reason}. "
+        f"Install JAX for it{how}, or choose another platform with --platform."
+    )
 
 
 def flags_for_old_xla() -> str:
     """The flags in XLA_FLAGS that an old XLA knows; any other one would end it."""
-    flags = os.environ.get("XLA_FLAGS", "").split()
-    return " ".join(flag for flag in flags if flag.startswith(HOST_DEVICES))
+    known = [flag for flag in _given_flags() if flag.startswith(HOST_DEVICES)]
+    return " ".join(known)
+
+
+def _given_flags() -> list[str]:
+    return os.environ.get("XLA_FLAGS", "").split()

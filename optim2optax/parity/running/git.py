@@ -26,7 +26,9 @@ def repository_root(path: Path) -> Path | None:
         done = git(path, "rev-parse", "--show-toplevel")
     except FileNotFoundError:
         return None
-    return Path(done.stdout.strip()) if done.returncode == 0 else None
+    if done.returncode:
+        return None
+    return Path(done.stdout.strip())
 
 
 def commit_of(revision: str, root: Path) -> str | None:
@@ -35,7 +37,9 @@ def commit_of(revision: str, root: Path) -> str | None:
         done = git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     except FileNotFoundError:
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    if done.returncode:
+        return None
+    return done.stdout.strip()
 
 
 def share_head(root: Path, target: Path) -> None:

@@ -38,12 +38,16 @@ def _register(
     meta = tuple(meta_fields)
 
     def flatten(node: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
-        leaves = [(jax.tree_util.GetAttrKey(name), getattr(node, name)) for name in data]
+        leaves: list[tuple[Any, Any]] = []
+        for name in data:
+            key = jax.tree_util.GetAttrKey(name)
+            leaves.append((key, getattr(node, name)))
         values = tuple(getattr(node, name) for name in meta)
         return leaves, values
 
     def unflatten(values: tuple[Any, ...], leaves: Iterable[Any]) -> Any:
-        arguments = dict(zip(data, leaves, strict=True))
+        arguments: dict[str, Any] = {}
+        arguments.update(zip(data, leaves, strict=True))
         arguments.update(zip(meta, values, strict=True))
         return nodetype(**arguments)
 
@@ -60,5 +64,8 @@ def _fields(nodetype: type, drop_fields: Sequence[str]) -> tuple[list[str], list
             continue
         # apply_fn: Callable = field(metadata={"static": True})
         is_static = field.metadata.get("static", False)
-        (meta if is_static else data).append(field.name)
+        if is_static:
+            meta.append(field.name)
+        else:
+            data.append(field.name)
     return data, meta

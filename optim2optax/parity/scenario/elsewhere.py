@@ -41,12 +41,15 @@ def drive_elsewhere(
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "values.npz")
-        arguments = (WORKER, scenario, before, out, steps or 0, os.getpid())
-        words = [str(word) for word in (python, *arguments)]
+        # The worker ends when the process with this number has ended.
+        arguments = (scenario, before, out, steps or 0, os.getpid())
+        words = [str(python), str(WORKER)]
+        words += [str(argument) for argument in arguments]
         environment = {**os.environ, "XLA_FLAGS": flags_for_old_xla()}
         code, errors = run_whole(words, environment=environment)
         if code:
-            lines = "\n".join(errors.strip().splitlines()[-LAST_LINES:])
+            last = errors.strip().splitlines()[-LAST_LINES:]
+            lines = "\n".join(last)
             raise LegacyRunError(f"the old side failed under {python}:\n{lines}")
         return _read(out)
 
@@ -62,4 +65,5 @@ def _read(out: Path) -> tuple[list[Values], bool]:
             number, _, leaf = key.partition("/")
             values.setdefault(int(number), {})[leaf] = arrays[key]
         replay = bool(arrays[REPLAY])
-    return [values[number] for number in sorted(values)], replay
+    in_order = [values[number] for number in sorted(values)]
+    return in_order, replay

@@ -16,15 +16,18 @@ def module_of(scenario: Path) -> str | None:
         SyntaxError: if the scenario is not Python.
         ValueError: if it says that by anything but a string literal.
     """
-    for node in ast.parse(scenario.read_bytes(), str(scenario)).body:
+    tree = ast.parse(scenario.read_bytes(), str(scenario))
+    for node in tree.body:
         if not isinstance(node, ast.Assign):
             continue
+        # module = "../train.py"
         names = [target.id for target in node.targets if isinstance(target, ast.Name)]
         if "module" not in names:
             continue
         # The scenario is run later, and here only read.
         value = node.value.value if isinstance(node.value, ast.Constant) else None
         if not isinstance(value, str):
-            raise ValueError(f"`{ast.unparse(node)}` is not the path of a file as a plain text")
+            said = ast.unparse(node)
+            raise ValueError(f"`{said}` is not the path of a file as a plain text")
         return value
     return None
