@@ -172,4 +172,7 @@ def _is_forbidden(name: str) -> bool:
 
 
 def _is_unsafe(name: str) -> bool:
+    # lambda path, _: "kernel" in path; an interactive Python has its last result under this name.
+    if name == "_":
+        return False
     return hasattr(builtins, name) and not BUILTINS.fullmatch(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,10 @@ def test_what_computes_is_evaluated(text: str) -> None:
 
 def test_a_name_that_the_program_itself_has_given_to_a_function_of_python_is_not_trusted() -> None:
     assert may_act("(lambda open: open, open('trace', 'w'))") == "open"
+
+
+def test_the_last_result_of_an_interactive_python_is_no_function(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(builtins, "_", 0.5, raising=False)
+    assert may_act('optim.ModelParamTraversal(lambda path, _: "kernel" in path)') is None
