@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from codemods.model import Options, Site, Source
 
 if TYPE_CHECKING:
-    from optim2optax.parity.judge import Comparison, PyTree
+    from optim2optax.parity.judging.comparison import Comparison
+    from optim2optax.parity.judging.leaves import PyTree
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,8 @@ def compare(
         (0, 'tiny/kernel')
     """
     try:
-        from optim2optax.parity.compare import compare_transformations
-        from optim2optax.parity.emitted import evaluate_text
+        from optim2optax.parity.optimizer.evaluating import evaluate_text
+        from optim2optax.parity.probing.compare import compare_transformations
     except ModuleNotFoundError as error:
         reason = f"optim2optax.compare needs {error.name}: pip install 'optim2optax[parity]'"
         raise ModuleNotFoundError(reason, name=error.name) from error

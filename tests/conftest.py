@@ -49,7 +49,8 @@ def judged(request: pytest.FixtureRequest) -> Iterator[None]:
 
     Only tests of what is identical, and of what overflows in float32, have to compile as for users.
     """
-    from optim2optax.parity import compiling, emitted
+    from optim2optax.parity.optimizer import emitted
+    from optim2optax.parity.probing import compiling
 
     def forget() -> None:
         compiling._kept.clear()
@@ -71,7 +72,7 @@ VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"
 @pytest.fixture(scope="session")
 def legacy_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the old Flax and JAX, made once, even if several processes ask for it."""
-    from optim2optax.parity.interpreter import (
+    from optim2optax.parity.running.interpreter import (
         LegacyEnvironmentError,
         create_legacy_environment,
         find_python,

@@ -78,8 +78,8 @@ def test_rewrites_as_expected_in_functional_style(case: Path) -> None:
 
 @pytest.mark.parametrize("case", FUNCTIONAL_CASES, ids=lambda case: case.name)
 def test_trains_like_before_in_functional_style(case: Path, legacy_wheel: Path) -> None:
-    from optim2optax.parity.judge import Verdict
-    from optim2optax.parity.scenario import run_scenario
+    from optim2optax.parity.judging.comparison import Verdict
+    from optim2optax.parity.scenario.scenario import run_scenario
 
     comparison = run_scenario(
         case / "scenario.py", case / "before.py", case / "after_functional.py"
@@ -98,8 +98,8 @@ def test_second_run_changes_nothing(case: Path) -> None:
 
 @pytest.mark.parametrize(("case", "form"), TRAINED)
 def test_trains_like_before(case: Path, form: str, tmp_path: Path, legacy_wheel: Path) -> None:
-    from optim2optax.parity.judge import Verdict
-    from optim2optax.parity.scenario import run_scenario
+    from optim2optax.parity.judging.comparison import Verdict
+    from optim2optax.parity.scenario.scenario import run_scenario
 
     after = tmp_path / "after.py"
     options = None if form == "alias" else Options(form="chain")
@@ -121,8 +121,8 @@ RENAMED = (
 
 @pytest.mark.parametrize("name", RENAMED)
 def test_trains_like_before_under_new_names(name: str, tmp_path: Path, legacy_wheel: Path) -> None:
-    from optim2optax.parity.judge import Verdict
-    from optim2optax.parity.scenario import run_scenario
+    from optim2optax.parity.judging.comparison import Verdict
+    from optim2optax.parity.scenario.scenario import run_scenario
 
     case, after = FIXTURES / name, tmp_path / "after.py"
     after.write_bytes(rewritten(case / "before.py", Options(rename=True)).after)
@@ -135,7 +135,7 @@ def test_trains_like_before_under_new_names(name: str, tmp_path: Path, legacy_wh
 @pytest.mark.parametrize("case", NOTEBOOKS, ids=lambda case: case.name)
 def test_notebooks(case: Path, legacy_wheel: Path) -> None:
     from optim2optax.parity.cases import scenario_case
-    from optim2optax.parity.result import Outcome
+    from optim2optax.parity.reports.result import Outcome
 
     result = rewritten(case / "before.ipynb")
     assert result.after.decode() == (case / "after.ipynb").read_text()

@@ -6,14 +6,12 @@ import json
 import os
 import re
 import shlex
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
+
+from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
 
 EXAMPLES = """\b
 Examples:
@@ -24,12 +22,6 @@ Examples:
   optim2optax parity --platform cpu --devices 8 --jobs 2 fixtures/
   pytest --parity src/                        the same, as a part of your tests
 """
-UNWANTED = ("cacheprovider", "warnings", "hypothesispytest")
-"""Plugins of pytest that leave files, warn of the user's code, or import much without use."""
-
-OPTIONS = {"junit": "--junitxml"}
-"""The options for reports that pytest itself writes."""
-
 ANYWHERE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -185,7 +177,8 @@ def command(
         require_extra()
         _create_environment(create_legacy_env, legacy_python)
         return
-    training = context.meta.get("command", [])  # python train.py --steps 20
+    # optim2optax parity --before main~3 -- python train.py --steps 20
+    training = context.meta.get("command", [])
     if not paths and not training:
         raise click.UsageError("give files or directories, or a command behind --")
     if (files or lines) and not training:
@@ -199,16 +192,9 @@ def command(
             "--save keeps what one process runs on the old side: give neither --jobs nor --against"
         )
     require_extra()
-    from optim2optax.parity.environment import PlatformError, prepare
-
-    # before JAX is used, which then keeps its devices
-    try:
-        prepare(platform, devices)
-    except PlatformError as error:
-        raise click.UsageError(str(error)) from error
+    _choose_devices(platform, devices)
     if legacy_wheel is not None:
-        from optim2optax.legacy_wheel import WHEEL_VARIABLE
-
+        # Workers, and both sides of a command, need it too.
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     options = [f"--parity-steps={steps}", f"--parity-seed={seed}"]
     if before is not None:
@@ -231,12 +217,30 @@ def command(
         click.echo(
             f"Running `{shown}` in copies of {before} and of the code as it is now …", err=True
         )
-    context.exit(_run(paths, options, jobs, Selection(expression, before, against), reports))
+    from optim2optax.parity.plugin.starting import Selection, run
+
+    selection = Selection(expression, before, against)
+    try:
+        code = run(paths, options, jobs, selection, reports)
+    except LegacyWheelError as error:
+        raise click.UsageError(str(error)) from error
+    context.exit(code)
+
+
+def _choose_devices(platform: str | None, devices: int | None) -> None:
+    """Set where JAX computes. Raises click.UsageError."""
+    from optim2optax.parity.running.devices import PlatformError, prepare
+
+    # This comes before JAX is used, which then keeps its devices.
+    try:
+        prepare(platform, devices)
+    except PlatformError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _create_environment(directory: Path, python: Path | None) -> None:
     """Make an environment for the old side, and print how to use it."""
-    from optim2optax.parity.interpreter import (
+    from optim2optax.parity.running.interpreter import (
         LegacyEnvironmentError,
         check_legacy_python,
         create_legacy_environment,
@@ -253,7 +257,7 @@ def _create_environment(directory: Path, python: Path | None) -> None:
 
 def _checked(python: Path) -> Path:
     """An interpreter that can run the old side. Raises click.UsageError."""
-    from optim2optax.parity.interpreter import LegacyEnvironmentError, check_legacy_python
+    from optim2optax.parity.running.interpreter import LegacyEnvironmentError, check_legacy_python
 
     try:
         check_legacy_python(python)
@@ -278,158 +282,3 @@ def require_extra() -> None:
     reason = what_is_missing()
     if reason:
         raise click.UsageError(reason)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which cases run: an expression of pytest, and the old tree or the baseline in its place."""
-
-    expression: str | None
-    before: str | None
-    against: Path | None
-
-
-def _run(
-    paths: Sequence[str],
-    options: Sequence[str],
-    jobs: int,
-    selection: Selection,
-    reports: dict[str, Path | None],
-) -> int:
-    """Let pytest collect and run the cases, without the settings of the project around.
-
-    Returns:
-      The exit code.
-    """
-    import pytest
-
-    from optim2optax.legacy_wheel import LegacyWheelError, find_wheel
-    from optim2optax.parity.outcome import FAILED, Listener
-
-    try:
-        if selection.against is None:
-            # once, before several processes need it
-            find_wheel()
-    except LegacyWheelError as error:
-        raise click.UsageError(str(error)) from error
-    listener = Listener()
-    with _temporary_folder() as folder:
-        arguments = _arguments(folder, options, jobs, selection.expression)
-        wanted = {name: path for name, path in reports.items() if path is not None}
-        for name in wanted:
-            option = OPTIONS.get(name, f"--parity-{name}")
-            arguments.append(f"{option}={folder / name}")
-        # the user's options are for the user's tests
-        os.environ.pop("PYTEST_ADDOPTS", None)
-        with _safe_path():
-            # with only a command, there is no file to collect
-            pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
-        listener.errors += _hand_over(folder, wanted)
-    for reason in listener.errors:
-        click.echo(f"error: {reason}", err=True)
-    if listener.errors:
-        return FAILED
-    if listener.nothing_found:
-        return _nothing_compared(selection)
-    if listener.nothing_ran:
-        click.echo("error: no case ran, so nothing is proven", err=True)
-    return listener.exit_code
-
-
-def _arguments(
-    folder: Path, options: Sequence[str], jobs: int, expression: str | None
-) -> list[str]:
-    """The arguments of pytest, except the files and the reports."""
-    settings = folder / "pytest.ini"
-    settings.write_text(
-        "[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8"
-    )
-    arguments = [
-        "--parity",
-        "-q",
-        "--no-header",
-        "-rN",
-        "--tb=no",
-        "--noconftest",
-        "--assert=plain",
-    ]
-    for name in UNWANTED:
-        arguments += ["-p", f"no:{name}"]
-    arguments += [f"--rootdir={os.getcwd()}", "-c", str(settings), *options]
-    # before Python 3.11, other processes would import from the current folder
-    if jobs > 1 and hasattr(sys.flags, "safe_path"):
-        arguments += ["-n", str(jobs)]
-    if expression:
-        arguments += ["-k", expression]
-    return arguments
-
-
-def _nothing_compared(selection: Selection) -> int:
-    """Say that there was nothing to compare, and give the exit code.
-
-    It is 0 only if no legacy code was expected, so that no gate passes by mistake.
-    """
-    if selection.expression:
-        reason = f"no case fits -k {shlex.quote(selection.expression)}"
-    elif selection.before is not None:
-        reason = f"{selection.before} has no legacy optimizer here"
-    elif selection.against is not None:
-        reason = f"there is no scenario here to compare with {selection.against}"
-    else:
-        click.echo("There is no legacy optimizer and no scenario here.")
-        return 0
-    click.echo(f"error: {reason}, so nothing is proven", err=True)
-    return 2
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """Keep the processes of `--jobs` from importing modules of the current folder.
-
-    Before Python 3.11 there are no such processes.
-    """
-    from optim2optax.parity.side import OUR_SAFE_PATH, SAFE_PATH
-
-    before = os.environ.setdefault(SAFE_PATH, OUR_SAFE_PATH)
-    try:
-        yield
-    finally:
-        if before == OUR_SAFE_PATH:
-            os.environ.pop(SAFE_PATH, None)
-
-
-@contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """A folder for all temporary files, also of other processes.
-
-    Nothing is left of a process that was killed.
-    """
-    from optim2optax.parity.processes import TEMPORARY, remove_abandoned
-
-    before = os.environ.get("TMPDIR")
-    remove_abandoned(Path(tempfile.gettempdir()))
-    prefix = f"{TEMPORARY}{os.getpid()}-"
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
-        # `tempfile` asks for TMPDIR once, and other processes inherit it
-        os.environ["TMPDIR"] = tempfile.tempdir = folder
-        try:
-            yield Path(folder)
-        finally:
-            tempfile.tempdir = None
-            if before is None:
-                del os.environ["TMPDIR"]
-            else:
-                os.environ["TMPDIR"] = before
-
-
-def _hand_over(folder: Path, reports: dict[str, Path]) -> Iterator[str]:
-    """Put the reports at their paths, and give the errors of those that cannot be written."""
-    from optim2optax.project.replacing import replacing
-
-    for name, path in reports.items():
-        if (folder / name).exists():
-            try:
-                with replacing(path) as file:
-                    file.write((folder / name).read_bytes())
-            except OSError as error:
-                yield f"{path} cannot be written: {error.strerror}"

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from optim2optax.parity.observing import observe
+from optim2optax.parity.recording.observing import observe
 
 __all__ = ["observe", "what_is_missing"]
 

@@ -11,17 +11,19 @@ from pathlib import Path
 import jax
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.baseline import BaselineError, load_baseline
-from optim2optax.parity.command import NOTHING, OPEN_LOOP, CommandError, compare_command
-from optim2optax.parity.emitted import UnevaluableError, compare_variants
-from optim2optax.parity.judge import Comparison, Verdict
-from optim2optax.parity.left_behind import Wanted
-from optim2optax.parity.localization import with_link
-from optim2optax.parity.reports.text import figures
-from optim2optax.parity.reproduction import reproduction
-from optim2optax.parity.result import Case
-from optim2optax.parity.scenario import compare_with_baseline, run_both_loops, run_scenario
-from optim2optax.parity.trees import TreeError
+from optim2optax.parity.command.command import NOTHING, compare_command
+from optim2optax.parity.command.outputs import Wanted
+from optim2optax.parity.command.runs import CommandError
+from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.judging.wording import OPEN_LOOP, figures
+from optim2optax.parity.optimizer.emitted import compare_variants
+from optim2optax.parity.optimizer.evaluating import UnevaluableError
+from optim2optax.parity.optimizer.localization import with_link
+from optim2optax.parity.optimizer.reproduction import reproduction
+from optim2optax.parity.reports.result import Case
+from optim2optax.parity.running.git import TreeError
+from optim2optax.parity.scenario.baseline import BaselineError, load_baseline
+from optim2optax.parity.scenario.scenario import compare_with_baseline, run_both_loops, run_scenario
 
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
 REMEDY = "Let nothing else use it, give fewer --jobs, or choose another --platform."

@@ -9,9 +9,24 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
+from flax import linen
 
 from optim2optax.parity.legacy import replaced
+
+
+@contextmanager
+def parameters_in_float64() -> Iterator[None]:
+    """Let layers of Flax make float64 parameters where they would make float32 ones by default."""
+
+    def widen(method: Any, args: Any, kwargs: Any, context: linen.module.InterceptorContext) -> Any:
+        if getattr(context.module, "param_dtype", None) == np.float32:
+            object.__setattr__(context.module, "param_dtype", jnp.float64)
+        return method(*args, **kwargs)
+
+    with linen.intercept_methods(widen):
+        yield
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""Which optimizers are proven to become the same function."""
+"""Which optimizers are proven to become the same function, for `rewrite --verify`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
@@ -18,13 +18,12 @@ def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[bool]:
         optimizers: what `rewrite` emits. The same two expressions are compared once.
         jobs: the number of processes.
     """
-    distinct = list({_key(optimizer): optimizer for optimizer in optimizers}.values())
-    found = dict(zip(map(_key, distinct), _each(distinct, jobs), strict=True))
-    return [found[_key(optimizer)] for optimizer in optimizers]
-
-
-def _each(optimizers: Sequence[EmittedOptimizer], jobs: int) -> Iterator[bool]:
-    yield from share(is_proven, optimizers, jobs if len(optimizers) > 1 else 1)
+    distinct = {_key(optimizer): optimizer for optimizer in optimizers}
+    # One comparison is not worth the start of a process.
+    processes = jobs if len(distinct) > 1 else 1
+    proven = share(is_proven, list(distinct.values()), processes)
+    by_key = dict(zip(distinct, proven, strict=True))
+    return [by_key[_key(optimizer)] for optimizer in optimizers]
 
 
 def is_proven(optimizer: EmittedOptimizer) -> bool:

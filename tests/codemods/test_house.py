@@ -31,7 +31,7 @@ OF_EACH = (
     "tests/codemods/optimizers/test_convert.py",
     "tests/codemods/rules/test_classes.py",
     "tests/codemods/test_alike.py",
-    "tests/optim2optax/parity/test_emitted.py",
+    "tests/optim2optax/parity/optimizer/test_emitted.py",
 )
 """Those that do the same for each optimizer."""
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import jinja2
 
-from optim2optax.parity.judge import Comparison
-from optim2optax.parity.reports.text import figures, gate, place, words
-from optim2optax.parity.result import Report
+from optim2optax.parity.judging.comparison import Comparison
+from optim2optax.parity.judging.wording import figures, gate, place
+from optim2optax.parity.reports.result import Report
+from optim2optax.parity.reports.text import words
 
 SMALLEST = 1e-18
 """Stands for zero on a logarithmic axis."""

@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from optim2optax.parity.result import Case, Report
+from optim2optax.parity.reports.result import Case, Report
 
 VERSION = 1
 

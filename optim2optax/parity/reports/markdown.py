@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import re
 from itertools import accumulate
+from typing import NamedTuple
 
-from optim2optax.parity.reports.text import gate, place, words
-from optim2optax.parity.result import Case, Outcome, Report
+from optim2optax.parity.judging.wording import gate, place
+from optim2optax.parity.reports.result import Case, Outcome, Report
+from optim2optax.parity.reports.text import words
 
 LIMIT = 500_000
 """UTF-8 bytes. GitHub takes a mebibyte."""
@@ -30,19 +32,29 @@ def render_markdown(report: Report, limit: int = LIMIT) -> str:
             how many cases.
     """
     cases = report.cases
-    # Each part comes with the number of its case, if it is of one.
-    parts: list[tuple[int | None, str]] = [(None, _head(report))]
-    parts += [(number, _row(case)) for number, case in enumerate(cases)]
-    parts.append((None, "\n"))
-    parts += [(number, _details(case)) for number, case in enumerate(cases) if not case.passes]
-    # The parts that fit, from the first one on, and then the sentence on the others.
-    ends = list(accumulate(len(text.encode()) for _, text in parts))
+    parts: list[Part] = [Part(_head(report))]
+    parts += [Part(_row(case), number) for number, case in enumerate(cases)]
+    parts.append(Part("\n"))
+    for number, case in enumerate(cases):
+        if not case.passes:
+            parts.append(Part(_details(case), number))
+    ends = list(accumulate(len(part.text.encode()) for part in parts))
     if ends[-1] <= limit:
-        return "".join(text for _, text in parts)
-    room = limit - len(_left_out(len(cases), len(cases)).encode())
+        return "".join(part.text for part in parts)
+    # The parts that fit, from the first one on, and then the sentence on the others.
+    sentence = _left_out(len(cases), len(cases))
+    room = limit - len(sentence.encode())
     kept = sum(end <= room for end in ends)
-    cut = {number for number, _ in parts[kept:] if number is not None}
-    return "".join(text for _, text in parts[:kept]) + _left_out(len(cut), len(cases))
+    cut = {part.case for part in parts[kept:] if part.case is not None}
+    text = "".join(part.text for part in parts[:kept])
+    return text + _left_out(len(cut), len(cases))
+
+
+class Part(NamedTuple):
+    """A part of the report, and the number of its case, if it is of one."""
+
+    text: str
+    case: int | None = None
 
 
 def _head(report: Report) -> str:
@@ -51,10 +63,11 @@ def _head(report: Report) -> str:
     )
     found = report.environment
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    devices = f"{found.device_count} × {_cell(found.device_kind)} ({found.platform})"
     return (
-        f"## Parity of flax.optim and optax\n\n{totals}\n\n"
-        f"{found.device_count} × {_cell(found.device_kind)} ({found.platform}); "
-        f"{versions}; seed {found.seed}\n\n"
+        "## Parity of flax.optim and optax\n\n"
+        f"{totals}\n\n"
+        f"{devices}; {versions}; seed {found.seed}\n\n"
         "| | Case | Verdict | Error over movement | float32 drift | Steps |\n"
         "|---|---|---|---|---|---|\n"
     )
@@ -62,11 +75,14 @@ def _head(report: Report) -> str:
 
 def _row(case: Case) -> str:
     found = case.comparison
-    figures = ("", "", "")
+    error = drift = steps = ""
     if found is not None:
-        drift = "" if found.drift is None else f"{found.drift:.1e}"
-        figures = (f"{found.error:.1e}{gate(found)}", drift, str(found.steps))
-    cells = (SIGNS[case.outcome], _cell(case.name), words(case.outcome), *figures)
+        error = f"{found.error:.1e}{gate(found)}"
+        steps = str(found.steps)
+        if found.drift is not None:
+            drift = f"{found.drift:.1e}"
+    sign = SIGNS[case.outcome]
+    cells = (sign, _cell(case.name), words(case.outcome), error, drift, steps)
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -74,14 +90,16 @@ def _details(case: Case) -> str:
     difference = case.comparison and case.comparison.first_difference
     # The remarks of a case that ran include its reason.
     reason = case.reason if case.comparison is None else "\n".join(case.remarks)
-    parts = [
-        f"First at {_cell(place(difference))}.\n" if difference else "",
-        f"{_block(reason)}\n" if reason else "",
-        f"Before:\n\n{_block(case.before, 'python')}\n" if case.before else "",
-        f"After:\n\n{_block(case.after, 'python')}\n" if case.after else "",
-        f"To repeat it:\n\n{_block(case.reproduction, 'python')}\n" if case.reproduction else "",
-    ]
-    body = "\n".join(part for part in parts if part)
+    parts: list[str] = []
+    if difference:
+        parts.append(f"First at {_cell(place(difference))}.\n")
+    if reason:
+        parts.append(f"{_block(reason)}\n")
+    sources = (("Before", case.before), ("After", case.after), ("To repeat it", case.reproduction))
+    for title, source in sources:
+        if source:
+            parts.append(f"{title}:\n\n{_block(source, 'python')}\n")
+    body = "\n".join(parts)
     summary = f"{_escaped(case.name)}: {words(case.outcome)}"
     return f"<details><summary>{summary}</summary>\n\n{body}\n</details>\n\n"
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 import click
 
-from optim2optax.parity.judge import REPLAY_GATE, Comparison, Difference
-from optim2optax.parity.result import Case, Environment, Outcome, Report
+from optim2optax.parity.judging.wording import figures, place
+from optim2optax.parity.reports.result import Case, Environment, Outcome, Report
 
 COLORS = {
     Outcome.IDENTICAL: "green",
@@ -25,7 +26,8 @@ def render_text(report: Report, color: bool = False) -> str:
     Totals and environment follow.
     """
     lines = list(chain.from_iterable(map(_case, report.cases)))
-    text = "\n".join([*lines, "", _totals(report), _environment(report.environment), ""])
+    lines += ["", _totals(report), _environment(report.environment), ""]
+    text = "\n".join(lines)
     return text if color else click.unstyle(text)
 
 
@@ -41,42 +43,23 @@ def _case(case: Case) -> list[str]:
     head = f"{verdict}  {case.name}"
     comparison = case.comparison
     if comparison is None:
-        return [head, *(f"    {line}" for line in case.reason.splitlines())]
-    found = [f"{head}  {click.style(figures(comparison), dim=True)}"]
+        return [head, *_indented(case.reason.splitlines())]
+    measured = click.style(figures(comparison), dim=True)
+    below: list[str] = []
     if comparison.first_difference is not None:
-        found.append(f"    first at {place(comparison.first_difference)}")
+        below.append(f"first at {place(comparison.first_difference)}")
     # Where nothing is proven, the remark is the message itself.
     prefix = "" if case.outcome is Outcome.NOTHING_PROVEN else "note: "
-    return [*found, *(f"    {prefix}{line}" for line in case.remarks)]
+    below += [f"{prefix}{line}" for line in case.remarks]
+    return [f"{head}  {measured}", *_indented(below)]
 
 
-def figures(comparison: Comparison) -> str:
-    """Steps, error and drift in one line, and the gate where it is not that of a replay."""
-    error = f"error over movement {comparison.error:.1e}{gate(comparison)}"
-    text = f"{comparison.steps} steps, {error}"
-    if comparison.drift is None:
-        return text
-    return f"{text}, float32 drift {comparison.drift:.1e}"
-
-
-def gate(comparison: Comparison) -> str:
-    """The gate of a comparison in brackets, where it is not that of a replay."""
-    if comparison.gate == REPLAY_GATE:
-        return ""
-    return f" (closed loop, gate {comparison.gate:.0e})"
-
-
-def place(difference: Difference) -> str:
-    """Where a difference is, and how large, in one line."""
-    text = str(difference)
-    if difference.ulp is not None:
-        text += f", {difference.ulp:,} ulp apart"
-    if difference.link is not None:
-        text += f"; what departs: {difference.link}"
-    return text
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
 
 def _totals(report: Report) -> str:
+    # 12 identical, 3 equivalent, 0 different, …
     parts = [f"{number} {words(Outcome(name))}" for name, number in report.summary.items()]
     noun = "case" if len(report.cases) == 1 else "cases"
     return f"{len(report.cases)} {noun}: {', '.join(parts)}"

@@ -16,8 +16,8 @@ from flax.training import checkpoints
 
 from codemods import Options, Source, migrate
 from optim2optax.cli import application
-from optim2optax.parity.environment import HOST_DEVICES
 from optim2optax.parity.precision import precise
+from optim2optax.parity.running.devices import HOST_DEVICES
 from tests.optim2optax.checkpoints.old_world.programs import PROGRAMS, OneOptimizer, load, params_of
 from tests.optim2optax.checkpoints.test_carrying import GATE
 

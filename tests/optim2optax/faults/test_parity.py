@@ -22,15 +22,13 @@ with open(sys.argv[1] + ".new", "w") as file:
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 """
 SLEEP = "time.sleep(100)\n"
-RUN = "import sys; from optim2optax.parity.processes import run_whole; print(run_whole(sys.argv[1:]))\n"
+RUN = "import sys; from optim2optax.parity.running.processes import run_whole; print(run_whole(sys.argv[1:]))\n"
 RUN_WATCHED = """\
 import os, sys
-from optim2optax.parity.processes import run_whole
+from optim2optax.parity.running.processes import run_whole
 run_whole([sys.executable, "-c", sys.argv[1], *sys.argv[2:], str(os.getpid())])
 """
-WATCH = (
-    "from optim2optax.parity.processes import end_with\nimport sys\nend_with(int(sys.argv[2]))\n"
-)
+WATCH = "from optim2optax.parity.running.processes import end_with\nimport sys\nend_with(int(sys.argv[2]))\n"
 
 
 def processes(note: Path) -> list[int]:

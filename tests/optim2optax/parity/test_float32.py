@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from codemods import Source, migrate
-from optim2optax.parity.command import compare_command
-from optim2optax.parity.judge import Comparison, Verdict
-from optim2optax.parity.scenario import run_both_loops
+from optim2optax.parity.command.command import compare_command
+from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.scenario.scenario import run_both_loops
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 

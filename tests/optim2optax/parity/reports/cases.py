@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from optim2optax.parity.judge import CLOSED_LOOP_GATE, Comparison, Difference, LeafError, Verdict
-from optim2optax.parity.result import Case, Environment, Report
+from optim2optax.parity.judging.comparison import (
+    CLOSED_LOOP_GATE,
+    Comparison,
+    Difference,
+    LeafError,
+    Verdict,
+)
+from optim2optax.parity.reports.result import Case, Environment, Report
 
 HOSTILE = "a|b <script>alert(1)</script> `c` *d*"
 ENVIRONMENT = Environment(

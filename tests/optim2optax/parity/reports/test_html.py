@@ -7,10 +7,10 @@ from math import inf
 import numpy as np
 import pytest
 
-from optim2optax.parity.compare import compare_trajectories
-from optim2optax.parity.judge import Comparison, Verdict
+from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.judging.judge import compare_trajectories
 from optim2optax.parity.reports import render_html
-from optim2optax.parity.result import Case, Report
+from optim2optax.parity.reports.result import Case, Report
 from tests.optim2optax.parity.reports.cases import ENVIRONMENT
 
 NOT_ONE_BIT = "Not one bit differs in any step."

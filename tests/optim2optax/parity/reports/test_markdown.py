@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from optim2optax.parity.reports import render_markdown
-from optim2optax.parity.result import Report
+from optim2optax.parity.reports.result import Report
 from tests.optim2optax.parity.reports.cases import report
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from optim2optax.parity.reports import render_html, render_json, render_markdown, render_text
-from optim2optax.parity.result import Report
+from optim2optax.parity.reports.result import Report
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
 
 VOID = ("meta", "br", "img", "link", "use", "path")

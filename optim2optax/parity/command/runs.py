@@ -1,0 +1,198 @@
+"""The runs of a command: each side in a working copy of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from optim2optax.parity.command.outputs import Wanted, left_behind
+from optim2optax.parity.command.recorded import Recording, recording_of
+from optim2optax.parity.command.side import Side
+from optim2optax.parity.running.git import TreeError, repository_root
+from optim2optax.parity.running.processes import NOT_FOUND, run_whole, watched
+from optim2optax.parity.running.trees import copy_before, copy_tree, surround
+
+LAST_LINES = 15
+OUTPUT = "output.txt"
+
+PATIENCE = 10
+"""The new side may take so many times what the old one took,"""
+
+SHORTEST = 120.0
+"""and so many seconds at least."""
+
+
+class CommandError(RuntimeError):
+    """A side could not run, or the two cannot be compared; the message says which, and why."""
+
+
+class FailedError(CommandError):
+    """A side that ended with an exit code."""
+
+
+@dataclass
+class Runs:
+    """The runs of a command, each in a copy of its own below `scratch`.
+
+    A run takes place when its record is first asked for.
+    """
+
+    command: Sequence[str]
+    before: str
+    folder: Path
+    timeout: float | None
+    links: Sequence[Path]
+    legacy_python: Path | None
+    wanted: Wanted
+    scratch: Path
+    wide: bool = True
+
+    @cached_property
+    def root(self) -> Path:
+        """The root of the repository around the folder, or the folder."""
+        return (repository_root(self.folder) or self.folder).resolve()
+
+    @cached_property
+    def old(self) -> Recording:
+        """What the old side records.
+
+        Raises:
+            CommandError: if that is nothing, or there is no legacy optimizer.
+        """
+        started = time.monotonic()
+        found = self._record(self._side("before"), self.timeout)
+        if not found.legacy:
+            raise CommandError(
+                "the old side met no legacy optimizer: "
+                "nothing that it stepped is of flax.optim or a copy of it"
+            )
+        # A new side that hangs ends by itself, without an option.
+        self.patience = self.timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
+        return found
+
+    @cached_property
+    def new(self) -> Recording:
+        """What the new side records, and what it makes of the old side's gradients.
+
+        Raises:
+            CommandError: if that is nothing.
+        """
+        return self._record(self._side("after"), self.patience)
+
+    @cached_property
+    def again(self) -> Recording | None:
+        """What the old side records if it rounds otherwise; None if it does not run then."""
+        try:
+            return self._record(self._side("again"), self.patience)
+        except CommandError:
+            return None
+
+    def _called(self, name: str) -> str:
+        return name if self.wide else f"{name}-in-float32"
+
+    def _side(self, name: str) -> Side:
+        """A side with its copy of the tree.
+
+        Args:
+            name: "before" for the old tree, "again" for the old tree with rounding, "after".
+        """
+        legacy = name != "after"
+        before_is_folder = Path(self.before).is_dir()
+        side = Side(
+            legacy,
+            (self.root, Path(self.before)) if before_is_folder else (self.root,),
+            self.scratch / self._called(name) / self.root.name,
+            self.scratch,
+            rounding=name == "again",
+            elsewhere=self.legacy_python if legacy else None,
+            inputs=name == "before",
+            replays=None if legacy else self.scratch / f"records-{self._called('before')}",
+            wide=self.wide,
+        )
+        linked = [_within(path, self.root) for path in self.links]
+        if legacy:
+            copy_before(self.before, self.root, side.copy, linked)
+        else:
+            copy_tree(self.root, side.copy, linked)
+        # The program may read `../data`.
+        surround(self.root, side.copy.parent)
+        return side
+
+    def _record(self, side: Side, timeout: float | None) -> Recording:
+        """Run one side. Raises CommandError if there is nothing to compare."""
+        folder = side.copy / self.folder.resolve().relative_to(self.root)
+        words = watched(side.command(self.command))
+        environment = side.environment(folder)
+        output = side.records / OUTPUT
+        output.touch()
+        # Files that are older than this were not written by the command.
+        since = output.stat().st_mtime_ns
+        try:
+            code, errors = run_whole(words, folder, environment, timeout, output)
+        except subprocess.TimeoutExpired as hanging:
+            errors = (hanging.stderr or b"").decode()
+            raise CommandError(
+                f"the {side.name} side was ended after {timeout:.0f} seconds; "
+                f"--timeout gives it more:\n{_end_of(errors)}"
+            ) from hanging
+        if code:
+            kind = CommandError if code == NOT_FOUND else FailedError
+            last = _end_of(_problems(side) + errors)
+            raise kind(f"the {side.name} side ended with exit code {code}:\n{last}")
+        found = _checked(recording_of(side.records), side)
+        try:
+            # Without lines to compare, the output may be long and is not read.
+            printed = ""
+            if self.wanted.lines:
+                printed = output.read_text(encoding="utf-8", errors="replace")
+            return replace(found, left=left_behind(folder, printed, since, self.wanted))
+        except (LookupError, ValueError) as error:
+            raise CommandError(f"the {side.name} side {error}") from error
+
+
+def _problems(side: Side) -> str:
+    """Why processes of a side could not be recorded."""
+    paths = sorted(side.records.glob("*.error"))
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def _checked(found: Recording, side: Side) -> Recording:
+    """What a side recorded.
+
+    Raises:
+        CommandError: if it is not of that side's own code, or has no step.
+    """
+    if found.foreign:
+        files = ", ".join(sorted(found.foreign)[:3])
+        raise CommandError(
+            f"the {side.name} side ran code that is not of its own copy of the tree: {files}. "
+            "Find modules by their names, and install a package of the tree with `pip install -e`"
+        )
+    if not found.processes:
+        reason = _problems(side).strip() or (
+            "no Python process of the command imported JAX, Flax or optax "
+            "where it could be recorded; "
+            "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
+        )
+        raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
+    if all(update.observed for update in found.updates):
+        raise CommandError(f"the {side.name} side took no step of an optimizer")
+    return found
+
+
+def _within(path: Path, root: Path) -> Path:
+    """A path from the root on. Raises TreeError if it does not exist, or is outside."""
+    full = Path(os.path.abspath(path))
+    if not full.exists() or not full.is_relative_to(root):
+        raise TreeError(f"{path} cannot be linked into the copies: it is not in {root}")
+    return full.relative_to(root)
+
+
+def _end_of(text: str) -> str:
+    """The last lines of what a command wrote to its stderr."""
+    return "\n".join(text.strip().splitlines()[-LAST_LINES:])

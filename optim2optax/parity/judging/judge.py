@@ -1,0 +1,183 @@
+"""The judge: whether two runs computed the same function.
+
+float64 decides. There, rounding stays thirteen digits below what a parameter moves, while the
+mildest real mistake (beta2 off by 1e-7, epsilon off by a tenth) shows at the seventh; in float32
+the two overlap, so float32 is reported and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optim2optax.parity.judging.comparison import (
+    CLOSED_LOOP_GATE,
+    REPLAY_GATE,
+    Comparison,
+    LeafError,
+    Verdict,
+)
+from optim2optax.parity.judging.differences import first_beyond
+from optim2optax.parity.judging.exercised import Evidence, named, remarks, why_nothing_is_proven
+from optim2optax.parity.judging.leaves import (
+    LeafTrajectories,
+    PyTree,
+    largest_per_step,
+    leaves_by_path,
+    same_bits,
+    stacked,
+)
+from optim2optax.parity.judging.movement import moved_by_rounding, movements
+
+UNKNOWN = Evidence()
+"""Nothing is known but the values."""
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def compare_trajectories(
+    before: Sequence[PyTree],
+    after: Sequence[PyTree],
+    start: PyTree = None,
+    closed_loop: bool = False,
+    evidence: Evidence = UNKNOWN,
+    gate: float | None = None,
+) -> Comparison:
+    """Judge two runs by their values after each step, such as their parameters.
+
+    Leaves correspond by path, so a `dict` may stand against a `FrozenDict`. An error counts in
+    relation to how far its leaf moves in the whole run on the old side. NaN at the same place on
+    both sides is equal.
+
+    Args:
+        before: one tree of arrays per step, of the old side.
+        after: the same of the new side.
+        start: the values of `before` ahead of its first step; None takes the first element.
+        closed_loop: whether each side computed its own gradients. Then CLOSED_LOOP_GATE applies
+            instead of REPLAY_GATE, and a leaf that rounding alone moves counts as moving like the
+            leaves beside it: the bias ahead of a BatchNorm has no gradient but rounding, which
+            Adam blows up, while its kernel moves for a reason.
+        evidence: what is known of the run beside its values.
+        gate: what applies instead of either gate.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        ValueError: if the two runs do not have the same number of steps, leaves and shapes.
+    """
+    if len(before) != len(after):
+        raise ValueError(f"the old side made {len(before)} steps, the new side {len(after)}")
+    first = before[0] if before and start is None else start
+    return judge(
+        stacked(before), stacked(after), leaves_by_path(first), closed_loop, evidence, gate
+    )
+
+
+def judge(
+    before: LeafTrajectories,
+    after: LeafTrajectories,
+    start: LeafTrajectories,
+    closed_loop: bool = False,
+    evidence: Evidence = UNKNOWN,
+    gate: float | None = None,
+) -> Comparison:
+    """Judge as `compare_trajectories` does, with each leaf's steps stacked already."""
+    _check_correspondence(before, after, start)
+    scales = movements(before, start, REPLAY_GATE)
+    lent = moved_by_rounding(before, start, evidence.rounding) if closed_loop else {}
+    # A leaf that rounding alone moves is judged by the movement of the leaves beside it.
+    for leaf, beside in lent.items():
+        scales[leaf] = max(scales[leaf], beside)
+    ratios: dict[str, NDArray[np.float64]] = {}
+    errors: dict[str, float] = {}
+    for leaf, values in before.items():
+        ratios[leaf] = _error_over(scales[leaf], values, after[leaf])
+        errors[leaf] = float(ratios[leaf].max(initial=0.0))
+    error = max(errors.values(), default=0.0)
+    if gate is None:
+        gate = CLOSED_LOOP_GATE if closed_loop else REPLAY_GATE
+    first = first_beyond(ratios, before, after, gate) if error >= gate else None
+    # A difference is one even in a run that otherwise would prove nothing.
+    unproven = why_nothing_is_proven(before, start, evidence)
+    if first is not None:
+        verdict = Verdict.DIFFERENT
+        sentences: list[str] = []
+    elif unproven is not None:
+        verdict = Verdict.NOTHING_PROVEN
+        sentences = [unproven]
+    else:
+        same = all(same_bits(before[leaf], after[leaf]) for leaf in before)
+        verdict = Verdict.IDENTICAL if same else Verdict.EQUIVALENT
+        sentences = [*remarks(before, start, evidence)]
+        sentences += _on_rounding([leaf for leaf in lent if ratios[leaf].any()])
+    by_step = zip(*map(largest_per_step, ratios.values()), strict=True)
+    return Comparison(
+        verdict,
+        error,
+        steps=len(next(iter(before.values()), ())),
+        first_difference=first,
+        leaves=_leaf_errors(before, errors),
+        error_by_step=tuple(map(max, by_step)),
+        remarks=tuple(sentences),
+        gate=gate,
+    )
+
+
+def _leaf_errors(before: LeafTrajectories, errors: Mapping[str, float]) -> tuple[LeafError, ...]:
+    """The figures of each leaf."""
+    leaves: list[LeafError] = []
+    for leaf, values in before.items():
+        finite = bool(np.isfinite(values).all())
+        leaves.append(LeafError(leaf, values.shape[1:], errors[leaf], finite))
+    return tuple(leaves)
+
+
+def _on_rounding(leaves: Sequence[str]) -> list[str]:
+    """The remark on leaves that rounding alone moves, if there are any."""
+    if not leaves:
+        return []
+    they_are, them = ("it is", "it") if len(leaves) == 1 else ("they are", "them")
+    return [
+        f"Rounding alone moves {named(leaves)}, so {they_are} judged by the leaves beside {them}."
+    ]
+
+
+def _check_correspondence(
+    before: LeafTrajectories, after: LeafTrajectories, start: LeafTrajectories
+) -> None:
+    """Raise ValueError if the two sides do not have the same leaves and shapes."""
+    alone = (before.keys() ^ after.keys()) | (before.keys() ^ start.keys())
+    if alone:
+        raise ValueError(f"only one of the two sides has {', '.join(sorted(alone))}")
+    for leaf, values in before.items():
+        other = after[leaf]
+        # The first axis is that of steps.
+        if values.shape != other.shape:
+            raise ValueError(
+                f"{leaf} has shape {values.shape[1:]} before and {other.shape[1:]} after"
+            )
+
+
+def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float64]:
+    """The distance of each element at each step over a scale.
+
+    It is 0 where both are NaN, and infinite where one is.
+    """
+    if same_bits(before, after):
+        return np.zeros(before.shape)
+    p = before.astype(np.float64)
+    q = after.astype(np.float64)
+    divisor = max(scale, _TINY)
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.abs(p - q)
+        # The usual case, without the passes over the arrays that NaN and infinities need.
+        if np.isfinite(distance.max(initial=0.0)):
+            return np.asarray(distance / divisor)
+        error = np.nan_to_num(distance, nan=np.inf, posinf=np.inf) / divisor
+    # Infinity minus infinity is NaN, but the two are equal.
+    are_equal = (p == q) | (np.isnan(p) & np.isnan(q))
+    return np.where(are_equal, 0.0, error)

@@ -1,0 +1,127 @@
+"""The real `flax.optim`, of the published Flax 0.5.3, beside today's Flax in one process.
+
+Only the subpackage `flax.optim` comes from the old wheel; everything else (`linen`, `struct`,
+`training`, …) is today's Flax, so that both sides share one JAX, one XLA and one device, and differ
+in their optimizers alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import warnings
+import zipimport
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import flax
+import jax
+import jax.numpy as jnp
+
+from optim2optax.legacy_wheel import find_wheel
+from optim2optax.parity.legacy.old_jax import REMOVED_FROM_JAX, give_removed_names
+from optim2optax.parity.legacy.replacing import replaced
+
+
+@contextmanager
+def legacy_flax(wheel: Path | None = None) -> Iterator[ModuleType]:
+    """Make `import flax` give a Flax that still has `optim`, as code for Flax 0.5.3 expects it.
+
+    Inside, `flax.optim` is the old package, `init` and `apply` return frozen dictionaries as they
+    did, and `jax` has the tree functions that it lost. Afterwards all is as before. Objects made
+    inside keep working outside, for example when a later call traces them anew; only fresh imports
+    of `flax.optim` fail there. May be nested.
+
+    Args:
+        wheel: the wheel of Flax 0.5.3; None searches as `find_wheel` does.
+
+    Yields:
+        The module `flax`.
+
+    Raises:
+        LegacyWheelError: if there is no wheel, or its content is not the published one.
+    """
+    modules = _legacy_modules(find_wheel(wheel))
+    removed = REMOVED_FROM_JAX.items()
+    missing = {name: function for name, function in removed if name not in vars(jax)}
+    with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        # Today's Flax warns of traversals, as it has no flax.optim. The old side needs them.
+        warnings.filterwarnings(
+            "ignore", category=DeprecationWarning, module=r"flax\.traverse_util$"
+        )
+        stack.enter_context(replaced(sys.modules, modules))
+        stack.enter_context(replaced(vars(flax), {"optim": modules["flax.optim"]}))
+        stack.enter_context(replaced(vars(jax), missing))
+        stack.enter_context(_frozen_variables())
+        yield flax
+
+
+@contextmanager
+def legacy_optim(wheel: Path | None = None) -> Iterator[Any]:
+    """Like `legacy_flax`, and yields the old module `flax.optim` itself."""
+    with legacy_flax(wheel) as module:
+        yield module.optim
+
+
+@contextmanager
+def _frozen_variables() -> Iterator[None]:
+    """Let `init` and `apply` return frozen dictionaries while the context lasts."""
+    config: Any = flax.config
+    before = config.flax_return_frozendict
+    config.update("flax_return_frozendict", True)
+    try:
+        yield
+    finally:
+        config.update("flax_return_frozendict", before)
+
+
+_modules: dict[str, ModuleType] = {}
+_TYPES = {"float32": jnp.float32, "int32": jnp.int32}
+
+
+def _legacy_modules(wheel: Path) -> Mapping[str, ModuleType]:
+    """The modules of the old `flax.optim` by name.
+
+    They are executed once per process, so that their classes stay the same.
+    """
+    if not _modules:
+        _modules.update(_execute(wheel))
+    return _modules
+
+
+def _execute(wheel: Path) -> dict[str, ModuleType]:
+    """Execute the modules of the old `flax.optim`, which leave no trace in `sys.modules`."""
+    importer = zipimport.zipimporter(str(wheel / "flax"))
+    spec = importer.find_spec("flax.optim")
+    assert spec is not None
+    assert spec.loader is not None
+    package: Any = importlib.util.module_from_spec(spec)
+    # On import the old package changes the warning filters of the process. Defaults of parameters,
+    # such as Adafactor's `dtype_momentum`, are those of optax, even if `precise` renames them now.
+    with (
+        warnings.catch_warnings(),
+        replaced(sys.modules, {"flax.optim": package}),
+        replaced(vars(jnp), _TYPES),
+    ):
+        spec.loader.exec_module(package)
+        # Earlier releases had it in the package itself, for code with flax.optim.DynamicScale.
+        package.DynamicScale = importlib.import_module("flax.optim.dynamic_scale").DynamicScale
+        loaded = sys.modules.items()
+        modules = {name: module for name, module in loaded if name.startswith("flax.optim")}
+    for name in modules:
+        sys.modules.pop(name, None)
+    for module in modules.values():
+        give_removed_names(module)
+        if hasattr(module, "warnings"):
+            # They say that flax.optim is deprecated, which is known here.
+            vars(module)["warnings"] = SimpleNamespace(warn=_ignore)
+    return modules
+
+
+def _ignore(*_args: Any, **_kwargs: Any) -> None:
+    pass

@@ -1,0 +1,103 @@
+"""The source texts of an optimizer, old and new, in a form that can be evaluated by itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from flax import traverse_util
+
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.optimizer.counterpart import Counterpart
+from optim2optax.parity.optimizer.names import names_in
+from optim2optax.parity.optimizer.sampling import Sample, sample
+
+SCHEDULE = "SCHEDULE"
+TRAVERSAL = traverse_util.ModelParamTraversal
+"""The class of the arguments of a MultiOptimizer, the old one and one that keeps its interface."""
+
+
+def sampled_texts(emitted: EmittedOptimizer) -> Sample:
+    """The two texts with placeholders, and the values of these; a schedule is called SCHEDULE."""
+    helpers = [*helper_names(emitted), SCHEDULE, TRAVERSAL.__name__]
+    expression = emitted.optax_expression
+    if emitted.schedule:
+        tree = _WithSchedule(emitted.schedule).visit(ast.parse(expression, mode="eval"))
+        expression = ast.unparse(tree)
+    if not isinstance(emitted, Counterpart):
+        sampled = sample(emitted.legacy_expression, expression, helpers, (), ())
+        # The helpers that `rewrite` emits have no names of the program.
+        return replace(sampled, supports=emitted.supports)
+    helpers += _defined_in(emitted.legacy_supports)
+    sampled = sample(
+        emitted.legacy_expression,
+        expression,
+        helpers,
+        emitted.legacy_supports,
+        emitted.supports,
+    )
+    return replace(
+        sampled,
+        legacy_supports=_reached(sampled.legacy, sampled.legacy_supports),
+        supports=_reached(sampled.optax, sampled.supports),
+    )
+
+
+def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """The functions and classes that an expression reaches.
+
+    In the sources, as in the result, each of them stands after those that it needs.
+    """
+    wanted = {*names_in(text)}
+    found: list[str] = []
+    # A source may need those before it, so the last one is looked at first.
+    for source in reversed(sources):
+        if wanted.intersection(_defined_in([source])):
+            found.insert(0, source)
+            wanted |= {*names_in(source, "exec")}
+    return tuple(found)
+
+
+class _WithSchedule(ast.NodeTransformer):
+    """Puts the name SCHEDULE in the place of the source text of a schedule."""
+
+    def __init__(self, text: str) -> None:
+        self.text = ast.unparse(ast.parse(text, mode="eval"))
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.expr) and ast.unparse(node) == self.text:
+            return ast.Name(SCHEDULE, ast.Load())
+        return super().generic_visit(node)
+
+
+def helper_names(emitted: EmittedOptimizer) -> list[str]:
+    """The functions and classes that the emitted helpers define."""
+    return _defined_in(emitted.supports)
+
+
+def _defined_in(sources: Iterable[str]) -> list[str]:
+    """The names of the functions and classes that are at the top level of some sources."""
+    names: list[str] = []
+    for line in chain.from_iterable(source.split("\n") for source in sources):
+        if line.startswith(("def ", "class ")):
+            # class ScaleByLamb(NamedTuple):
+            rest = line.split()[1]
+            name, _, _ = rest.partition("(")
+            names.append(name.rstrip(":"))
+    return names
+
+
+def syntax_trees(emitted: EmittedOptimizer) -> list[ast.AST]:
+    """The syntax trees of an optimizer's source texts."""
+    old = ast.parse(emitted.legacy_expression, mode="eval")
+    new = ast.parse(emitted.optax_expression, mode="eval")
+    return [old, new, *map(ast.parse, supports_of(emitted))]
+
+
+def supports_of(emitted: EmittedOptimizer) -> tuple[str, ...]:
+    """The functions and classes that an optimizer needs, those of the old side first."""
+    if isinstance(emitted, Counterpart):
+        return (*emitted.legacy_supports, *emitted.supports)
+    return emitted.supports

@@ -1,0 +1,188 @@
+"""What an expression of a file depends on: its names are followed to their definitions.
+
+No code of the file is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from optim2optax.parity.optimizer.harmless import calls_out
+from optim2optax.parity.pairing.bindings import Bound, Definition, Imported, is_load, top_level
+from optim2optax.parity.pairing.definitions import Definitions
+
+FOLLOWED = frozenset(
+    {"collections", "dataclasses", "flax", "functools", "jax", "math", "numpy", "optax", "typing"}
+)
+"""The packages whose names are written out, however a file imports them."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """An expression with the values of its names in their place, and what it reaches.
+
+    `definitions` are the functions and classes, by name, in an order in which they can run. A
+    name whose value is not known stays.
+    """
+
+    expression: str
+    definitions: tuple[tuple[str, str], ...] = ()
+
+
+def slice_of(file: Definitions, node: ast.expr, kept: frozenset[str] = frozenset()) -> Slice:
+    """An expression of a file, and the code that it depends on; the names in `kept` stay."""
+    follower = _Follower(file, kept)
+    expression = follower.copied(node)
+    return Slice(ast.unparse(expression), tuple(follower.definitions.items()))
+
+
+def reached_by(file: Definitions, node: ast.expr) -> list[ast.AST]:
+    """The nodes that an expression of a file depends on."""
+    follower = _Follower(file)
+    follower.copied(node)
+    return follower.reached
+
+
+def dotted(file: Definitions, node: ast.expr) -> str:
+    """A name or attribute in full, such as `optax.adam`; empty for any other expression."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return ""
+    return slice_of(file, node).expression
+
+
+class _Follower:
+    """Copies expressions, with the values of their names in the place of the names.
+
+    `definitions` and `reached` collect the functions and classes, and the nodes, that went into
+    the copies. `_named` has the definitions by the names that they get, `_inside` the bindings
+    that are being copied, among which a recursion ends.
+    """
+
+    def __init__(self, module: Definitions, kept: frozenset[str] = frozenset()) -> None:
+        self.module = module
+        self.kept = kept
+        self.definitions: dict[str, str] = {}
+        self.reached: list[ast.AST] = []
+        self._named: dict[str, ast.AST] = {}
+        self._inside: list[ast.AST] = []
+
+    def copied(self, node: ast.expr) -> ast.expr:
+        """A copy of an expression of the file."""
+        found: ast.expr = ast.fix_missing_locations(self._copied(node))
+        return found
+
+    def _copied(self, node: Any) -> Any:
+        """A copy of any node, without annotations, which need not be defined."""
+        if isinstance(node, ast.Name):
+            return self._of_name(node) if is_load(node) else copy.copy(node)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            found = self._of_module(node, node.value)
+            if found is not None:
+                return found
+        found = copy.copy(node)
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns"):
+                # An `AnnAssign` cannot do without an annotation: `rate: None = 1e-3`.
+                nothing = ast.Constant(None) if isinstance(node, ast.AnnAssign) else None
+                setattr(found, name, nothing)
+            elif isinstance(value, list):
+                # The names of `global step` are texts.
+                setattr(found, name, [self._copied_item(item) for item in value])
+            else:
+                setattr(found, name, self._copied_item(value))
+        return found
+
+    def _copied_item(self, value: Any) -> Any:
+        """A copy of the value of a field, or an item of it, which need not be a node."""
+        return self._copied(value) if isinstance(value, ast.AST) else value
+
+    def _of_module(self, node: ast.Attribute, name: ast.Name) -> ast.AST | None:
+        """What an attribute of another module of the project is bound to there."""
+        match self.module.lookup(name):
+            # `settings.RATE`, after `import settings` or `from . import settings`
+            case (_, Imported(module, attribute, level)) if top_level(module) not in FOLLOWED:
+                return self._elsewhere(_joined(module, attribute), level, node.attr)
+        return None
+
+    def _elsewhere(self, module: str, level: int, name: str) -> ast.AST | None:
+        """What a name of an imported module is bound to there, if that is one of the project."""
+        home = self.module.imported(module, level)
+        bound = home.of_module(name) if home is not None else None
+        if home is None or bound is None:
+            return None
+        here = self.module
+        # The names in what is copied now are those of the other module.
+        self.module = home
+        try:
+            return self._of_bound(bound)
+        finally:
+            self.module = here
+
+    def _of_name(self, node: ast.Name) -> ast.AST:
+        found = self.module.lookup(node)
+        if found is None or node.id in self.kept:
+            return copy.copy(node)
+        scope, bound = found
+        # A local name of a function that is copied as a whole stays.
+        for inner in self._inside:
+            if scope is inner or inner in self.module.ancestors(scope):
+                return copy.copy(node)
+        return self._of_bound(bound) or copy.copy(node)
+
+    def _of_bound(self, bound: Bound) -> ast.AST | None:
+        """A copy of what a name is bound to; None if that is not known.
+
+        For a function or class it is the name of a definition.
+        """
+        if isinstance(bound, Imported):
+            # `adam` is `optax.adam`, after `from optax import adam`
+            if top_level(bound.module) in FOLLOWED and not bound.level:
+                return ast.parse(_joined(bound.module, bound.name), mode="eval").body
+            return self._elsewhere(bound.module, bound.level, bound.name)
+        if isinstance(bound, Definition):
+            return ast.Name(self._defined(bound), ast.Load())
+        if bound is None or bound in self._inside:
+            return None
+        self._inside.append(bound)
+        value: ast.expr = self._copied(bound)
+        self._inside.pop()
+        if calls_out(value):
+            return None
+        self.reached.append(bound)
+        return value
+
+    def _defined(self, node: Definition) -> str:
+        """The name under which a function or class is among the definitions.
+
+        Of two that have the same name, the second one gets a new name.
+        """
+        for name, known in self._named.items():
+            if known is node:
+                return name
+        name = node.name
+        if name in self._named:
+            name = f"{name}_{len(self._named)}"
+        self._named[name] = node
+        self.reached.append(node)
+        self._inside.append(node)
+        found = self._copied(node)
+        self._inside.pop()
+        assert isinstance(found, Definition)
+        found.name = name
+        alone = ast.fix_missing_locations(_without_docstring(found))
+        self.definitions[name] = ast.unparse(alone)
+        return name
+
+
+def _without_docstring(node: Definition) -> Definition:
+    if ast.get_docstring(node) is not None:
+        node.body = node.body[1:] or [ast.Pass()]
+    return node
+
+
+def _joined(module: str, name: str) -> str:
+    """A dotted name; either part may be empty."""
+    return ".".join(part for part in (module, name) if part)

@@ -1,0 +1,154 @@
+"""The expressions of a file that make gradient transformations."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+import optax
+
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.optimizer.names import names_in
+from optim2optax.parity.optimizer.texts import helper_names
+from optim2optax.parity.pairing.bindings import Definition
+from optim2optax.parity.pairing.definitions import Definitions
+from optim2optax.parity.pairing.following import dotted, reached_by
+
+
+class Helpers:
+    """The names of the helpers that `rewrite` emits into a file.
+
+    `making` are those among them that make transformations.
+    """
+
+    def __init__(self, optimizers: Sequence[EmittedOptimizer]) -> None:
+        self.all: set[str] = set()
+        named: set[str] = set()
+        for emitted in optimizers:
+            self.all.update(helper_names(emitted))
+            # scale_by_lamb(0.9, 0.999); a class of the helpers is not in such an expression
+            for text in (emitted.after, emitted.optax_expression):
+                named.update(names_in(f"({text})"))
+        self.making = self.all & named
+
+
+@dataclass(frozen=True)
+class Place:
+    """An expression that makes a transformation: where it stands, and what it depends on.
+
+    `makes` is False for a helper that is handed over, and makes a transformation elsewhere.
+    """
+
+    scope: str
+    target: str
+    node: ast.expr
+    reached: tuple[ast.AST, ...]
+    makes: bool
+
+
+class Places:
+    """The places of one file; the roots are those that are no part of another one."""
+
+    def __init__(self, file: Definitions, helpers: Helpers, known: Iterable[ast.expr] = ()) -> None:
+        self.file = file
+        self.helpers = helpers
+        self._known = set(known)
+        places = [self._place(node) for node in self._within(file.tree)]
+        # kernels = optax.adam(1e-3), a part of `tx = optax.multi_transform({"k": kernels}, labels)`
+        parts: set[ast.AST] = set()
+        for place in places:
+            for reached in place.reached:
+                parts.update(ast.walk(reached))
+        self.roots = [place for place in places if place.node not in parts]
+
+    def root_of(self, node: ast.expr) -> Place | None:
+        """The root that an expression is, or is a part of."""
+        for place in self.roots:
+            # tx = optax.chain(clip, adam), with `adam = optax.adam(1e-3)` ahead of it
+            for part in (place.node, *place.reached):
+                if node in ast.walk(part):
+                    return place
+        return None
+
+    def _within(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The outermost expressions below a node that make transformations."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr) and self._is_place(child, node):
+                yield child
+            elif not self._is_helper(child):
+                yield from self._within(child)
+
+    def _is_place(self, node: ast.expr, parent: ast.AST) -> bool:
+        if node in self._known or self._makes(node):
+            return True
+        return self._is_handed_over(node, parent)
+
+    def _is_helper(self, node: ast.AST) -> bool:
+        """Whether this is the definition of a helper, the inside of which `rewrite` has made."""
+        return isinstance(node, Definition) and node.name in self.helpers.all
+
+    def _place(self, node: ast.expr) -> Place:
+        return Place(
+            scope=self.file.path(node),
+            target=self._target(node),
+            node=node,
+            reached=tuple(reached_by(self.file, node)),
+            makes=self._makes(node),
+        )
+
+    def _target(self, node: ast.expr) -> str:
+        """The target of the assignment around an expression, else the type of the statement."""
+        ancestors = self.file.ancestors(node)
+        statements = (found for found in ancestors if isinstance(found, ast.stmt))
+        statement = next(statements, None)
+        match statement:
+            # tx = optax.adam(1e-3)
+            case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+                return ast.unparse(target)
+        return type(statement).__name__
+
+    def _makes(self, node: ast.expr) -> bool:
+        """Whether an expression is a call that gives a gradient transformation."""
+        if not isinstance(node, ast.Call):
+            return False
+        # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "gradient_transformation":
+            return self._makes(node.func.value)
+        function = node.func
+        is_applied = isinstance(function, ast.Call)
+        if isinstance(function, ast.Call):
+            function = function.func
+        if isinstance(function, ast.Name) and function.id in self.helpers.making:
+            return True
+        name = dotted(self.file, function)
+        # optax.inject_hyperparams(optax.adam)(learning_rate=1e-3)
+        if name == "optax.inject_hyperparams":
+            return is_applied
+        return not is_applied and makes_transformation(name)
+
+    def _is_handed_over(self, node: ast.expr, parent: ast.AST) -> bool:
+        """Whether this is the name of a helper that is not called: `train(make_optimizer)`."""
+        if not isinstance(node, ast.Name) or node.id not in self.helpers.making:
+            return False
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        return not is_called
+
+
+def makes_transformation(dotted: str) -> bool:
+    """Whether a name of optax is one of a function that makes a transformation."""
+    # It is a class, and has a method `gradient_transformation`.
+    if dotted == "optax.MultiSteps":
+        return True
+    root, _, path = dotted.partition(".")
+    is_path = all(part.isidentifier() for part in path.split("."))
+    if root != "optax" or not is_path:
+        return False
+    try:
+        function = attrgetter(path)(optax)
+        result = inspect.signature(function).return_annotation
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return "GradientTransformation" in str(result)

@@ -1,0 +1,103 @@
+"""Items for a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from optim2optax.parity.plugin.item import ParityItem
+from optim2optax.parity.plugin.project import project_of
+
+if TYPE_CHECKING:
+    from optim2optax.parity.reports.result import Case
+    from optim2optax.parity.scenario.baseline import Baseline
+
+SCENARIO, BEFORE, AFTER = "scenario.py", "before.py", "after.py"
+VARIANTS = "after_*.py"
+NOTEBOOK = ".ipynb"
+
+BASELINES: pytest.StashKey[dict[str, Baseline]] = pytest.StashKey()
+
+
+def baselines_of(config: pytest.Config) -> dict[str, Baseline]:
+    """What the old sides of scenarios yielded in this session, by the names of their cases."""
+    return config.stash.setdefault(BASELINES, {})
+
+
+class ScenarioFile(pytest.File):
+    """A scenario beside its old and new code."""
+
+    def collect(self) -> Iterator[ScenarioItem]:
+        """An item for `after.py`, and one for each `after_*.py` beside it."""
+        yield ScenarioItem.from_parent(self, name="scenario")
+        for path in sorted(self.path.parent.glob(VARIANTS)):
+            yield ScenarioItem.from_parent(self, name=path.stem, after=path)
+
+
+class ScenarioItem(ParityItem):
+    """A scenario, and the new code that it drives if that is another than usual."""
+
+    def __init__(self, *, after: Path | None = None, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.after = after
+
+    def run(self) -> Case:
+        """Drive both sides.
+
+        They are `before.py` and `after.py` beside the scenario, or the module that it names, old
+        and new. Notebooks may take the place of these two.
+        """
+        from optim2optax.parity.cases import baseline_case, scenario_case
+        from optim2optax.parity.reports.result import Case
+        from optim2optax.parity.scenario.module import module_of
+
+        name = str(Path(self.shown).parent)
+        try:
+            module = module_of(self.path)
+        except (SyntaxError, ValueError) as error:
+            return Case(name, "scenario", None, reason=f"{type(error).__name__}: {error}")
+        if self.after is not None:
+            name = f"{name} ({self.after.stem.removeprefix('after_')})"
+        before, after = self._sides(module)
+        if against := self.config.getoption("--parity-against"):
+            return baseline_case(name, Path(against), self.path, after)
+        case = scenario_case(name, self.path, before, after, self.legacy_python)
+        if self.config.getoption("--parity-save") and case.comparison is not None:
+            self._save(name, before)
+        return case
+
+    def _save(self, name: str, before: Path) -> None:
+        """Keep what the old side yields, for the file of baselines."""
+        from optim2optax.parity.cases import as_modules
+        from optim2optax.parity.scenario.scenario import baseline_of
+
+        # The old side runs once more, as the comparison does not have its values.
+        with as_modules(before, before) as (old, _):
+            baseline = baseline_of(self.path, old, self.legacy_python)
+        baselines_of(self.config)[name] = baseline
+
+    def repetition(self) -> str:
+        """The scenario again; where it has several new sides, with this one."""
+        chosen = [] if self.after is None else ["-k", self.name]
+        return self.repeated(*chosen, self.shown)
+
+    def _sides(self, module: str | None) -> tuple[Path, Path]:
+        """The files with the old code and the new.
+
+        Where no new code is given, it is what `rewrite` makes of the old.
+        """
+        project = project_of(self.config)
+        folder = self.path.parent
+        if self.after is not None:
+            return folder / BEFORE, self.after
+        # module = "../train.py"
+        if module is not None:
+            return project.before(folder / module), project.after(folder / module)
+        before = folder / BEFORE
+        after = folder / AFTER
+        if before.with_suffix(NOTEBOOK).exists() and not before.exists():
+            before, after = before.with_suffix(NOTEBOOK), after.with_suffix(NOTEBOOK)
+        return before, after if after.exists() else project.after(before)

@@ -1,0 +1,54 @@
+"""The process that is recorded: the user's script in it, and its end.
+
+An old Python runs this as well, from Python 3.8 on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def script(copies: Sequence[str]) -> Path | None:
+    """The file of the user's that this process runs, if it runs one."""
+    main = sys.modules.get("__main__")
+    file = getattr(main, "__file__", None)
+    if not isinstance(file, str) or not file.endswith(".py"):
+        return None
+    path = Path(file).resolve()
+    # A console script is outside of the tree.
+    is_of_the_user = any(Path(copy) in path.parents for copy in copies)
+    return path if is_of_the_user else None
+
+
+def finish_at_exit(last: Callable[[], None]) -> None:
+    """Let all be written ahead of the end of this process; `last` writes the last records."""
+
+    def finish() -> None:
+        # Callbacks may still be under way.
+        jax.effects_barrier()  # type: ignore[no-untyped-call]
+        last()
+
+    atexit.register(finish)
+    # A program may end by `os._exit`, without the functions of `atexit`.
+    os._exit = _ending(os._exit, finish, os.getpid())
+
+
+def _ending(end: Callable[[int], Any], finish: Callable[[], None], process: int) -> Any:
+    """`os._exit`, which waits until all is recorded."""
+
+    def end_recorded(status: int) -> None:
+        # A process that was forked off records nothing.
+        if os.getpid() == process:
+            finish()
+        end(status)
+
+    return end_recorded

@@ -1,0 +1,183 @@
+"""The recorder of a process: it writes each update as it arrives, and all ahead of the end.
+
+An old Python runs this as well, from Python 3.8 on.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import serialization
+
+from optim2optax.parity.recording.inputs import InputsWriter
+from optim2optax.parity.recording.kinds import is_small, kind_of
+from optim2optax.parity.recording.leaves import (
+    leaf_type,
+    leaves_of_state_dict,
+    shape_of,
+    state_leaves,
+)
+from optim2optax.parity.recording.optimizers import averaged, is_legacy, params
+from optim2optax.parity.recording.sketch import Part, largest, sketch
+from optim2optax.parity.recording.stream import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from optim2optax.parity.recording.kinds import Kind
+
+    Leaves = Callable[[Any], Mapping[str, Any]]
+    Parts = Mapping[Part, Any]
+
+UNKNOWN = -1
+"""The step of an update that is applied by hand."""
+
+
+class Recorder:
+    """Writes each update as it arrives, and the parameters ahead of the first of each kind.
+
+    `leaves` gives the leaves of a tree by their paths. With `inputs`, the inputs of steps are
+    written as well. `met` has the optimizers, by the kinds of their parameters and the identities
+    of their definitions, with shapes in the place of arrays.
+    """
+
+    def __init__(self, folder: Path, leaves: Leaves, inputs: bool = False) -> None:
+        self.writer = Writer(folder)
+        self.leaves = leaves
+        self.met: dict[Kind, dict[int, Any]] = {}
+        self.first_gradients: dict[Kind, Mapping[Part, NDArray[Any]]] = {}
+        self._inputs = InputsWriter(folder) if inputs else None
+        self._kinds: set[tuple[Part, ...]] = set()
+        self._has_met_legacy = False
+        self._observations: dict[str, int] = {}
+
+    def part(self, tree: Any) -> dict[Part, Any]:
+        """The part of parameters that is written."""
+        return sketch(self.leaves(tree))
+
+    def start(self, tree: Any) -> dict[Part, Any]:
+        """The part of parameters ahead of a step that is written."""
+        return sketch(self.leaves(tree), whole_sketch=False)
+
+    def beside(self, state: Any, gradients: Any, new: Any) -> dict[str, dict[Part, Any]]:
+        """The other facts of a step that are written.
+
+        They are the optimizer's state, the sizes of the gradients, and all inputs if they are
+        small.
+        """
+        gradients = self.leaves(averaged(state, gradients))
+        own = _whole_parts("state", dict(state_leaves(new)))
+        sizes = {Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()}
+        groups = {"state": own, "sizes": sizes}
+        before = self.leaves(params(state))
+        if is_small(kind_of(before)):
+            groups["given"] = _whole_parts("whole", before)
+            groups["gradients"] = _whole_parts("whole", gradients)
+        return groups
+
+    def keep(
+        self, step: Any, before: Parts, beside: Mapping[str, Parts], rate: Any, after: Parts
+    ) -> None:
+        """Write an update and its inputs."""
+        groups = {group: _arrays(parts) for group, parts in beside.items()}
+        if "given" in groups:
+            inputs = {"given": groups.pop("given"), "gradients": groups.pop("gradients")}
+            kind = kind_of({part.leaf: values for part, values in inputs["given"].items()})
+            self.first_gradients.setdefault(kind, inputs["gradients"])
+            if self._inputs is not None:
+                facts = {"step": int(step), "rate": float(rate), "kind": kind}
+                self._inputs.write_step(facts, inputs)
+        self._write(int(step), before, after, groups)
+
+    def update(self, before: Parts, after: Parts) -> None:
+        """Write an update whose step is not known."""
+        self._write(UNKNOWN, before, after)
+
+    def meet(self, state: Any) -> None:
+        """Keep an optimizer, with shapes in the place of its arrays.
+
+        Write that there is a legacy optimizer, and the shapes in its state dict.
+        """
+        legacy = is_legacy(state)
+        if legacy and not self._has_met_legacy:
+            self._has_met_legacy = True
+            self.writer.write({"legacy": True})
+        # A definition alone has no parameters.
+        if not hasattr(state, "target") and not hasattr(state, "tx"):
+            return
+        # The state is traced once for each compiled function, so it may come again.
+        kind = kind_of(self.leaves(params(state)))
+        is_first = kind not in self.met
+        definition = state.optimizer_def if legacy else state.tx
+        shapes = jax.tree_util.tree_map(shape_of, state)
+        self.met.setdefault(kind, {})[id(definition)] = shapes
+        if legacy and is_first and self._inputs is not None and is_small(kind):
+            leaves = leaves_of_state_dict(serialization.to_state_dict(state))
+            made_of = [(path, jnp.shape(leaf)) for path, leaf in leaves]
+            self._inputs.write({"kind": kind, "made_of": made_of})
+
+    def functional(self, step: Any, before: Parts, after: Parts) -> None:
+        """Write an update that a definition makes by itself."""
+        self._write(int(step), before, after)
+
+    def widen(self) -> None:
+        """Nothing is written of this.
+
+        A side that fails for it runs once more in its own precision, as one that fails in float64
+        for another reason.
+        """
+
+    def lose(self) -> None:
+        """Write that state or hyperparameters of a legacy optimizer do not follow from steps."""
+        if self._inputs is not None:
+            self._inputs.write({"lost": True})
+
+    def observe(self, name: str, tree: Any) -> None:
+        """Write values that the program hands over, as soon as they are computed."""
+        jax.debug.callback(partial(self._observed, name), self.part({name: tree}))
+
+    def _observed(self, name: str, parts: Parts) -> None:
+        number = self._observations.get(name, -1) + 1
+        self._observations[name] = number
+        facts = {"step": number, "idle": False, "observed": name}
+        self.writer.write(facts, {"after": _arrays(parts)})
+
+    def _write(
+        self, step: int, before: Parts, after: Parts, beside: Mapping[str, Parts] | None = None
+    ) -> None:
+        old = _arrays(before)
+        new = _arrays(after)
+        # Of large leaves, there are fewer parts ahead of a step.
+        common = [part for part in old if part in new]
+        idle = all(old[part].tobytes() == new[part].tobytes() for part in common)
+        arrays = {"after": new, **(beside or {})}
+        kind = tuple(new)
+        # Only the first update has the parameters ahead of it: the others start where one ended.
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            arrays["before"] = old
+        self.writer.write({"step": step, "idle": idle}, arrays)
+
+
+def _whole_parts(name: str, leaves: Mapping[str, Any]) -> dict[Part, Any]:
+    """The leaves by their parts, each of which is a whole leaf."""
+    return {Part(leaf, name, jnp.shape(values)): values for leaf, values in leaves.items()}
+
+
+def _size(values: Any) -> Any:
+    """The largest absolute value that is finite."""
+    # The gradient of an integer parameter is of a type without numbers.
+    if not jnp.issubdtype(leaf_type(values), jnp.inexact):
+        return jnp.zeros(())
+    return largest(values)
+
+
+def _arrays(parts: Parts) -> dict[Part, NDArray[Any]]:
+    return {part: np.asarray(values) for part, values in parts.items()}

@@ -1,0 +1,218 @@
+"""Sketches of parameters: small leaves whole, and enough of large ones that any fault shows.
+
+All is computed where the parameters are, inside the user's jitted code too, so that no large array
+is handed out. An old Python and JAX run this as well, from Python 3.8 on.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from optim2optax.parity.recording.checksums import bits_from, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+LARGEST = 4096
+"""The most elements of a leaf that is taken whole."""
+
+SAMPLES = 512
+BLOCKS = 1024
+PIECES = 64
+SMALLEST = 2**16
+"""The fewest elements of a piece, where a leaf is taken in more than one."""
+
+LANES = 32
+"""The number of sums that are taken side by side in a block, which compilers make vectors of."""
+
+
+class Part(NamedTuple):
+    """One part of a sketch, of a leaf of some shape.
+
+    `whole` is the leaf itself. For a large one, `sample` has the elements at `positions`, `sums` a
+    sum of each block of elements with random weights, from 0.5 to 1.5 and of either sign, so that
+    few faults cancel, `counts` how many are NaN, infinite and minus infinite, and `digest` a
+    checksum of all bits.
+    """
+
+    leaf: str
+    name: str
+    shape: tuple[int, ...]
+
+
+def sketch(leaves: Mapping[str, Any], whole_sketch: bool = True) -> dict[Part, Any]:
+    """The sketch of parameters by their paths, which may be traced.
+
+    The start of a run shows how far it moves. For that, without `whole_sketch`, samples and sums
+    suffice; these are NaN where a value of the block is not finite.
+    """
+    parts: dict[Part, Any] = {}
+    for leaf, values in jax.lax.stop_gradient(dict(leaves)).items():
+        shape = jnp.shape(values)
+        if np.prod(shape) <= LARGEST:
+            parts[Part(leaf, "whole", shape)] = values
+            continue
+        for name, value in _parts(jnp.asarray(values), leaf, whole_sketch).items():
+            parts[Part(leaf, name, shape)] = value
+    return parts
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _parts(values: jax.Array, leaf: str, whole_sketch: bool) -> dict[str, jax.Array]:
+    """The parts of a large leaf, by their names."""
+    flat = values.ravel()
+    kept = flat[positions(leaf, flat.size)]
+    # Sums and digests are those of real numbers.
+    if jnp.issubdtype(flat.dtype, jnp.complexfloating):
+        flat = jnp.stack([flat.real, flat.imag], axis=1).ravel()
+    rest = _summed(flat) if whole_sketch else _over_pieces(_sums, flat)
+    return {"sample": kept, **rest}
+
+
+def _summed(flat: jax.Array) -> dict[str, jax.Array]:
+    """The sums, counts and digest of a leaf.
+
+    Values that are not finite are counted, and left out of the sums. They are looked for only
+    where a sum is not finite.
+    """
+    found = _over_pieces(_sums_and_digest, flat)
+
+    def of_finite(_: Any) -> tuple[Any, jax.Array, jax.Array]:
+        counted = _over_pieces(_sums_of_finite, flat)
+        done = jnp.zeros((), np.bool_)
+        return done, counted["sums"], counted["counts"]
+
+    # A loop of at most one turn: compilers may evaluate both branches of a condition.
+    none = jnp.zeros(3, jax.dtypes.canonicalize_dtype(np.int64))
+    is_needed = ~jnp.isfinite(jnp.sum(found["sums"]))
+    first = is_needed, found["sums"], none
+    _, sums, counts = jax.lax.while_loop(lambda state: state[0], of_finite, first)
+    return {**found, "sums": sums, "counts": counts}
+
+
+def _over_pieces(
+    facts: Callable[[jax.Array, Any], dict[str, jax.Array]], flat: jax.Array
+) -> dict[str, jax.Array]:
+    """The facts of a leaf, a piece of its blocks at a time, so that no array of its size is made.
+
+    The last block has the elements that are left over.
+    """
+    length = flat.size // BLOCKS
+    blocks_of_piece = BLOCKS // _pieces(flat.size)
+    piece = length * blocks_of_piece
+    whole = length * BLOCKS
+
+    def facts_of(start: jax.Array) -> dict[str, jax.Array]:
+        elements = jax.lax.dynamic_slice(flat, (start,), (piece,))
+        blocks = elements.reshape(-1, length)
+        return facts(blocks, start)
+
+    starts = np.arange(0, whole, piece)
+    found = jax.lax.map(facts_of, starts)
+    left_over = flat[whole:].reshape(1, -1)
+    rest = facts(left_over, whole)
+    # Each block has a sum of its own; all else is of the whole leaf.
+    sums = jnp.append(found.pop("sums").ravel(), rest.pop("sums"))
+    total = {"sums": sums}
+    for name, values in found.items():
+        over_pieces = values.sum(axis=0, dtype=values.dtype)
+        total[name] = over_pieces + rest[name]
+    return total
+
+
+def _pieces(size: int) -> int:
+    """How many pieces a leaf is taken in, a power of two: each costs some time by itself."""
+    wanted = max(size // SMALLEST, 1)
+    power = wanted.bit_length() - 1
+    return min(PIECES, 1 << power)
+
+
+def _sums_and_digest(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
+    sums = _sums(blocks, start)
+    bits = bits_from(start, blocks.size)
+    return {**sums, "digest": digest(blocks.ravel(), bits)}
+
+
+def _sums(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
+    """The weighted sum of each block, of which the first begins at an element of the leaf."""
+    bits = bits_from(start, blocks.size)
+    widest = jax.dtypes.canonicalize_dtype(np.float64)
+    # The last bit is the sign, the others are a number from 0.5 to 1.5.
+    fractions = (bits >> np.uint32(1)).astype(widest) / 2.0**31
+    signs = jnp.where(bits & np.uint32(1), 1.0, -1.0)
+    weights = (0.5 + fractions) * signs
+    weighted = blocks.astype(widest) * weights.reshape(blocks.shape)
+    number, length = blocks.shape
+    rows = length // LANES
+    in_lanes = rows * LANES
+    side_by_side = weighted[:, :in_lanes].reshape(number, rows, LANES)
+    of_lanes = side_by_side.sum(axis=1).sum(axis=1)
+    of_rest = weighted[:, in_lanes:].sum(axis=1)
+    return {"sums": of_lanes + of_rest}
+
+
+def _sums_of_finite(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
+    """The sums of finite values, and the counts of the others by their kinds."""
+    values = blocks.astype(jax.dtypes.canonicalize_dtype(np.float64))
+    counts = [
+        jnp.isnan(values).sum(),
+        (values == np.inf).sum(),
+        (values == -np.inf).sum(),
+    ]
+    finite = jnp.where(jnp.isfinite(values), values, 0.0)
+    sums = _sums(finite, start)
+    return {**sums, "counts": jnp.stack(counts)}
+
+
+def largest(values: jax.Array) -> jax.Array:
+    """The largest absolute value that is finite, or 0, taken a piece at a time as well."""
+
+    def of(part: jax.Array) -> jax.Array:
+        absolute = jnp.abs(part)
+        finite = jnp.where(jnp.isfinite(absolute), absolute, 0)
+        return jnp.max(finite, initial=0)
+
+    flat = jnp.ravel(values)
+    number = _pieces(flat.size)
+    piece = flat.size // number
+    if number == 1:
+        return of(flat)
+
+    def of_piece(start: jax.Array) -> jax.Array:
+        return of(jax.lax.dynamic_slice(flat, (start,), (piece,)))
+
+    starts = np.arange(number) * piece
+    found = jax.lax.map(of_piece, starts)
+    rest = of(flat[number * piece :])
+    return jnp.maximum(jnp.max(found), rest)
+
+
+def positions(leaf: str, size: int) -> NDArray[np.int64]:
+    """The elements of a large leaf that are its sample, in flat order: always the same ones."""
+    # Both sides, and an old Python, draw by the name of the leaf.
+    seed = zlib.crc32(leaf.encode())
+    chosen = np.random.default_rng(seed).integers(size, size=SAMPLES)
+    return np.unique(chosen)
+
+
+def block(number: int, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The first and the last element of a block, by their indices in the leaf.
+
+    The last block has the elements that are left over.
+    """
+    size = int(np.prod(shape))
+    length = size // BLOCKS
+    start = number * length
+    end = size if number == BLOCKS else start + length
+    return _index(start, shape), _index(end - 1, shape)
+
+
+def _index(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(index) for index in np.unravel_index(position, shape))

@@ -1,0 +1,118 @@
+"""The results of a parity run: cases with their verdicts, and the environment of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from optim2optax.parity.judging.comparison import Comparison
+
+Level = Literal["optimizer", "scenario", "command"]
+
+
+class Outcome(str, Enum):
+    """How a case ended: one of the four verdicts, or none."""
+
+    IDENTICAL = "identical"
+    EQUIVALENT = "equivalent"
+    DIFFERENT = "different"
+    COULD_NOT_RUN = "could_not_run"
+    NOTHING_PROVEN = "nothing_proven"
+
+
+PASSING = (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+URGENCY = (Outcome.DIFFERENT, Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN)
+"""The outcomes that a report begins with, in this order, ahead of all that pass."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One optimizer, scenario or command, run on both sides.
+
+    `name` is that of the case, such as `src/train.py:41 Adam`. `before` and `after` are the source
+    texts that were compared, if there are any. `comparison` is None if the case could not run;
+    `reason` then says why, in one sentence. For a case that ran, `reason` names a known fault of
+    the old side, if one shows. `reproduction` is a script that repeats the case alone.
+    """
+
+    name: str
+    level: Level
+    comparison: Comparison | None
+    before: str = ""
+    after: str = ""
+    reason: str = ""
+    reproduction: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.comparison is None:
+            return Outcome.COULD_NOT_RUN
+        return Outcome(self.comparison.verdict.value)
+
+    @property
+    def passes(self) -> bool:
+        """Whether it is identical or equivalent."""
+        return self.outcome in PASSING
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The remarks of the comparison and the reason, for a case that ran."""
+        if self.comparison is None:
+            return ()
+        return (*self.comparison.remarks, *self.reason.splitlines())
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a run took place.
+
+    The platform of JAX (cpu, gpu, tpu), the kind and number of devices, the versions of Python and
+    of the packages by name, the seed, the precision of matrix products, and the flags given to XLA.
+    """
+
+    platform: str
+    device_kind: str
+    device_count: int
+    versions: Mapping[str, str]
+    seed: int
+    matmul_precision: str
+    xla_flags: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All cases of a run: those that do not pass first, then in order."""
+
+    cases: tuple[Case, ...]
+    environment: Environment
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cases", tuple(sorted(self.cases, key=_urgency)))
+
+    @property
+    def summary(self) -> dict[str, int]:
+        """The number of cases of each outcome."""
+        return {
+            outcome.value: sum(case.outcome is outcome for case in self.cases)
+            for outcome in Outcome
+        }
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command.
+
+        It is 2 if there is no case, or one that could not run or proves nothing, else 1 if one is
+        different, else 0.
+        """
+        # No case at all is an error in how parity was called.
+        outcomes = {case.outcome for case in self.cases}
+        # A run that proves less than it was asked for is no success, even beside a difference.
+        if not outcomes or outcomes & {Outcome.COULD_NOT_RUN, Outcome.NOTHING_PROVEN}:
+            return 2
+        return 1 if Outcome.DIFFERENT in outcomes else 0
+
+
+def _urgency(case: Case) -> int:
+    return len(URGENCY) if case.passes else URGENCY.index(case.outcome)

@@ -1,0 +1,85 @@
+"""The devices on which JAX computes."""
+
+from __future__ import annotations
+
+import os
+
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
+REMEDIES = {
+    "cpu": "`pip install jax`",
+    "gpu": "`pip install 'jax[cuda12]'`, and NVIDIA's driver",
+    "tpu": "`pip install 'jax[tpu]'`",
+}
+"""How JAX is installed for each platform."""
+
+HOST_DEVICES = "--xla_force_host_platform_device_count"
+
+
+class PlatformError(RuntimeError):
+    """JAX finds no device of the chosen platform; the message says why, and what to do."""
+
+
+def prepare(jax_platform: str | None, devices: int | None) -> None:
+    """Set where JAX computes, and let operations be deterministic.
+
+    That applies to this process and to those that it starts.
+
+    Args:
+        jax_platform: cpu, gpu or tpu; None leaves the choice to JAX, and to JAX_PLATFORMS.
+        devices: how many devices a CPU shall feign; None leaves it at one.
+
+    Raises:
+        PlatformError: if there is no such platform here.
+    """
+    flags = _given_flags()
+    wanted = [DETERMINISTIC]
+    if devices is not None:
+        wanted.append(f"{HOST_DEVICES}={devices}")
+    for flag in wanted:
+        name, _, _ = flag.partition("=")
+        # A flag that the user has set stays.
+        if not any(given.startswith(name) for given in flags):
+            flags.append(flag)
+    os.environ["XLA_FLAGS"] = " ".join(flags)
+    # A command on both sides, and each of several jobs, shares the device with this process.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    asked = jax_platform or os.environ.get("JAX_PLATFORMS", "")
+    if asked:
+        _choose(asked)
+
+
+def _choose(asked: str) -> None:
+    """Let JAX compute on a platform. Raises PlatformError."""
+    import jax
+
+    # JAX calls it cuda in this variable.
+    name = "cuda" if asked == "gpu" else asked
+    os.environ["JAX_PLATFORMS"] = name
+    jax.config.update("jax_platforms", name)  # type: ignore[no-untyped-call]
+    try:
+        jax.devices()
+    # JAX asserts that it has a plugin for the platform.
+    except (RuntimeError, AssertionError) as error:
+        raise PlatformError(_why_not(asked, error)) from error
+
+
+def _why_not(asked: str, error: Exception) -> str:
+    """The message on a platform that JAX does not find."""
+    first, _, _ = str(error).partition("\n")
+    reason = first.rstrip(".") or "it has no plugin for it"
+    platform = "gpu" if asked == "cuda" else asked
+    how = f" ({REMEDIES[platform]})" if platform in REMEDIES else ""
+    return (
+        f"JAX finds no {platform} here: {reason}. "
+        f"Install JAX for it{how}, or choose another platform with --platform."
+    )
+
+
+def flags_for_old_xla() -> str:
+    """The flags in XLA_FLAGS that an old XLA knows; any other one would end it."""
+    known = [flag for flag in _given_flags() if flag.startswith(HOST_DEVICES)]
+    return " ".join(known)
+
+
+def _given_flags() -> list[str]:
+    return os.environ.get("XLA_FLAGS", "").split()

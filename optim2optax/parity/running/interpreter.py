@@ -1,0 +1,120 @@
+"""Interpreters with the old Flax and JAX, for code that needs more than `flax.optim`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from optim2optax.parity.running.stand_ins import add_stand_ins
+
+REQUIREMENTS = ("flax==0.5.3", "jax==0.4.13", "jaxlib==0.4.13", "numpy<2", "scipy<1.13")
+VERSIONS = ("3.11", "3.10", "3.9", "3.8")
+WORKER = Path(__file__).with_name("worker.py")
+"""The script that such an interpreter runs a scenario with."""
+
+PROBE = (
+    "import json, sys, warnings; warnings.simplefilter('ignore'); "
+    "import flax, jax, numpy; from flax import optim; "
+    "print(json.dumps({'python': sys.version.split()[0], 'flax': flax.__version__, "
+    "'jax': jax.__version__, 'numpy': numpy.__version__}))"
+)
+
+
+class LegacyEnvironmentError(RuntimeError):
+    """There is no interpreter with the old Flax; the message says why, and what to do."""
+
+
+def create_legacy_environment(directory: Path, python: str | None = None) -> Path:
+    """Make a virtual environment with Flax 0.5.3 and JAX 0.4.13.
+
+    In it, `flax.training.checkpoints` works.
+
+    Args:
+        directory: its folder; it must not exist, unless it is such an environment already.
+        python: a Python from 3.8 to 3.11; None looks for one.
+
+    Returns:
+        The path of its interpreter.
+
+    Raises:
+        LegacyEnvironmentError: if no fitting Python is found, the folder is something else, or
+            pip fails.
+    """
+    interpreter = directory / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    if interpreter.exists():
+        check_legacy_python(interpreter)
+        return interpreter
+    if directory.exists() and any(directory.iterdir()):
+        raise LegacyEnvironmentError(
+            f"{directory} is not empty, and no environment for the old side. Name another folder."
+        )
+    base = python or find_python()
+    _run([base, "-m", "venv", str(directory)], "make a virtual environment")
+    install = [str(interpreter), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
+    _run(install, f"install {', '.join(REQUIREMENTS)}")
+    check_legacy_python(interpreter)
+    # On Windows it is `Lib/site-packages`, elsewhere `lib/python3.8/site-packages`.
+    for package in directory.glob("**/site-packages/jax/__init__.py"):
+        add_stand_ins(package.parent.parent)
+    return interpreter
+
+
+def find_python() -> str:
+    """A Python from 3.8 to 3.11. Raises LegacyEnvironmentError if there is none."""
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for version in VERSIONS:
+        # This process may itself run under a Python that fits.
+        found = sys.executable if version == running else shutil.which(f"python{version}")
+        if found and _answers(found, version):
+            return found
+    raise LegacyEnvironmentError(
+        "JAX 0.4.13 needs Python 3.8 to 3.11, and none was found. "
+        "Install one, and name it with --legacy-python."
+    )
+
+
+def _answers(python: str, version: str) -> bool:
+    """Whether an interpreter of this version runs."""
+    # pyenv has a launcher called `python3.8` even where no Python 3.8 is installed.
+    script = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+    done = subprocess.run([python, "-I", "-c", script], capture_output=True, text=True, check=False)
+    return done.stdout.strip() == version
+
+
+def check_legacy_python(python: Path) -> dict[str, str]:
+    """The versions that an interpreter has of Python, Flax, JAX and NumPy.
+
+    Raises:
+        LegacyEnvironmentError: if it cannot run, or has no `flax.optim`.
+    """
+    words = [str(python), "-I", "-c", PROBE]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise LegacyEnvironmentError(f"{python} cannot be run: {error.strerror}.") from error
+    if done.returncode:
+        reason = _last_line(done.stderr)
+        raise LegacyEnvironmentError(
+            f"{python} has no flax.optim ({reason}). Make an environment that has it: "
+            "optim2optax parity --create-legacy-env DIR"
+        )
+    versions: dict[str, str] = json.loads(done.stdout)
+    return versions
+
+
+def _last_line(errors: str) -> str:
+    """The last line of what a program wrote to its stderr, such as the message of an exception."""
+    return (errors.strip().splitlines() or ["it said nothing"])[-1]
+
+
+def _run(words: list[str], what: str) -> None:
+    """Run a program. Raises LegacyEnvironmentError, with `what` it was to do, if it fails."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise LegacyEnvironmentError(f"could not {what}: {words[0]}: {error.strerror}") from error
+    if done.returncode:
+        raise LegacyEnvironmentError(f"could not {what}: {_last_line(done.stderr)}")

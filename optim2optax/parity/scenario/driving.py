@@ -1,0 +1,95 @@
+"""One side of a scenario, run."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from optim2optax.parity.judging.leaves import PyTree
+from optim2optax.parity.legacy import legacy_flax, load_module
+from optim2optax.parity.precision import double_everywhere, parameters_in_float64, precise
+from optim2optax.parity.recording.packages import import_packages
+from optim2optax.parity.recording.recording import recording
+from optim2optax.parity.scenario.dataclass_nodes import told_apart
+from optim2optax.parity.scenario.parameters import holds_parameters, parameters
+from optim2optax.parity.scenario.states import States
+from optim2optax.parity.scenario.tape import Tape
+
+
+def drive(
+    scenario: Path,
+    path: Path,
+    legacy: bool,
+    steps: int | None,
+    tape: Tape | None = None,
+    states: States | None = None,
+    rounding: bool = False,
+    wide: bool = True,
+) -> tuple[list[PyTree], bool]:
+    """Run one side.
+
+    Returns:
+        The parameters in each value that it yields, and whether it was a replay.
+    """
+    # The user's functions may import the old Flax when they are called, so it stays to the end.
+    with legacy_flax() if legacy else nullcontext():
+        import_packages(path)
+        import_packages(scenario)
+        recorded: AbstractContextManager[None] = nullcontext()
+        if tape is not None:
+            recorded = recording(tape, legacy, rounding=rounding, wide=wide)
+        with (
+            double_everywhere(),
+            recorded,
+            precise(),
+            parameters_in_float64(),
+            told_apart(),
+            modules_around(path) as package,
+        ):
+            module = (
+                importlib.import_module(package)
+                if package
+                else load_module(path, path.stem, legacy)
+            )
+            script = load_module(scenario, scenario.stem, legacy)
+            trajectory = []
+            with closing(script.run(module)) as values:
+                for value in itertools.islice(values, steps):
+                    # A later step may be given the same buffers to write into.
+                    trajectory.append(jax.tree_util.tree_map(np.array, parameters(value)))
+                    if states is not None:
+                        states.keep(value, holds_parameters)
+    return trajectory, getattr(script, "replay", False)
+
+
+@contextmanager
+def modules_around(path: Path) -> Iterator[str]:
+    """Let a file find the modules beside it while the context lasts.
+
+    Then these are removed: the other side has modules of the same names.
+
+    Yields:
+        The full name of the file's own module if it is part of a package, else an empty text.
+    """
+    root = path.resolve().parent
+    while (root / "__init__.py").exists():
+        root = root.parent
+    before = list(sys.path)
+    known = set(sys.modules)
+    sys.path[:0] = [str(root)]
+    try:
+        inside = path.resolve().relative_to(root).with_suffix("")
+        yield ".".join(inside.parts) if len(inside.parts) > 1 else ""
+    finally:
+        sys.path[:] = before
+        for name in set(sys.modules) - known:
+            file = Path(getattr(sys.modules[name], "__file__", None) or "/")
+            if file.is_relative_to(root) and "site-packages" not in file.parts:
+                del sys.modules[name]

@@ -1,0 +1,129 @@
+"""The states of the optimizers that a scenario yields, compared where their leaves correspond."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from optim2optax.checkpoints.places import Path, leaves
+from optim2optax.parity.judging.comparison import REPLAY_GATE, Comparison, Verdict
+from optim2optax.parity.judging.exercised import Evidence
+from optim2optax.parity.judging.judge import judge
+from optim2optax.parity.judging.leaves import PyTree, name_of
+from optim2optax.parity.judging.states import NOT_COMPARED, merged
+from optim2optax.parity.replaying.correspondence import correspondence, state_dict
+
+SAMPLED = 4096
+"""About so many elements of a larger leaf are compared, the same ones each time."""
+
+PARAMETERS = ("target", "params")
+INTEGERS = "iu"
+NUMBERS = "biuf"
+"""The kinds of NumPy's types that are compared."""
+
+Row = dict[Path, NDArray[Any]]
+"""The leaves of an optimizer's state dict."""
+
+
+@dataclass
+class States:
+    """The optimizers that a scenario yields, by their places in its values.
+
+    `first` are those of its first value, `rows` the leaves of their states in all values.
+    """
+
+    first: dict[str, PyTree] = field(default_factory=dict)
+    rows: list[dict[str, Row]] = field(default_factory=list)
+
+    def keep(self, value: PyTree, holds_parameters: Callable[[Any], bool]) -> None:
+        """Keep the optimizers of a value that a scenario yields."""
+        nodes, _ = jax.tree_util.tree_flatten_with_path(value, is_leaf=holds_parameters)
+        optimizers = {name_of(path): node for path, node in nodes if holds_parameters(node)}
+        # A later step may be given the same buffers to write into, so values are copied.
+        if not self.rows:
+            self.first = jax.tree_util.tree_map(np.array, optimizers)
+        row: dict[str, Row] = {}
+        for name, node in optimizers.items():
+            row[name] = _numbers_of(state_dict(node))
+        self.rows.append(row)
+
+    def at(self, name: str, place: Path) -> list[NDArray[Any]] | None:
+        """The leaf at a place of an optimizer's state, in all values; None if one has none."""
+        found: list[NDArray[Any]] = []
+        for row in self.rows:
+            leaf = row[name].get(place) if name in row else None
+            if leaf is None:
+                return None
+            found.append(leaf)
+        return found
+
+
+def _numbers_of(content: Mapping[str, Any]) -> Row:
+    """The leaves of a state dict beside the parameters, and only numbers."""
+    found: Row = {}
+    for path, value in leaves(content):
+        leaf = np.asarray(value)
+        if path[0] not in PARAMETERS and leaf.dtype.kind in NUMBERS:
+            found[path] = _sampled(leaf)
+    return found
+
+
+def _sampled(leaf: NDArray[Any]) -> NDArray[Any]:
+    stride = math.ceil(leaf.size / SAMPLED)
+    kept = leaf if stride <= 1 else leaf.ravel()[::stride]
+    return np.array(kept)
+
+
+def with_states(comparison: Comparison, old: States, new: States, evidence: Evidence) -> Comparison:
+    """The comparison of the parameters, with the verdict on the optimizers' states added to it."""
+    is_settled = comparison.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN)
+    if is_settled or not new.first:
+        return comparison
+    before, after = _corresponding(old, new)
+    # Two custom transformations have no places that are known to correspond.
+    if not before:
+        return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
+    start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
+    closed_loop = comparison.gate != REPLAY_GATE
+    # States move wherever parameters do, and the comparison of these has looked at that.
+    found = judge(before, after, start, closed_loop, replace(evidence, moved=True))
+    return merged(comparison, found)
+
+
+def _corresponding(
+    old: States, new: States
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """The leaves that correspond in the states of both sides, by their places in the new one.
+
+    They are stacked over all values that the scenario yields.
+    """
+    before: dict[str, NDArray[Any]] = {}
+    after: dict[str, NDArray[Any]] = {}
+    for name in old.first.keys() & new.first.keys():
+        for place, source, sign in correspondence(old.first[name], new.first[name]):
+            old_values = old.at(name, source)
+            new_values = new.at(name, place)
+            if old_values is None or new_values is None or len(old_values) != len(new_values):
+                continue
+            # A leaf may be replaced by one of another shape in the middle of a run.
+            if len({leaf.shape for leaf in (*old_values, *new_values)}) != 1:
+                continue
+            # opt_state/0/mu/Dense_0/kernel
+            leaf = "/".join(part for part in (name, *place) if part)
+            stacked = np.stack(old_values)
+            before[leaf] = stacked if sign > 0 else np.negative(stacked)
+            after[leaf] = _like(before[leaf], np.stack(new_values))
+    return before, after
+
+
+def _like(before: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
+    """Values of the new side, with the type of integers of the old one."""
+    # A count may be int64 on one side, as `jnp.int32` means that in float64.
+    are_integers = before.dtype.kind in INTEGERS and after.dtype.kind in INTEGERS
+    return after.astype(before.dtype) if are_integers else after

@@ -1,0 +1,110 @@
+"""Which updates of two recordings correspond: several models, devices, members, and steps that move nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from optim2optax.parity.command.compare import DifferentParametersError, compare_updates
+from optim2optax.parity.command.updates import Update
+from optim2optax.parity.judging.comparison import Verdict
+from optim2optax.parity.recording.sketch import Part
+
+START = np.zeros(3)
+
+
+def update(
+    step: int | None, model: float, count: int, leaf: str = "w", idle: bool = False
+) -> Update:
+    """The update of a model that is `model` times as far from its start after each."""
+    part = Part(leaf, "whole", (3,))
+    return Update(
+        step, {part: START}, {part: np.array([0.3, 0.1, 0.7]) * model * (count + 1)}, idle
+    )
+
+
+def run(models: Sequence[float], known: bool = True) -> list[Update]:
+    return [update(step if known else None, model, step) for step in range(12) for model in models]
+
+
+def test_the_same() -> None:
+    assert compare_updates(run([1.0]), run([1.0])).verdict is Verdict.IDENTICAL
+
+
+def test_other_parameters() -> None:
+    message = (
+        r"only the old side steps w of shape \(3,\); only the new side steps v of shape \(3,\)"
+    )
+    with pytest.raises(DifferentParametersError, match=message):
+        compare_updates([update(0, 1.0, 0)], [update(0, 1.0, 0, "v")])
+
+
+def test_several_models_in_turn_and_without_counts() -> None:
+    in_turn = [update(step, model, step) for model in (1.0, 2.0) for step in range(12)]
+    by_hand = [update(None, model, step) for model in (1.0, 2.0) for step in range(12)]
+    assert compare_updates(in_turn, by_hand).verdict is Verdict.IDENTICAL
+
+
+def test_members_whose_callbacks_race() -> None:
+    assert compare_updates(run([1.0, 2.0, 3.0]), run([3.0, 1.0, 2.0])).verdict is Verdict.IDENTICAL
+    found = compare_updates(run([1.0, 2.0, 3.0]), run([3.001, 1.0, 2.0]))
+    assert found.verdict is Verdict.DIFFERENT
+
+
+def test_too_few_steps_of_one_model_prove_nothing_of_it() -> None:
+    few = [update(step, 1.0, step, "head") for step in range(3)]
+    found = compare_updates([*run([1.0]), *few], [*run([1.0]), *few])
+    assert found.verdict is Verdict.IDENTICAL
+    assert found.remarks[0].startswith("Of head: Only 3 steps were taken")
+    assert compare_updates(few, few).verdict is Verdict.NOTHING_PROVEN
+
+
+def test_devices_that_do_alike() -> None:
+    assert compare_updates(run([1.0] * 4), run([1.0])).verdict is Verdict.IDENTICAL
+
+
+def test_steps_that_move_nothing() -> None:
+    """As `optax.MultiSteps` takes while it accumulates."""
+    idle = [update(2 * step, 1.0, step - 1, idle=True) for step in range(12)]
+    moving = [update(2 * step + 1, 1.0, step) for step in range(12)]
+    both = [found for pair in zip(idle, moving, strict=True) for found in pair]
+    assert compare_updates(run([1.0]), both).verdict is Verdict.IDENTICAL
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_step_that_one_side_takes_alone(known: bool) -> None:
+    for old, new, missing in ((12, 10, "after"), (10, 12, "before")):
+        found = compare_updates(run([1.0], known)[:old], run([1.0], known)[:new])
+        first = found.first_difference
+        assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 10)
+        assert first is not None
+        assert (first.step, math.isnan(getattr(first, missing))) == (10, True)
+        assert f"the old side took {old} steps of this optimizer, the new side {new}" in str(
+            first.link
+        )
+
+
+def test_a_difference_ahead_of_a_step_that_one_side_takes_alone() -> None:
+    found = compare_updates(run([1.0]), [*run([1.0])[:1], *run([1.5])[1:4]])
+    assert found.first_difference is not None
+    assert found.first_difference.step == 1
+
+
+def test_what_a_program_hands_over() -> None:
+    def observed(values: Sequence[float]) -> list[Update]:
+        part = Part("accuracy", "whole", ())
+        return [
+            Update(n, {}, {part: np.array(value)}, observed="accuracy")
+            for n, value in enumerate(values)
+        ]
+
+    same = [*run([1.0]), *observed([0.5, 0.75])]
+    assert compare_updates(same, same).verdict is Verdict.IDENTICAL
+    found = compare_updates(same, [*run([1.0]), *observed([0.5, 0.76])])
+    assert found.verdict is Verdict.DIFFERENT
+    assert str(found.first_difference).startswith("step 1, accuracy: 0.75 before, 0.76 after")
+    with pytest.raises(DifferentParametersError, match="observed accuracy"):
+        compare_updates(same, run([1.0]))

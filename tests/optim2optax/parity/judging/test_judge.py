@@ -1,0 +1,275 @@
+"""What two trajectories are called, and where the judge says that they part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from flax.core import freeze
+
+from optim2optax.parity.judging.comparison import Verdict
+from optim2optax.parity.judging.exercised import Evidence
+from optim2optax.parity.judging.judge import compare_trajectories
+
+STEPS = 20
+
+
+def trajectory(**changes: Any) -> list[dict[str, Any]]:
+    """A walk of two leaves over some steps; a change is a function applied to a leaf, which is stacked over steps."""
+    random = np.random.default_rng(0)
+    leaves = {
+        "kernel": random.normal(size=(STEPS, 3, 2)).cumsum(axis=0),
+        "bias": random.normal(size=(STEPS, 2)),
+    }
+    for leaf, change in changes.items():
+        leaves[leaf] = change(leaves[leaf].copy())
+    return [
+        {"Dense_0": {leaf: values[step] for leaf, values in leaves.items()}}
+        for step in range(STEPS)
+    ]
+
+
+def walk(steps: int = STEPS, /, **leaves: Any) -> list[dict[str, Any]]:
+    """A kernel that moves at each step beside leaves that hold a value."""
+    return [{"kernel": np.full(3, 1.5 * step), **leaves} for step in range(steps)]
+
+
+def put(step: int, index: tuple[int, ...], value: float) -> Any:
+    def change(values: Any) -> Any:
+        values[(step, *index)] = value
+        return values
+
+    return change
+
+
+def test_the_same_bits_are_identical() -> None:
+    comparison = compare_trajectories(trajectory(), trajectory())
+    assert (comparison.verdict, comparison.error, comparison.steps) == (
+        Verdict.IDENTICAL,
+        0.0,
+        STEPS,
+    )
+    assert str(comparison) == "identical after 20 steps: error over movement 0.0e+00"
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [
+        (1e-15, Verdict.EQUIVALENT),
+        (1e-13, Verdict.EQUIVALENT),
+        (1e-10, Verdict.DIFFERENT),
+        (1e-7, Verdict.DIFFERENT),
+    ],
+)
+def test_rounding_is_told_from_a_mistake(factor: float, verdict: Verdict) -> None:
+    comparison = compare_trajectories(
+        trajectory(), trajectory(kernel=lambda values: values * (1 + factor))
+    )
+    assert comparison.verdict is verdict, comparison
+
+
+def test_the_first_difference_is_named() -> None:
+    wrong = trajectory(
+        kernel=lambda values: put(9, (0, 0), 7.0)(put(4, (2, 1), 5.0)(values)),
+        bias=put(6, (0,), 3.0),
+    )
+    comparison = compare_trajectories(trajectory(), wrong)
+    difference = comparison.first_difference
+    assert difference is not None
+    assert (difference.step, difference.leaf, difference.index) == (4, "Dense_0/kernel", (2, 1))
+    assert (difference.before, difference.after) == (
+        trajectory()[4]["Dense_0"]["kernel"][2, 1],
+        5.0,
+    )
+    assert "first at step 4, Dense_0/kernel[2, 1]" in str(comparison)
+
+
+def test_a_frozen_dict_corresponds_to_a_dict() -> None:
+    frozen = [freeze(step) for step in trajectory()]
+    assert compare_trajectories(frozen, trajectory()).verdict is Verdict.IDENTICAL
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_equal_to_themselves(value: float) -> None:
+    both = trajectory(kernel=put(5, (1, 1), value))
+    assert compare_trajectories(both, both).verdict is Verdict.IDENTICAL
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_on_one_side_differ(value: float) -> None:
+    broken = trajectory(kernel=put(5, (1, 1), value))
+    for before, after in [(broken, trajectory()), (trajectory(), broken)]:
+        comparison = compare_trajectories(before, after)
+        assert comparison.error == np.inf
+        assert comparison.first_difference is not None
+        assert (comparison.first_difference.step, comparison.first_difference.index) == (5, (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("value", "moved_by", "verdict"),
+    [
+        (0.0, 0.0, Verdict.IDENTICAL),
+        (0.0, 1e-300, Verdict.DIFFERENT),
+        (0.0, 1.0, Verdict.DIFFERENT),
+        (1.0, 1e-16, Verdict.IDENTICAL),
+        (1.0, 1e-15, Verdict.EQUIVALENT),
+        (1.0, 1e-12, Verdict.DIFFERENT),
+    ],
+)
+def test_a_leaf_that_never_moves_may_only_round(
+    value: float, moved_by: float, verdict: Verdict
+) -> None:
+    before, after = (walk(bias=np.full(3, number)) for number in (value, value + moved_by))
+    assert compare_trajectories(before, after).verdict is verdict
+
+
+def test_movement_counts_from_the_start() -> None:
+    before, after = [np.full(2, 100.0)] * STEPS, [np.full(2, 100.0 + 1e-10)] * STEPS
+    assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
+    assert compare_trajectories(before, after, start=np.zeros(2)).verdict is Verdict.EQUIVALENT
+
+
+def test_half_precision_is_judged_too() -> None:
+    before = [step["Dense_0"]["kernel"].astype(np.float16) for step in trajectory()]
+    after = [np.nextafter(step, np.float16(np.inf)) for step in before]
+    assert compare_trajectories(before, before).verdict is Verdict.IDENTICAL
+    assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
+
+
+def test_a_closed_loop_may_drift() -> None:
+    drifted = trajectory(kernel=lambda values: values * (1 + 4e-9))
+    assert compare_trajectories(trajectory(), drifted).verdict is Verdict.DIFFERENT
+    assert (
+        compare_trajectories(trajectory(), drifted, closed_loop=True).verdict is Verdict.EQUIVALENT
+    )
+    wrong = trajectory(kernel=lambda values: values * (1 + 1e-6))
+    assert compare_trajectories(trajectory(), wrong, closed_loop=True).verdict is Verdict.DIFFERENT
+
+
+def test_in_a_closed_loop_a_leaf_moved_by_noise_alone_counts_like_its_siblings() -> None:
+    noise = np.random.default_rng(1).normal(size=(2, STEPS, 2)) * 1e-9
+    before, after = (trajectory(bias=lambda _, noise=side: noise) for side in noise)
+    assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
+    assert compare_trajectories(before, after, closed_loop=True).verdict is Verdict.EQUIVALENT
+
+
+def test_rounding_that_moves_a_leaf_is_a_remark() -> None:
+    noise = np.random.default_rng(1).normal(size=(2, STEPS, 2)) * 1e-9
+    before, after = (trajectory(bias=lambda _, noise=side: noise) for side in noise)
+    comparison = compare_trajectories(before, after, closed_loop=True)
+    assert comparison.remarks == (
+        "Rounding alone moves Dense_0/bias, so it is judged by the leaves beside it.",
+    )
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_in_a_closed_loop_a_leaf_with_gradients_is_judged_by_its_own_movement(size: float) -> None:
+    """However much larger the movement of the leaves beside it is."""
+    before = trajectory(bias=lambda values: size * values, kernel=lambda values: 100 * values)
+    after = trajectory(
+        bias=lambda values: size * values[:1].repeat(STEPS, 0), kernel=lambda values: 100 * values
+    )
+    evidence = Evidence(rounding={"Dense_0/bias": False})
+    comparison = compare_trajectories(before, after, closed_loop=True, evidence=evidence)
+    assert comparison.verdict is Verdict.DIFFERENT, comparison
+    assert comparison.first_difference is not None
+    assert comparison.first_difference.leaf == "Dense_0/bias"
+
+
+def test_a_leaf_is_told_from_one_whose_path_is_the_end_of_its_own() -> None:
+    before, after = (
+        [
+            {"Block_0": {"Dense_0": {"kernel": float(step), "bias": 1e-14 * sign * step}}}
+            for step in range(STEPS)
+        ]
+        for sign in (1, -1)
+    )
+    evidence = Evidence(rounding={"Block_0/Dense_0/bias": True, "Dense_0/bias": False})
+    found = compare_trajectories(before, after, closed_loop=True, evidence=evidence)
+    assert found.verdict is Verdict.EQUIVALENT, found
+
+
+def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:
+    before, after = (
+        [{"step": np.asarray(step), "scale": np.asarray(factor * step)} for step in range(STEPS)]
+        for factor in (1e-6, 1e-6 * (1 + 1e-5))
+    )
+    assert compare_trajectories(before, after, closed_loop=True).verdict is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ([np.ones(2)] * 2, [np.ones(2)], "2 steps, the new side 1"),
+        ([{"a": 1.0, "b": 1.0}], [{"a": 1.0}], "only one of the two sides has b"),
+        ([{"a": np.ones(3)}], [{"a": np.ones(1)}], r"a has shape \(3,\) before and \(1,\) after"),
+        ([{"a": 1.0}, {"b": 1.0}], [{"a": 1.0}, {"a": 1.0}], "do not all have the same leaves"),
+    ],
+)
+def test_what_does_not_correspond_cannot_be_compared(before: Any, after: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare_trajectories(before, after)
+
+
+VACUOUS = {
+    "nothing is held": ([{}] * STEPS, "Nothing was compared."),
+    "no step": ([], "Nothing was compared."),
+    "nine steps": (walk(9), "Only 9 steps were taken, and fewer than 10 prove nothing"),
+    "no leaf moves": (
+        [{"kernel": np.ones(3)}] * STEPS,
+        "No parameter ever moved, as with a learning rate of zero",
+    ),
+    "a counter alone moves": (
+        [{"kernel": np.ones(3), "step": np.asarray(step)} for step in range(STEPS)],
+        "No parameter ever moved",
+    ),
+    "NaN from a step on": (
+        [{"kernel": np.full(3, step if step < 15 else np.nan)} for step in range(STEPS)],
+        "From step 15 on, no value is finite on either side",
+    ),
+    "inf throughout": (
+        [{"kernel": np.full(3, np.inf)}] * STEPS,
+        "From step 0 on, no value is finite",
+    ),
+}
+
+
+@pytest.mark.parametrize(("held", "why"), VACUOUS.values(), ids=VACUOUS)
+def test_two_sides_that_agree_where_nothing_happens_prove_nothing(held: Any, why: str) -> None:
+    comparison = compare_trajectories(held, held)
+    assert comparison.verdict is Verdict.NOTHING_PROVEN
+    assert comparison.remarks[0].startswith(why)
+    assert why in str(comparison)
+
+
+REMARKS = {
+    "all is exercised": (walk(), ()),
+    "a leaf that stays": (
+        walk(bias=np.ones(2)),
+        ("bias never moved, so nothing is proven of it.",),
+    ),
+    "many that stay": (
+        walk(**{name: np.ones(2) for name in "abcde"}),
+        ("a, b, c and 2 more never moved, so nothing is proven of them.",),
+    ),
+    "a leaf that is NaN": (
+        walk(bias=np.full(2, np.nan)),
+        (
+            "From step 0 on, values of bias are not finite on either side, so nothing is proven of these.",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("held", "expected"), REMARKS.values(), ids=REMARKS)
+def test_what_a_run_does_not_exercise_of_a_leaf_is_a_remark(
+    held: Any, expected: tuple[str, ...]
+) -> None:
+    comparison = compare_trajectories(held, held)
+    assert comparison.verdict is Verdict.IDENTICAL
+    assert comparison.remarks == expected
+
+
+def test_a_difference_is_one_in_few_steps_too() -> None:
+    assert compare_trajectories(walk(3), walk(3, kernel=np.ones(3))).verdict is Verdict.DIFFERENT

@@ -1,0 +1,309 @@
+"""What `rewrite` emits, evaluated and compared; and what each wrong link of a chain is called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from textwrap import dedent
+
+import pytest
+
+from codemods import Source, migrate
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.cases import optimizer_case
+from optim2optax.parity.reports.result import Outcome
+from tests.codemods.optimizers.published import published
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
+
+PROGRAM = """
+    from flax import optim
+
+    def is_frozen(path, value):
+        return "bias" in path
+
+    def create(params, config, is_trained):
+        frozen = optim.ModelParamTraversal(is_frozen)
+        trained = optim.ModelParamTraversal(lambda path, _: is_trained(path))
+        slow = optim.Momentum(config.lr / 10, weight_decay=config.wd, nesterov=True)
+        optimizer_def = optim.MultiOptimizer((frozen, slow), (trained, optim.Adam(config.lr)))
+        return optimizer_def.create(params)
+
+    def create_other(params):
+        return optim.WeightNorm(optim.LAMB(beta1=0.8), wn_decay=0.1).create(params)
+
+    def step(optimizer, grads, rate):
+        return optimizer.apply_gradient(grads, learning_rate=rate)
+
+    def train(params, grads, rate):
+        return step(create_other(params), grads, rate)
+    """
+
+
+def emitted(program: str) -> tuple[EmittedOptimizer, ...]:
+    [result] = migrate([Source("train.py", dedent(program).encode())])
+    assert {site.status for site in result.sites} == {"rewritten"}
+    return result.optimizers
+
+
+def changed(old: str, new: str) -> EmittedOptimizer:
+    return EmittedOptimizer("Any", 1, old, new, old, new, False, ())
+
+
+def test_parts_from_elsewhere_are_put_in_their_place() -> None:
+    by_line = {(found.line, found.name): found for found in emitted(PROGRAM)}
+
+    whole = by_line[11, "MultiOptimizer"]
+    assert whole.legacy_expression == (
+        "optim.MultiOptimizer((optim.ModelParamTraversal(is_frozen), "
+        "optim.Momentum(config.lr / 10, weight_decay=config.wd, nesterov=True)), "
+        "(optim.ModelParamTraversal(lambda path, _: is_trained(path)), optim.Adam(config.lr)))"
+    )
+    assert "optax.add_decayed_weights(config.wd)" in whole.optax_expression
+    assert by_line[15, "LAMB"].injected
+    assert not by_line[10, "Momentum"].injected
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_whole_program_is_proven(number: int) -> None:
+    case = optimizer_case("case", emitted(PROGRAM)[number], steps=100, seed=1)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
+SCHEDULED = """
+    from flax import optim
+
+    def create(params, rate):
+        return optim.{definition}.create(params)
+
+    def train(params, grads, schedule):
+        optimizer = create(params, 0.1)
+        for grad in grads:
+            lr = schedule(optimizer.state.step)
+            optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+        return optimizer
+    """
+TAKING_RATES = sorted(published().keys() - {"MultiOptimizer", "WeightNorm"})
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        *(f"{name}(rate)" for name in TAKING_RATES),
+        *(f"WeightNorm(optim.{name}(rate))" for name in ("Adam", "Momentum")),
+    ],
+)
+def test_a_schedule_in_the_transformation_is_the_rate_of_each_step(definition: str) -> None:
+    found = emitted(SCHEDULED.replace("{definition}", definition))
+
+    assert {one.schedule for one in found} == {"rate"}
+    for one in found:
+        assert "inject" not in one.optax_expression
+        case = optimizer_case("case", one, steps=100, seed=2)
+        assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
+MASKED = """
+    from flax import optim
+
+    def create(params, rate):
+        kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+        others = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
+        decays_def = optim.{name}(rate, weight_decay=0.1)
+        plain_def = optim.{name}(rate)
+        optimizer_def = optim.MultiOptimizer((kernels, decays_def), (others, plain_def))
+        return optimizer_def.create(params)
+    """
+
+
+UNKNOWN_WORDS = """
+    from flax import optim
+
+    def create(params, given, rate):
+        words = tuple(given)
+
+        def excluded(path, _):
+            return any(word in path for word in words)
+
+        return optim.MultiOptimizer(
+            (optim.ModelParamTraversal({first}), optim.Adam(rate)),
+            (optim.ModelParamTraversal({second}), optim.Adam(rate, weight_decay=0.1)),
+        ).create(params)
+    """
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("excluded", "lambda *args: not excluded(*args)"),
+        (
+            "lambda path, _: any(word in path for word in words)",
+            "lambda path, _: all(word not in path for word in words)",
+        ),
+    ],
+)
+def test_predicates_of_which_nobody_knows_the_words_are_still_opposite(
+    first: str, second: str
+) -> None:
+    found = emitted(UNKNOWN_WORDS.replace("{first}", first).replace("{second}", second))
+
+    [whole] = [one for one in found if one.name == "MultiOptimizer"]
+    assert "mask_by_path" in whole.optax_expression
+    case = optimizer_case("case", whole, steps=100, seed=4)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
+@pytest.mark.parametrize("name", ["AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum"])
+def test_a_mask_is_the_two_groups_that_it_takes_the_place_of(name: str) -> None:
+    found = emitted(MASKED.replace("{name}", name))
+
+    [whole] = [one for one in found if one.name == "MultiOptimizer"]
+    assert "mask_by_path" in whole.optax_expression
+    assert [one.legacy_expression for one in found if one.name == name] == [f"optim.{name}(rate)"]
+    case = optimizer_case("case", whole, steps=100, seed=3)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
+WRONG = {
+    "optax.adam(0.01 * (1 + 1e-7))": ("optim.Adam(0.01)", "rate"),
+    "optax.adam(0.01, b2=0.9990001)": ("optim.Adam(0.01)", "moments"),
+    "optax.adam(0.01, eps=1.1e-8)": ("optim.Adam(0.01)", "epsilon"),
+    "optax.rmsprop(0.01)": ("optim.RMSProp(0.01)", "epsilon"),
+    "optax.adamw(0.01, weight_decay=0.011)": ("optim.Adam(0.01, weight_decay=0.01)", "decay"),
+    "optax.chain(optax.clip_by_global_norm(100.0), optax.sgd(0.01))": (
+        "optim.GradientDescent(0.01)",
+        "clip",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "link"), [(new, *rest) for new, rest in WRONG.items()], ids=WRONG
+)
+def test_the_link_that_departs_is_named(new: str, old: str, link: str) -> None:
+    case = optimizer_case("case", changed(old, new), steps=100, seed=0)
+
+    assert case.outcome is Outcome.DIFFERENT
+    assert case.comparison is not None
+    assert case.comparison.first_difference is not None
+    assert case.comparison.first_difference.link == link
+
+
+def test_a_fault_of_the_old_side_is_named_and_not_blamed() -> None:
+    [found] = emitted("""
+        from flax import optim
+
+        def create(params):
+            return optim.LAMB(0.1).create(params)
+        """)
+    case = optimizer_case("case", found, steps=100, seed=0)
+
+    assert case.outcome is Outcome.EQUIVALENT
+    assert case.reason.startswith(
+        "The old LAMB divides by zero on a leaf that never gets a gradient: unused/"
+    )
+
+
+def test_another_optimizer_that_divides_by_zero() -> None:
+    found = changed("optim.Adam(0.1, eps=0.0)", "optax.adam(0.1, eps=0.0)")
+    case = optimizer_case("case", found, steps=20, seed=0)
+
+    assert case.outcome is Outcome.EQUIVALENT
+    assert any(
+        "not finite on either side, so nothing is proven of these" in remark
+        for remark in case.remarks
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"), [("0.1", Outcome.EQUIVALENT), ("0.101", Outcome.DIFFERENT)]
+)
+def test_groups_by_paths_that_the_program_alone_has(rate: str, expected: Outcome) -> None:
+    """A predicate that fits no leaf of the probe would compare nothing."""
+    [found, *_] = emitted("""
+        from flax import optim
+
+        def create(params):
+            body = optim.ModelParamTraversal(lambda path, _: path.startswith("/encoder/layers"))
+            head = optim.ModelParamTraversal(lambda path, _: "readout" in path)
+            return optim.MultiOptimizer((body, optim.Momentum(0.2)), (head, optim.Adam(0.1))).create(params)
+        """)
+    assert found.name == "MultiOptimizer"
+    other = replace(
+        found, optax_expression=found.optax_expression.replace("adam(0.1)", f"adam({rate})")
+    )
+    assert optimizer_case("case", other, steps=20, seed=0).outcome is expected
+
+
+PREDICATES = {
+    "leaves": ('p.endswith("rate")', 'p.endswith("weights")'),
+    "layers of one parent": ('p.startswith("/enc/a/")', 'p.startswith("/enc/b/")'),
+    "two words at once": ('"enc" in p and "scale" in p', '"dec" in p and "scale" in p'),
+}
+
+
+@pytest.mark.parametrize("wrong", ["", "sgd(0.2", "adam(0.1"])
+@pytest.mark.parametrize(("first", "second"), PREDICATES.values(), ids=PREDICATES)
+def test_each_group_has_leaves_of_its_own(
+    first: str, second: str, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A group without a leaf would prove nothing, and let a wrong rate of it pass."""
+    [found, *_] = emitted(f"""
+        from flax import optim
+
+        def create(params):
+            one = optim.ModelParamTraversal(lambda p, _: {first})
+            other = optim.ModelParamTraversal(lambda p, _: {second})
+            return optim.MultiOptimizer((one, optim.Momentum(0.2)), (other, optim.Adam(0.1))).create(params)
+        """)
+    if wrong:
+        assert wrong in found.optax_expression
+        found = replace(found, optax_expression=found.optax_expression.replace(wrong, f"{wrong}1"))
+    case = optimizer_case("case", found, steps=20, seed=0)
+    assert case.outcome in (
+        {Outcome.DIFFERENT} if wrong else {Outcome.IDENTICAL, Outcome.EQUIVALENT}
+    )
+
+    exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.strip() == str(case.comparison)
+
+
+UNEVALUABLE = {
+    "a name that optax has not": ("optax.no_such_thing(0.1)", "no_such_thing"),
+    "a schedule": (
+        "optax.constant_schedule(0.1)",
+        "`optax.constant_schedule(0.1)` is not a gradient transformation",
+    ),
+    "nothing": ("", "there is no new expression"),
+}
+
+
+@pytest.mark.parametrize(("new", "why"), UNEVALUABLE.values(), ids=UNEVALUABLE)
+def test_what_cannot_be_evaluated_says_so(new: str, why: str) -> None:
+    case = optimizer_case("case", changed("optim.Adam(0.1)", new), steps=100, seed=0)
+
+    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert why in case.reason
+
+
+CONSTANT = """
+    from flax import optim
+
+    def create(params, config):
+        return optim.Adagrad(config.lr).create(params)
+    """
+
+
+@pytest.mark.parametrize(
+    "program",
+    [CONSTANT, SCHEDULED.replace("{definition}", "Adam(rate)")],
+    ids=["constant", "schedule"],
+)
+def test_a_reproduction_repeats_the_verdict(
+    program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [found] = emitted(program)
+    case = optimizer_case("case", found, steps=100, seed=3)
+    exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
+
+    assert capsys.readouterr().out.strip() == str(case.comparison)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)

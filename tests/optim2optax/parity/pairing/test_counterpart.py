@@ -1,0 +1,310 @@
+"""What the new tree has where `rewrite` would put an optimizer: which belongs to which, and what it rests on there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from codemods import Source, migrate
+from codemods.model import EmittedOptimizer
+from optim2optax.parity.cases import optimizer_case
+from optim2optax.parity.pairing.counterpart import in_new_tree, of_new_file, trees
+from optim2optax.parity.reports.result import Outcome
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
+
+Now = Callable[..., tuple[EmittedOptimizer, ...]]
+SAME = (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+
+
+@pytest.fixture
+def now(tmp_path: Path) -> Now:
+    """The optimizers of a program in the new tree: what `rewrite` makes of the old one, with texts exchanged."""
+
+    def build(
+        program: str, changes: dict[str, str], **others: tuple[str, str]
+    ) -> tuple[EmittedOptimizer, ...]:
+        old, new = tmp_path / "old", tmp_path / "new"
+        old.mkdir()
+        new.mkdir()
+        sources = {
+            "train.py": dedent(program),
+            **{f"{name}.py": dedent(text) for name, (text, _) in others.items()},
+        }
+        results = migrate([Source(name, text.encode()) for name, text in sources.items()])
+        for name, text in sources.items():
+            (old / name).write_text(text)
+        for result in results:
+            (new / result.path).write_bytes(result.after)
+        for name, (_, text) in others.items():
+            (new / f"{name}.py").write_text(dedent(text))
+        text = (new / "train.py").read_text()
+        for one, other in changes.items():
+            assert one in text, text
+            text = text.replace(one, other)
+        (new / "train.py").write_text(text)
+        among = trees({old / result.path: result for result in results}, old, new)
+        return in_new_tree(results[0], old / "train.py", new / "train.py", among)
+
+    return build
+
+
+def outcomes(found: tuple[EmittedOptimizer, ...]) -> list[Outcome]:
+    cases = [optimizer_case(emitted.name, emitted, 12, 0) for emitted in found]
+    return [case.outcome for case in cases]
+
+
+TWINS = """
+    from flax import optim
+
+    def create(generator, discriminator, lr):
+        gen = optim.Adam(lr, beta1=0.5).create(generator)
+        disc = optim.Adam(lr, beta1=0.5).create(discriminator)
+        return gen, disc
+    """
+DISC = "params=discriminator, tx=optax.adam(lr, b1=0.5)"
+
+
+def test_of_twins_each_is_compared_with_its_own(now: Now) -> None:
+    found = now(TWINS, {DISC: DISC.replace("0.5", "0.6")})
+    first, second = outcomes(found)
+    assert first in SAME
+    assert second is Outcome.DIFFERENT
+
+
+def test_of_twins_in_another_order_each_is_compared_with_its_own(now: Now) -> None:
+    found = now(
+        TWINS.replace("disc = optim.Adam(lr, beta1=0.5)", "disc = optim.Momentum(lr)"), EXCHANGED
+    )
+    assert [outcome in SAME for outcome in outcomes(found)] == [True, True]
+
+
+EXCHANGED = {
+    "    gen = train_state": "    disc = train_state.TrainState.create(\n        apply_fn=None, params=discriminator, "
+    "tx=optax.sgd(lr, momentum=0.9)\n    )\n    gen = train_state",
+    "    disc = train_state.TrainState.create(\n        apply_fn=None, params=discriminator, tx=optax.sgd(lr, momentum=0.9)\n"
+    "    )\n    return": "    return",
+}
+
+
+def test_one_without_a_counterpart_says_so(now: Now) -> None:
+    found = now(TWINS, {DISC: "params=discriminator, tx=make(lr)"})
+    cases = [optimizer_case("case", emitted, 12, 0) for emitted in found]
+    assert [case.outcome in SAME for case in cases] == [True, False]
+    assert "the new tree has no transformation at this place" in cases[1].reason
+
+
+def test_one_that_is_nobodys_says_so(now: Now) -> None:
+    found = now(TWINS, {"    return gen": "    third = optax.sgd(lr)\n    return gen"})
+    cases = [optimizer_case("case", emitted, 12, 0) for emitted in found]
+    assert [case.outcome in SAME for case in cases] == [True, True, False]
+    assert cases[2].outcome is Outcome.COULD_NOT_RUN
+    assert "no optimizer of the old tree" in cases[2].reason
+
+
+def test_all_of_a_new_file_are_nobodys(tmp_path: Path) -> None:
+    path = tmp_path / "more.py"
+    path.write_text("import optax as ox\n\ntx = ox.adam(ox.constant_schedule(0.1))\n")
+    [found] = of_new_file(path, trees({}, tmp_path, tmp_path))
+    assert optimizer_case("case", found, 12, 0).outcome is Outcome.COULD_NOT_RUN
+
+
+GROUPS = """
+    from flax import optim
+
+    DECAY = 0.1
+
+    def create(params, lr):
+        decayed = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
+        rest = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
+        return optim.MultiOptimizer(
+            (decayed, optim.Adam(lr, weight_decay=DECAY)), (rest, optim.Momentum(lr))
+        ).create(params)
+    """
+DECAYED = "optax.adamw(\n                lr, weight_decay=DECAY\n            )"
+WITH_PARTS = {
+    "    return train_state": "    kernels = optax.adamw(lr, weight_decay={})\n    return train_state",
+    DECAYED: "kernels",
+}
+
+
+def test_parts_are_compared_within_the_whole(now: Now) -> None:
+    assert [emitted.name for emitted in now(GROUPS, {})] == ["MultiOptimizer"]
+
+
+CHANGED = {
+    "a predicate": {
+        'decayed = lambda path, _: "kernel" in path': 'decayed = lambda path, _: "Dense_0/kernel" in path'
+    },
+    "inverted predicates": {
+        '"kernel" in path': '"kernel" not  in path',
+        '"kernel" not in path': '"kernel" in path',
+    },
+    "a constant": {"DECAY = 0.1": "DECAY = 0.2"},
+    "a part by its own name": {one: other.format("0.3") for one, other in WITH_PARTS.items()},
+    "two parts exchanged": {
+        "(decayed, optax.adamw(": "(rest, optax.adamw(",
+        "(rest, optax.sgd(": "(decayed, optax.sgd(",
+    },
+    "a helper that selects otherwise": {"if selects(path, value)]": "if not selects(path, value)]"},
+}
+
+
+@pytest.mark.parametrize("changes", CHANGED.values(), ids=CHANGED)
+def test_what_the_new_tree_has_changed_is_what_runs(now: Now, changes: dict[str, str]) -> None:
+    assert outcomes(now(GROUPS, changes)) == [Outcome.DIFFERENT]
+
+
+ONE_NAME = """
+    from flax import optim
+
+    def create(params):
+        named = optim.ModelParamTraversal(lambda path, _: "NAME" in path)
+        return optim.MultiOptimizer((named, optim.GradientDescent(0.1))).create(params)
+    """
+
+
+@pytest.mark.parametrize(("name", "layer"), [("bias", "Dense_0"), ("scale", "BatchNorm_0")])
+def test_a_predicate_that_leaves_out_another_layer(now: Now, name: str, layer: str) -> None:
+    found = now(ONE_NAME.replace("NAME", name), {f'"{name}" in path': f'"{layer}/{name}" in path'})
+    assert outcomes(found) == [Outcome.DIFFERENT]
+
+
+KEPT = {
+    "a part by its own name": {one: other.format("DECAY") for one, other in WITH_PARTS.items()},
+    "optax by another name": {
+        "import optax\n": "import optax\nimport optax as ox\n",
+        "optax.adamw": "ox.adamw",
+    },
+    "a name imported from optax": {
+        "import optax\n": "import optax\nfrom optax import adamw\n",
+        "optax.adamw": "adamw",
+    },
+    "labels of its own": {
+        "    return train_state": """
+    kernels = optax.adamw(lr, weight_decay=DECAY)
+
+    def label(params):
+        return jax.tree_util.tree_map_with_path(lambda path, _: "kernel" in jax.tree_util.keystr(path), params)
+
+    return train_state""",
+        "partition_by_path(\n            (decayed, "
+        + DECAYED
+        + "), (rest, optax.sgd(lr, momentum=0.9))\n        )": (
+            "optax.partition({True: kernels, False: optax.sgd(lr, 0.9)}, label)"
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("changes", KEPT.values(), ids=KEPT)
+def test_another_way_to_write_it_is_the_same_function(now: Now, changes: dict[str, str]) -> None:
+    found = now(GROUPS, changes)
+    assert [outcome in SAME for outcome in outcomes(found)] == [True]
+
+
+def test_what_another_file_of_the_new_tree_has_changed_is_what_runs(now: Now) -> None:
+    program = GROUPS.replace("DECAY = 0.1", "from common import DECAY")
+    assert outcomes(now(program, {}, common=("DECAY = 0.1\n", "DECAY = 0.2\n"))) == [
+        Outcome.DIFFERENT
+    ]
+
+
+SAMPLED = """
+    from flax import optim
+
+    def create(params, words, lr):
+        chosen = tuple(words)
+
+        def is_chosen(path, _):
+            return any(word in path for word in chosen)
+
+        return optim.MultiOptimizer((optim.ModelParamTraversal(is_chosen), optim.Adam(lr))).create(params)
+    """
+
+
+def test_a_predicate_of_unknown_words_that_is_not_the_same_in_both_trees(now: Now) -> None:
+    [found] = now(SAMPLED, {"any(word in path": "all(word in path"})
+    case = optimizer_case("case", found, 12, 0)
+    assert case.outcome is Outcome.COULD_NOT_RUN
+
+
+def test_a_helper_that_acts_is_not_run(now: Now, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    [found] = now(
+        GROUPS, {"    transforms = {str": f"    open({str(trace)!r}, 'w')\n    transforms = {{str"}
+    )
+    case = optimizer_case("case", found, 12, 0)
+    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert "`open` is not evaluated" in case.reason
+    assert not trace.exists()
+
+
+CLIPPED = """
+    import jax
+    import jax.numpy as jnp
+    from flax import optim
+
+    def create(params, lr):
+        return optim.Adam(lr).create(params)
+
+    def step(optimizer, grads):
+        grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -1.0, 1.0), grads)
+        return optimizer.apply_gradient(grads)
+
+    def train(params, lr, grads):
+        return step(create(params, lr), grads)
+    """
+
+
+def test_what_rewrite_has_moved_to_the_front_is_no_part_of_the_definition(now: Now) -> None:
+    found = now(CLIPPED, {"optax.adam(lr)": "optax.adam(learning_rate=lr)"})
+    assert [outcome in SAME for outcome in outcomes(found)] == [True]
+
+
+SCHEDULED = """
+    from flax import optim
+
+    def create(params, config):
+        rate = make_schedule(config)
+        optimizer = optim.Adam(0.1).create(params)
+        return optimizer, rate
+
+    def make_schedule(config):
+        return lambda step: config.lr * 0.9**step
+
+    def train(params, config, grads):
+        optimizer = optim.Momentum(0.1).create(params)
+        rate = make_schedule(config)
+        for grad in grads:
+            optimizer = optimizer.apply_gradient(grad, learning_rate=rate(optimizer.state.step))
+        return optimizer
+    """
+
+
+def test_every_way_to_hand_a_rate_over_keeps_its_verdict(now: Now) -> None:
+    found = now(SCHEDULED, {"momentum=0.9": "momentum=0.9, nesterov=False"})
+    assert [outcome in SAME for outcome in outcomes(found)] == [True, True]
+
+
+def test_a_reproduction_has_the_functions_of_both_sides(
+    now: Now, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = """
+        from flax import optim
+
+        def is_chosen(path, _):
+            return "kernel" in path
+
+        def create(params, lr):
+            chosen = optim.ModelParamTraversal(is_chosen)
+            return optim.MultiOptimizer((chosen, optim.Momentum(lr))).create(params)
+        """
+    [found] = now(program, {'return "kernel" in path': 'return "bias" in path'})
+    case = optimizer_case("case", found, 12, 0)
+    assert case.outcome is Outcome.DIFFERENT
+    exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.startswith("different")

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+
+from optim2optax.parity.scenario.dataclass_nodes import told_apart
+
+
+def lines() -> list[Any]:
+    """Two classes of one name and with the same fields, as of a file that is loaded twice."""
+
+    def line() -> Any:
+        @struct.dataclass
+        class Line:
+            slope: jax.Array
+            offset: jax.Array
+            name: str = struct.field(pytree_node=False, default="a")  # type: ignore[no-untyped-call]
+
+        return Line
+
+    return [line(), line()]
+
+
+def structure(tree: Any) -> Any:
+    return jax.tree_util.tree_structure(tree)
+
+
+def test_classes_of_one_name_are_different_trees() -> None:
+    with told_apart():
+        first, second = (structure(line(1.0, 2.0)) for line in lines())
+    assert first != second
+
+
+def test_they_are_what_they_were_but_for_that() -> None:
+    plain, _ = lines()
+    with told_apart():
+        line, _ = lines()
+    for kind in (plain, line):
+        node = kind(jnp.ones(2), jnp.zeros(()), "b")
+        leaves, _ = jax.tree_util.tree_flatten_with_path(node)
+        assert [jax.tree_util.keystr(path) for path, _ in leaves] == [".slope", ".offset"]
+        assert structure(node) != structure(node.replace(name="c"))
+        gradients = jax.jit(jax.grad(lambda node: jnp.sum(node.slope) * node.offset))(node)
+        assert isinstance(gradients, kind)
+        assert (gradients.name, float(gradients.offset)) == ("b", 2.0)
+
+
+def test_fields_that_are_not_named_are_those_of_the_class() -> None:
+    with told_apart():
+
+        @functools.partial(jax.tree_util.register_dataclass)
+        @dataclasses.dataclass
+        class Point:
+            x: float
+            label: str = dataclasses.field(metadata={"static": True})
+
+    assert jax.tree_util.tree_map(lambda x: x + 1, Point(1.0, "p")) == Point(2.0, "p")

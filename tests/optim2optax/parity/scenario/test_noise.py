@@ -1,0 +1,140 @@
+"""What rounding explains in a closed loop, and what it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.scenario.scenario import run_both_loops
+
+BEFORE = """
+import jax
+import jax.numpy as jnp
+from flax import optim
+
+
+def loss(params, x):
+    return jnp.mean({loss})
+
+
+@jax.jit
+def train_step(optimizer, x):
+    grad = jax.grad(loss)(optimizer.target, x)
+    return optimizer.apply_gradient(grad)
+
+
+def create(params):
+    return optim.Momentum({rate}, beta=0.9).create(params)
+"""
+AFTER = """
+import jax
+import jax.numpy as jnp
+import optax
+from flax.training.train_state import TrainState
+
+
+def loss(params, x):
+    return jnp.mean({loss})
+
+
+@jax.jit
+def train_step(state, x):
+    grad = jax.grad(loss)(state.params, x)
+    grad = jax.tree_util.tree_map(lambda g: {factor} * g, grad)
+    return state.apply_gradients(grads=grad)
+
+
+def create(params):
+    return TrainState.create(apply_fn=None, params=params, tx=optax.sgd({rate}, momentum=0.9))
+"""
+SCENARIO = """
+import jax.numpy as jnp
+
+
+def run(module):
+    state = module.create({{"w": jnp.linspace(-1.0, 1.0, 8)}})
+    for step in range({steps}):
+        state = module.train_step(state, jnp.linspace(0.5, 2.0, 8))
+        yield state
+"""
+SMOOTH = "(params['w'] * x - 1.0) ** 2"
+CHAOTIC = "jnp.cos(params['w'] * x)"
+
+
+def compared(folder: Path, loss: str, rate: float, factor: str, steps: int = 40) -> Comparison:
+    """The closed loop of a program whose new side takes its gradients times a factor."""
+    new = loss.replace("apply_gradient(", "apply_gradients(grads=").replace(".target", ".params")
+    for name, text in {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}.items():
+        told = {
+            "loss": new if name == "after" else loss,
+            "rate": rate,
+            "factor": factor,
+            "steps": steps,
+        }
+        (folder / f"{name}.py").write_text(text.format(**told))
+    return run_both_loops(folder / "scenario.py", folder / "before.py", folder / "after.py")[0]
+
+
+def test_rounding_is_no_difference(tmp_path: Path) -> None:
+    assert compared(tmp_path, SMOOTH, 0.01, "(1 + 2**-52)").verdict is Verdict.EQUIVALENT
+
+
+@pytest.mark.parametrize("factor", ["1.0000001", "(1 - 1e-9)"])
+def test_a_fault_below_the_gate_is_a_difference(tmp_path: Path, factor: str) -> None:
+    found = compared(tmp_path, SMOOTH, 0.01, factor)
+    assert found.error < 1e-6
+    assert found.verdict is Verdict.DIFFERENT
+    assert found.first_difference is not None
+
+
+def test_what_chaos_makes_of_rounding_proves_nothing(tmp_path: Path) -> None:
+    found = compared(tmp_path, CHAOTIC, 60.0, "(1 + 2**-52)", steps=80)
+    assert found.error > 1e-7
+    assert found.verdict is Verdict.NOTHING_PROVEN
+    assert "Rounding alone takes this program" in found.remarks[0]
+
+
+def test_steps_that_are_differentiated_through_may_round(tmp_path: Path) -> None:
+    inner = "create({'w': params['w']}).apply_gradient({'w': params['w'] * x}).target['w'] ** 2"
+    found = compared(tmp_path, inner, 0.01, "1.0000001")
+    assert (found.verdict, found.error < 1e-6) == (Verdict.DIFFERENT, True)
+
+
+BESIDE = """
+
+def create(params):
+    return TrainState.create(apply_fn=None, params=params | {{"v": params["w"]}}, tx=optax.sgd(60.0, momentum=0.9))
+
+
+def loss(params, x):
+    return jnp.mean(jnp.cos(params["w"] * x)) + {factor} * jnp.mean((0.01 * params["v"] - 1.0) ** 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "expected"), [("1.0", Verdict.NOTHING_PROVEN), ("1.001", Verdict.DIFFERENT)]
+)
+def test_chaos_in_one_leaf_hides_no_fault_in_another(
+    tmp_path: Path, factor: str, expected: Verdict
+) -> None:
+    made = 'TrainState.create(apply_fn=None, params=params | {"v": params["w"]}, tx=optax.sgd(60.0, momentum=0.9))'
+    old = BESIDE.format(factor=1.0).replace(
+        made, 'optim.Momentum(60.0).create(params | {"v": params["w"]})'
+    )
+    texts = {
+        "before": BEFORE.format(loss=0, rate=0) + old,
+        "after": AFTER.format(loss=0, rate=0, factor="(1 + 2**-52)") + BESIDE.format(factor=factor),
+        "scenario": SCENARIO.format(steps=80),
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    found = run_both_loops(tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py")[
+        0
+    ]
+    assert found.verdict is expected, found
+
+
+def test_a_fault_shows_before_chaos_does(tmp_path: Path) -> None:
+    assert compared(tmp_path, CHAOTIC, 60.0, "1.0001", steps=80).verdict is Verdict.DIFFERENT

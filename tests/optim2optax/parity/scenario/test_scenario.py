@@ -1,0 +1,553 @@
+"""One scenario drives the old code and the new."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax.core import freeze
+from flax.training.train_state import TrainState
+
+from codemods import Source, migrate
+from optim2optax.parity.cases import scenario_case
+from optim2optax.parity.judging.comparison import Verdict
+from optim2optax.parity.legacy import legacy_optim
+from optim2optax.parity.reports.result import Outcome
+from optim2optax.parity.scenario.parameters import parameters
+from optim2optax.parity.scenario.scenario import run_both_loops, run_scenario
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+MODEL = """
+    import flax
+    import jax
+    import jax.numpy as jnp
+    from flax import jax_utils, linen as nn
+    {imports}
+
+
+    class Model(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            x = nn.Dense(8)(x)
+            x = nn.relu(nn.BatchNorm(use_running_average=False)(x))
+            return nn.Dense(1)(x)
+
+
+    @flax.struct.dataclass
+    class State:
+        optimizer: {optimizer}
+        batch_stats: flax.core.FrozenDict
+
+
+    def loss_fn(params, state, x, y):
+        variables = {{"params": params, "batch_stats": state.batch_stats}}
+        prediction, mutated = Model().apply(variables, x, mutable=["batch_stats"])
+        return jnp.mean((prediction - y) ** 2), mutated["batch_stats"]
+
+"""
+
+BEFORE = (
+    MODEL.format(imports="from flax import optim", optimizer="optim.Optimizer")
+    + """
+    def create(rng):
+        batch_stats, params = Model().init(rng, jnp.ones((1, 3))).pop("params")
+        return State(optim.Adam(1e-2).create(params), batch_stats["batch_stats"])
+
+
+    def step(state, x, y, axis=None):
+        grads, batch_stats = jax.grad(loss_fn, has_aux=True)(state.optimizer.target, state, x, y)
+        if axis:
+            grads = jax.tree_map(lambda g: jax.lax.pmean(g, axis), grads)
+        from flax.optim import Optimizer
+
+        assert isinstance(state.optimizer, Optimizer)
+        return State(state.optimizer.apply_gradient(grads), batch_stats)
+"""
+)
+
+AFTER = (
+    MODEL.format(
+        imports="import optax\n    from flax.training.train_state import TrainState",
+        optimizer="TrainState",
+    )
+    + """
+    def create(rng):
+        variables = Model().init(rng, jnp.ones((1, 3)))
+        tx = optax.adam(1e-2)
+        optimizer = TrainState.create(apply_fn=None, params=variables["params"], tx=tx)
+        return State(optimizer, variables["batch_stats"])
+
+
+    def step(state, x, y, axis=None):
+        grads, batch_stats = jax.grad(loss_fn, has_aux=True)(state.optimizer.params, state, x, y)
+        if axis:
+            grads = jax.tree.map(lambda g: jax.lax.pmean(g, axis), grads)
+        return State(state.optimizer.apply_gradients(grads=grads), batch_stats)
+"""
+)
+
+SCENARIO = """
+    import jax
+    import numpy as np
+
+
+    def run(module):
+        random = np.random.default_rng(0)
+        step = jax.jit(module.step)
+        state = module.create(jax.random.PRNGKey(0))
+        yield state
+        for _ in range(100):
+            x = random.normal(size=(16, 3))
+            state = step(state, x, x.sum(axis=1, keepdims=True))
+            yield state
+"""
+
+PMAP_SCENARIO = """
+    import functools
+
+    import jax
+    import numpy as np
+
+
+    def run(module):
+        random = np.random.default_rng(0)
+        step = jax.pmap(functools.partial(module.step, axis="batch"), axis_name="batch", donate_argnums=(0,))
+        state = module.jax_utils.replicate(module.create(jax.random.PRNGKey(0)))
+        for _ in range(20):
+            x = random.normal(size=(jax.local_device_count(), 4, 3))
+            state = step(state, x, x.sum(axis=2, keepdims=True))
+            yield state.optimizer
+"""
+
+REPLAY_SCENARIO = """
+    import jax
+    import numpy as np
+
+    replay = True
+
+
+    def apply(optimizer, grads):
+        if hasattr(optimizer, "target"):
+            return optimizer.apply_gradient(grads)
+        return optimizer.apply_gradients(grads=grads)
+
+
+    def run(module):
+        random = np.random.default_rng(0)
+        optimizer = module.create(jax.random.PRNGKey(0)).optimizer
+        step = jax.jit(apply)
+        yield optimizer
+        for _ in range(100):
+            params = optimizer.target if hasattr(optimizer, "target") else optimizer.params
+            optimizer = step(optimizer, jax.tree_util.tree_map(lambda p: random.normal(size=p.shape), params))
+            yield optimizer
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A migration in a folder, with its scenario."""
+
+    scenario: Path
+    before: Path
+    after: Path
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return write(tmp_path)
+
+
+def write(folder: Path, scenario: str = SCENARIO, before: str = BEFORE, after: str = AFTER) -> Case:
+    case = Case(folder / "scenario.py", folder / "before.py", folder / "after.py")
+    for path, text in [(case.scenario, scenario), (case.before, before), (case.after, after)]:
+        path.write_text(dedent(text))
+    return case
+
+
+def test_a_training_loop_that_was_migrated_rightly_is_equivalent(case: Case) -> None:
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert comparison.verdict is Verdict.EQUIVALENT, comparison
+    assert comparison.steps == 101
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("optax.adam(1e-2)", "optax.adam(1e-2, eps=1.1e-6)"),
+        ("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99)"),
+        ("optax.adam(1e-2)", "optax.adam(optax.exponential_decay(1e-2, 1, 0.99999))"),
+        ("(prediction - y) ** 2", "(prediction - y * 1.00001) ** 2"),
+    ],
+)
+def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str) -> None:
+    assert right in AFTER
+    case = write(tmp_path, after=AFTER.replace(right, wrong))
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert comparison.verdict is Verdict.DIFFERENT, comparison
+    assert comparison.first_difference is not None
+    assert comparison.first_difference.step > 0
+
+
+SMALL = """
+    import jax
+    import jax.numpy as jnp
+    {imports}
+
+
+    def loss(params):
+        return jnp.sum((params["kernel"] - 1.0) ** 2) + 1e-9 * jnp.sum({bias} ** 2)
+    {program}
+"""
+WITH_BATCHES = """
+    def run(module):
+        optimizer = module.create({"kernel": jax.numpy.zeros((4, 3)), "bias": jax.numpy.ones(3)})
+        for _ in range(20):
+            yield optimizer
+            optimizer = module.step(optimizer)
+
+
+    import jax
+"""
+
+
+@pytest.mark.parametrize(
+    ("bias", "expected"), [("", False), (" * 1.00001", True), (".at[:].set(1.0)", True)]
+)
+def test_a_small_leaf_beside_a_large_one_is_judged_by_itself(
+    bias: str, expected: bool, tmp_path: Path
+) -> None:
+    """Only in the loss, so that the optimizers are the same."""
+    old = SMALL.format(
+        imports="from flax import optim",
+        bias='params["bias"]',
+        program="""
+
+    def create(params):
+        return optim.GradientDescent(0.1).create(params)
+
+
+    def step(optimizer):
+        return optimizer.apply_gradient(jax.grad(loss)(optimizer.target))
+    """,
+    )
+    [result] = migrate([Source("before.py", dedent(old).encode())])
+    after = result.after.decode().replace('params["bias"]', f'params["bias"]{bias}')
+    case = write(tmp_path, WITH_BATCHES, old, after)
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert (comparison.verdict is Verdict.DIFFERENT) is expected, comparison
+
+
+def test_a_replay_is_held_to_the_narrow_gate(tmp_path: Path) -> None:
+    case = write(tmp_path, REPLAY_SCENARIO)
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert comparison.verdict is Verdict.EQUIVALENT, comparison
+    wrong = write(
+        tmp_path,
+        REPLAY_SCENARIO,
+        after=AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2 * (1 + 1e-9))"),
+    )
+    comparison = run_scenario(wrong.scenario, wrong.before, wrong.after)
+    assert comparison.verdict is Verdict.DIFFERENT, comparison
+
+
+def test_eight_devices_with_donated_buffers(tmp_path: Path) -> None:
+    case = write(tmp_path, PMAP_SCENARIO)
+    comparison = run_scenario(case.scenario, case.before, case.after)
+    assert comparison.verdict is Verdict.EQUIVALENT, comparison
+
+
+def test_fewer_steps_can_be_asked_for(case: Case) -> None:
+    assert run_scenario(case.scenario, case.before, case.after, steps=3).steps == 3
+
+
+def test_everything_is_computed_in_float64(tmp_path: Path) -> None:
+    scenario = """
+        import jax
+
+
+        def run(module):
+            state = module.create(jax.random.PRNGKey(0))
+            state = module.step(state, jax.numpy.ones((4, 3)), jax.numpy.ones((4, 1), jax.numpy.float32))
+            for leaf in jax.tree_util.tree_leaves((state.optimizer, state.batch_stats)):
+                assert "float32" not in str(getattr(leaf, "dtype", None))
+            yield state
+    """
+    case = write(tmp_path, scenario)
+    assert run_scenario(case.scenario, case.before, case.after).steps == 1
+
+
+def test_nothing_is_left_behind(case: Case) -> None:
+    before = set(sys.modules)
+    run_scenario(case.scenario, case.before, case.after, steps=1)
+    assert not [
+        name
+        for name in set(sys.modules) - before
+        if not name.startswith(("flax.", "jax.", "optax."))
+    ]
+    assert "flax.optim" not in sys.modules
+    assert jnp.ones(2).dtype == np.float32
+
+
+def test_a_library_first_imported_by_the_user_keeps_its_float32(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "elsewhere"
+    library.mkdir()
+    (library / "some_library.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
+    monkeypatch.syspath_prepend(library)
+    (tmp_path / "beside.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
+    check = (
+        "\n    import beside\n    import some_library\n\n    assert beside.DTYPE is jnp.float64\n"
+    )
+    case = write(tmp_path, before=BEFORE + check)
+    run_scenario(case.scenario, case.before, case.after, steps=1)
+    assert "beside" not in sys.modules
+    assert sys.modules.pop("some_library").DTYPE is jnp.float32
+
+
+def test_each_side_has_the_modules_beside_it(tmp_path: Path) -> None:
+    """Old and new trees have modules of the same names, and packages whose modules import each other."""
+    for side, number in (("old", 1), ("new", 2)):
+        package = tmp_path / side / "lab"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "numbers.py").write_text(
+            f"import jax.numpy as jnp\n\nNUMBER = jnp.float32({number} / 3)\n"
+        )
+        (package / "train.py").write_text("from . import numbers\nfrom lab.numbers import NUMBER\n")
+    scenario = tmp_path / "scenario.py"
+    scenario.write_text(
+        "def run(module):\n    yield 0.0\n    yield module.numbers.NUMBER / module.NUMBER * module.NUMBER\n"
+    )
+    comparison = run_scenario(
+        scenario, tmp_path / "old" / "lab" / "train.py", tmp_path / "new" / "lab" / "train.py"
+    )
+
+    assert comparison.first_difference is not None
+    assert (comparison.first_difference.before, comparison.first_difference.after) == (1 / 3, 2 / 3)
+    assert "lab" not in sys.modules
+
+
+def test_an_error_of_the_users_code_is_the_users_to_see(tmp_path: Path) -> None:
+    case = write(tmp_path, before=BEFORE.replace("assert isinstance", "assert not isinstance"))
+    with pytest.raises(AssertionError):
+        run_scenario(case.scenario, case.before, case.after)
+
+
+def test_parameters_take_the_place_of_every_optimizer() -> None:
+    params = {"w": jnp.ones(2)}
+    with legacy_optim() as optim:
+        legacy = optim.Adam(0.1).create(freeze(params))
+    create: Any = TrainState.create
+    state = create(apply_fn=None, params=params, tx=optax.adam(0.1))
+    assert parameters(legacy) is legacy.target
+    assert parameters(state) is params
+    assert parameters({"actor": state, "log_alpha": 0.5}) == {"actor": params, "log_alpha": 0.5}
+
+
+def test_the_optimizers_alone_in_open_loop(case: Case) -> None:
+    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+
+    assert opened is not None
+    assert closed.verdict is Verdict.EQUIVALENT
+    assert opened.verdict is not Verdict.DIFFERENT
+    assert opened.error < 1e-11
+
+
+def test_an_error_far_below_the_gate_of_the_closed_loop_shows(tmp_path: Path) -> None:
+    after = AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.999 + 1e-10)")
+    assert after != AFTER
+    case = write(tmp_path, after=after)
+    shown = scenario_case("case", case.scenario, case.before, case.after)
+
+    assert shown.outcome is Outcome.DIFFERENT
+    assert "open loop" in shown.reason
+
+
+QUIET = """
+    def run(module):
+        state = module.create()
+        for _ in range({steps}):
+            state = module.step(state)
+            yield {held}
+"""
+OF_A_RATE = {
+    "few steps": (9, "state", 0.1, "Only 9 steps were taken"),
+    "a rate of zero": (20, "state", 0.0, "No parameter ever moved"),
+    "a rate of zero beside what moves": (
+        20,
+        "(state, state.optimizer_count)",
+        0.0,
+        "No parameter ever moved",
+    ),
+}
+
+
+@pytest.mark.parametrize(("steps", "held", "rate", "why"), OF_A_RATE.values(), ids=OF_A_RATE)
+def test_a_scenario_in_which_nothing_happens_proves_nothing(
+    steps: int, held: str, rate: float, why: str, tmp_path: Path
+) -> None:
+    held = held.replace(
+        "state.optimizer_count", "float(state.step if hasattr(state, 'tx') else state.state.step)"
+    )
+    old = OLD.format(override="").replace("0.1", f"{rate}")
+    new = NEW.format(tx=f"optax.adam({rate})", hyperparams="{}")
+    case = write(tmp_path, QUIET.format(steps=steps, held=held), old, new)
+    shown = scenario_case("case", case.scenario, case.before, case.after)
+
+    assert shown.outcome is Outcome.NOTHING_PROVEN, shown
+    assert shown.remarks[0].startswith(why)
+
+
+def test_steps_between_what_is_yielded_count(tmp_path: Path) -> None:
+    scenario = """
+        def run(module):
+            state = module.create()
+            for _ in range(30):
+                state = module.step(state)
+            yield state
+    """
+    case = write(
+        tmp_path,
+        scenario,
+        OLD.format(override=""),
+        NEW.format(tx="optax.adam(0.1)", hyperparams="{}"),
+    )
+    assert run_scenario(case.scenario, case.before, case.after).verdict in (
+        Verdict.IDENTICAL,
+        Verdict.EQUIVALENT,
+    )
+
+
+def test_a_rate_that_is_given_and_never_changes_is_a_remark(tmp_path: Path) -> None:
+    old = OLD.format(override=", learning_rate=0.1")
+    new = NEW.format(tx="optax.adam(0.1)", hyperparams="{}")
+    case = write(tmp_path, QUIET.format(steps=12, held="state"), old, new)
+    shown = scenario_case("case", case.scenario, case.before, case.after)
+
+    assert shown.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
+    assert (
+        shown.remarks[0]
+        == "The learning rate is given at each step and was always 0.1, so no change of it is proven."
+    )
+
+
+STEPS = """
+    def run(module):
+        state = module.create()
+        yield state
+        for _ in range(5):
+            state = module.step(state)
+            yield state
+"""
+OLD = """
+    import jax.numpy as jnp
+    from flax import optim
+
+
+    def create():
+        return optim.Adam(0.1).create({{"w": jnp.arange(3.0)}})
+
+
+    def step(optimizer):
+        done = optimizer.state.step
+        return optimizer.apply_gradient({{"w": optimizer.target["w"] - 2.0}}{override})
+"""
+NEW = """
+    import jax.numpy as jnp
+    import optax
+    from flax.training.train_state import TrainState
+
+
+    class Noted(TrainState):
+        noted: int = 0
+
+
+    class State(Noted):
+        def apply_gradients(self, *, grads):
+            return super().apply_gradients(grads=grads, noted=self.noted + 1)
+
+
+    def create():
+        params = {{"w": jnp.arange(3.0)}}
+        return State.create(apply_fn=None, params=params, tx={tx})
+
+
+    def step(optimizer):
+        done = optimizer.step
+        hyperparams = {hyperparams}
+        if hyperparams:
+            hyperparams = {{**optimizer.opt_state.hyperparams, **hyperparams}}
+            optimizer = optimizer.replace(opt_state=optimizer.opt_state._replace(hyperparams=hyperparams))
+        return optimizer.apply_gradients(grads={{"w": optimizer.params["w"] - 2.0}})
+"""
+INJECTED = "optax.inject_hyperparams(optax.adam)(learning_rate=0.1, b1=0.9)"
+BY_HAND = {
+    "a class of the program's own": ("", "optax.adam(0.1)", "{}", True),
+    "a rate of each step": (
+        ", learning_rate=0.1 / (1 + done)",
+        INJECTED,
+        '{"learning_rate": 0.1 / (1 + done)}',
+        True,
+    ),
+    "a beta1 of each step": (
+        ", beta1=0.9 - 0.1 * done",
+        INJECTED,
+        '{"b1": 0.9 - 0.1 * done}',
+        False,
+    ),
+    "all hyperparameters of each step": (
+        ", hyper_params=optimizer.optimizer_def.hyper_params.replace(beta1=0.9 - 0.1 * done)",
+        INJECTED,
+        '{"b1": 0.9 - 0.1 * done}',
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("override", "tx", "hyperparams", "replayed"), BY_HAND.values(), ids=BY_HAND
+)
+def test_steps_of_which_the_gradients_and_the_rate_tell_all_are_replayed(
+    override: str, tx: str, hyperparams: str, replayed: bool, tmp_path: Path
+) -> None:
+    case = write(
+        tmp_path, STEPS, OLD.format(override=override), NEW.format(tx=tx, hyperparams=hyperparams)
+    )
+    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+
+    assert closed.verdict is not Verdict.DIFFERENT, closed
+    assert (opened is not None) is replayed
+    assert opened is None or opened.verdict is not Verdict.DIFFERENT, opened
+
+
+def test_optimizers_that_cannot_be_told_apart_are_not_replayed(tmp_path: Path) -> None:
+    old = """
+        import jax.numpy as jnp
+        from flax import optim
+
+
+        def create():
+            params = {"w": jnp.arange(3.0)}
+            return [optim.Adam(0.1).create(params), optim.Momentum(0.1).create(params)]
+
+
+        def step(optimizers):
+            return [optimizer.apply_gradient({"w": optimizer.target["w"] - 2.0}) for optimizer in optimizers]
+    """
+    [result] = migrate([Source("before.py", dedent(old).encode())])
+    case = write(tmp_path, STEPS, old, result.after.decode())
+    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+
+    assert closed.verdict is not Verdict.DIFFERENT, closed
+    assert closed.steps == 6
+    assert opened is None

@@ -1,0 +1,114 @@
+"""What an optimizer keeps beside the parameters is compared, too: moments, counts and steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from codemods import Source, migrate
+from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.scenario.scenario import run_scenario
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+PROGRAM = """
+    import jax
+    import jax.numpy as jnp
+    from flax import optim
+
+
+    def loss(params, x):
+        return jnp.mean((x @ params["w"] + params["b"] - 2.0 * x[:, :2]) ** 2)
+
+
+    def create(params):
+        return optim.{definition}.create(params)
+
+
+    @jax.jit
+    def step(optimizer, x):
+        return optimizer.apply_gradient(jax.grad(loss)(optimizer.target, x))
+"""
+SCENARIO = """
+    import jax
+
+
+    def run(module):
+        optimizer = module.create({"w": jax.numpy.zeros((3, 2)), "b": jax.numpy.ones(2)})
+        yield {"trained": optimizer}
+        for key in jax.random.split(jax.random.PRNGKey(0), 12):
+            optimizer = module.step(optimizer, jax.random.normal(key, (4, 3)))
+            yield {"trained": optimizer}
+"""
+
+
+LAST = """
+def step(optimizer, x):
+    optimizer = taken(optimizer, x)
+    return optimizer.replace(opt_state=optimizer.tx.init(optimizer.params)) if optimizer.step == 12 else optimizer
+"""
+
+
+def compare(folder: Path, definition: str, change: Callable[[str], str] = str) -> Comparison:
+    """The program against what it is migrated to, with a change."""
+    old = dedent(PROGRAM.format(definition=definition))
+    [result] = migrate([Source("before.py", old.encode())])
+    new = change(result.after.decode())
+    for name, text in {"before": old, "after": new, "scenario": dedent(SCENARIO)}.items():
+        (folder / f"{name}.py").write_text(text)
+    return run_scenario(folder / "scenario.py", folder / "before.py", folder / "after.py")
+
+
+@pytest.mark.parametrize(
+    ("definition", "kept"),
+    [
+        ("Adam(0.1)", {"step", "opt_state/0/count", "opt_state/0/mu/b", "opt_state/0/nu/w"}),
+        ("Momentum(0.1)", {"step", "opt_state/0/trace/b", "opt_state/0/trace/w"}),
+        ("LARS(0.1)", {"step", "opt_state/3/trace/b", "opt_state/3/trace/w"}),
+    ],
+)
+def test_what_corresponds_is_compared(definition: str, kept: set[str], tmp_path: Path) -> None:
+    """The trace of LARS follows the way down in optax, where it followed the way up."""
+    comparison = compare(tmp_path, definition)
+    assert comparison.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), comparison
+    assert {f"trained/{leaf}" for leaf in kept} <= {leaf.leaf for leaf in comparison.leaves}
+
+
+FAULTS = {
+    "a count that begins at one": (
+        lambda text: text.replace(
+            "optax.adam(0.1)\n    )", "optax.adam(0.1)\n    ).replace(step=1)"
+        ),
+        0,
+        "trained/step",
+    ),
+    "moments that are lost in the end": (
+        lambda text: text.replace("def step(", "def taken(") + LAST,
+        12,
+        "trained/opt_state/0/",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "step", "leaf"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_that_the_parameters_do_not_show(
+    change: Callable[[str], str], step: int, leaf: str, tmp_path: Path
+) -> None:
+    comparison = compare(tmp_path, "Adam(0.1)", change)
+    assert comparison.verdict is Verdict.DIFFERENT, comparison
+    assert comparison.first_difference is not None
+    assert comparison.first_difference.step == step
+    assert comparison.first_difference.leaf.startswith(leaf)
+    assert comparison.remarks == (
+        "The parameters agree; what the optimizer keeps beside them does not.",
+    )
+
+
+def test_a_state_of_which_nothing_is_known_is_a_remark(tmp_path: Path) -> None:
+    other = "optax.chain(optax.trace(0.0), optax.scale_by_adam(), optax.trace(0.0), optax.scale_by_learning_rate(0.1))"
+    comparison = compare(tmp_path, "Adam(0.1)", lambda text: text.replace("optax.adam(0.1)", other))
+    assert comparison.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), comparison
+    assert comparison.remarks == ("The state of the optimizer was not compared.",)
