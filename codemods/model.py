@@ -110,9 +110,10 @@ class Site:
     right, where a shorter one might be expected; it is empty otherwise.
 
     Sites that migrate together have one `group`: where its first optimizer is made, or its first
-    site is. It is None for sites of no optimizer. `cause` is the site of the group for which this
-    one stays, if that is another. `way` is where its optimizer comes from: the allocation site
-    first, then the calls by which it gets here. It is empty unless the options ask for it.
+    site is. It is None for sites of no optimizer. `cause` is the site for the sake of which this
+    one stays, if that is another: one of its group or, of an import, that of what needs it. `way`
+    is where its optimizer comes from: the allocation site first, then the calls by which it gets
+    here. It is empty unless the options ask for it.
     """
 
     code: str

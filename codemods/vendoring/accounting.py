@@ -80,7 +80,7 @@ def _without_place(site: Site) -> Site:
         "can import one copy by one name.",
         "Give the folders of each program by themselves, or a place with `--vendor-as`.",
     )
-    return replace(site, code=reason.code, message=reason.reason, remedy=reason.remedy)
+    return replace(site, code=reason.code, message=reason.reason, remedy=reason.remedy, cause=None)
 
 
 def _unpointed(unit: Unit, span: Span, text: str) -> Site:
