@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +22,9 @@ from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
 from optim2optax.project import by_repository, find_declaring, find_files
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
+
+if TYPE_CHECKING:
+    from optim2optax.parity.result import Case
 
 STDIN = "-"
 EXAMPLES = """\b
@@ -112,6 +118,12 @@ class StoppedError(click.ClickException):
     "--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven."
 )
 @click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Write a page for a browser, to review the changes and what is left.",
+)
+@click.option(
     "--budget",
     type=click.IntRange(min=1),
     metavar="FACTS",
@@ -149,6 +161,7 @@ def command(
     stdin_filename: str | None,
     verify: bool,
     legacy_wheel: Path | None,
+    html: Path | None,
     **_: object,
 ) -> None:
     """Rewrite flax.optim code to optax, in place.
@@ -175,11 +188,19 @@ def command(
     if legacy_wheel is not None:
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     settings = resolve_settings(context, [stdin_filename or os.curdir] if from_stdin else paths)
+    if html is not None:
+        _require_html(html)
+        # the page shows the ways of optimizers
+        settings = replace(settings, options=replace(settings.options, trace=True))
+    proofs: dict[EmittedOptimizer, Case] = {}
     if from_stdin:
         results = [_rewrite_stdin(stdin_filename, settings)]
     else:
-        results = _rewrite_files(paths, settings, _prover(settings.jobs) if verify else None)
+        prove = _prover(settings.jobs, proofs) if verify else None
+        results = _rewrite_files(paths, settings, prove)
     report = Report(results, preview=settings.preview, diff=settings.diff)
+    if html is not None:
+        _write_html(html, report, proofs)
     print_report(report, settings.output_format, code_on_stdout=from_stdin and not settings.preview)
     context.exit(report.exit_code)
 
@@ -215,8 +236,33 @@ def _rewrite_files(
         raise click.UsageError(str(error)) from error
 
 
-def _prover(jobs: int) -> Prove:
-    """What proves optimizers, by the extra `parity`, and says that it does."""
+def _require_html(path: Path) -> None:
+    """Raise click.UsageError if a page cannot be written: for want of Jinja, or of the folder."""
+    if find_spec("jinja2") is None:
+        raise click.UsageError(
+            "--html needs Jinja2, which is in the extra html: pip install 'optim2optax[html]'"
+        )
+    if not path.absolute().parent.is_dir():
+        raise click.UsageError(f"--html: there is no folder {path.parent}")
+
+
+def _write_html(path: Path, report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> None:
+    from optim2optax.project.replacing import replacing
+    from optim2optax.reporting.html import render_html
+
+    text = render_html(report, proofs)
+    try:
+        with replacing(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise StoppedError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _prover(jobs: int, proofs: dict[EmittedOptimizer, Case]) -> Prove:
+    """What proves optimizers, by the extra `parity`, and says that it does.
+
+    `proofs` gets the case of each.
+    """
     from optim2optax.cli.parity import require_extra
 
     require_extra()
@@ -225,7 +271,9 @@ def _prover(jobs: int) -> Prove:
         from optim2optax.parity import proving
 
         click.echo(f"Proving {len(optimizers)} optimizers …", err=True)
-        return proving.prove(optimizers, jobs)
+        cases = proving.prove(optimizers, jobs)
+        proofs.update(zip(optimizers, cases, strict=True))
+        return [case.passes for case in cases]
 
     return prove
 
