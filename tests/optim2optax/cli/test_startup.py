@@ -20,6 +20,8 @@ HEAVY = (
     "codemods.engine",
     "codemods.rules",
     "optim2optax.parity",
+    "jinja2",
+    "optim2optax.reporting.html",
 )
 
 
