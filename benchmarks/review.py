@@ -2,7 +2,7 @@
 
     python -m benchmarks.review [FILES]
 
-The programs of `fixtures/` are copied until there are as many files, each with an optimizer of its own. The time to open is that from
+The programs of `fixtures/` are migrated, and their results copied until there are as many files. The time to open is that from
 the request to the end of `load`, with the page's script done and the first screen drawn, in a browser that has just been started.
 """
 
@@ -12,12 +12,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from itertools import cycle, islice
+from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from codemods.model import Options
+from codemods.model import FileResult, Location, Options
 from optim2optax.project import Patterns, find_files
 from optim2optax.reporting import Report
 from optim2optax.reporting.html import render_html
@@ -45,13 +46,33 @@ def main(files: int) -> None:
 
 
 def _report(folder: Path, files: int) -> Report:
-    for number, program in enumerate(islice(cycle(FIXTURES), files)):
-        path = folder / f"part{number // len(FIXTURES)}" / program.parent.name / "train.py"
+    """The report of the fixtures, over and over until there are as many files."""
+    for program in FIXTURES:
+        path = folder / program.parent.name / "train.py"
         path.parent.mkdir(parents=True)
         path.write_bytes(program.read_bytes())
     found = find_files([str(folder)], Patterns(str(folder), ()))
-    results = rewrite_files(found, Options(trace=True), write=False, jobs=2)
-    return Report(results, preview=True)
+    results = rewrite_files(found, Options(trace=True), write=False, jobs=1)
+    copies = (_copied(result, number) for number in count() for result in results)
+    return Report([*islice(copies, files)], preview=True)
+
+
+def _copied(result: FileResult, number: int) -> FileResult:
+    """The result of a file in a folder of its own."""
+
+    def moved(place: Location) -> Location:
+        return Location(f"part{number}/{place.path}", place.line)
+
+    sites = (
+        replace(
+            site,
+            group=site.group and moved(site.group),
+            cause=site.cause and moved(site.cause),
+            way=tuple(map(moved, site.way)),
+        )
+        for site in result.sites
+    )
+    return replace(result, path=f"part{number}/{result.path}", sites=tuple(sites))
 
 
 def _in_a_browser(path: Path) -> tuple[float, float]:

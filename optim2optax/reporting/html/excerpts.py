@@ -15,7 +15,7 @@ from optim2optax.reporting.diff import unified_diff
 from optim2optax.reporting.html.code import Span, changed_words, shown, syntax
 
 HEADER = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-KINDS = {" ": "same", "-": "old", "+": "new"}
+KINDS = {" ": "", "-": "old", "+": "new"}
 
 
 @dataclass(frozen=True)

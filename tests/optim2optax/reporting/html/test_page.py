@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -144,7 +144,9 @@ def test_nothing_is_cut_off(shown: Page, width: int) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_accessible(browser: Browser, project: Path, run: Run, scheme: str) -> None:
+def test_accessible(
+    browser: Browser, project: Path, run: Run, scheme: Literal["light", "dark"]
+) -> None:
     # axe comes as a script, and what is outside of the window has to be drawn to be looked at
     context = browser.new_context(bypass_csp=True, color_scheme=scheme)
     page = context.new_page()
