@@ -29,7 +29,7 @@ EVIDENCE = ("proven", "declared", "deduced", "likely")
 DEPENDENCIES = ("FO85", "FO95")
 IMPORT, REMOVED, UNKNOWN = "FO911", "FO899", "FO898"
 SIDE = re.compile(r"\b(Legacy|optax): ")
-UNNAMED = "unnamed optimizer"
+UNNAMED = "optimizer of unknown origin"
 
 
 @dataclass(frozen=True)
@@ -389,7 +389,8 @@ class _Records:
             for path, result in self.results.items()
             if self.places.wanted(path)
         }
-        return [self._optimizer(group, sources) for group in self.identifiers]
+        found = [self._optimizer(group, sources) for group in self.identifiers]
+        return sorted(found, key=lambda one: (one.name == UNNAMED, -sum(one.counts.values())))
 
     def _optimizer(self, group: Location, sources: dict[str, list[str]]) -> OptimizerRecord:
         members = self.members[group]
