@@ -24,7 +24,7 @@ from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
 
 if TYPE_CHECKING:
-    from optim2optax.parity.result import Case
+    from optim2optax.parity.reports.result import Case
 
 STDIN = "-"
 EXAMPLES = """\b

@@ -18,7 +18,7 @@ from optim2optax.reporting.html.records import page
 from optim2optax.reporting.report import Report
 
 if TYPE_CHECKING:
-    from optim2optax.parity.result import Case
+    from optim2optax.parity.reports.result import Case
 
 TEMPLATES = Path(__file__).parent / "templates"
 

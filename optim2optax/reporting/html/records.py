@@ -22,7 +22,7 @@ from optim2optax.reporting.html.plots import plot
 from optim2optax.reporting.report import Report
 
 if TYPE_CHECKING:
-    from optim2optax.parity.result import Case
+    from optim2optax.parity.reports.result import Case
 
 STATUSES = ("rewritten", "suppressed", "vendored", "unresolved")
 EVIDENCE = ("proven", "declared", "deduced", "likely")
@@ -526,7 +526,8 @@ def _mathematics(name: str) -> Mathematics:
 
 
 def _proof(case: Case) -> Proof:
-    from optim2optax.parity.reports.text import figures, words
+    from optim2optax.parity.judging.wording import figures
+    from optim2optax.parity.reports.text import words
 
     found = case.comparison
     if found is None:
