@@ -68,7 +68,8 @@ class Options:
     an optimizer becomes a train state or, where that can be, variables for its parts. The `budget`
     is the number of facts, each an object at a place, beyond which the analysis takes in no more
     files. With `old_checkpoints`, the program loads what it stored before, too; `trace` asks for
-    the way of its optimizer to each site.
+    the way of its optimizer to each site. `declined` has the groups (`Site.group`) that are left
+    as they are, and the places of sites of no group.
     """
 
     form: Form = "alias"
@@ -83,6 +84,7 @@ class Options:
     budget: int = 1_500_000
     old_checkpoints: bool = False
     trace: bool = False
+    declined: frozenset[Location] = frozenset()
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""
