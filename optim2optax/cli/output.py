@@ -59,6 +59,12 @@ def progress_line() -> Iterator[Progress | None]:
         line.write("")
 
 
+def clear_progress() -> None:
+    """Clear the line of progress ahead of other output."""
+    if sys.stderr.isatty():
+        _Line().write("")
+
+
 class _Line:
     """A line that is written over. Other output begins in its first column."""
 

@@ -21,7 +21,7 @@ from optim2optax.dependencies import declares
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
 from optim2optax.project import by_repository, find_declaring, find_files
 from optim2optax.reporting import FORMATS, Report
-from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
+from optim2optax.rewriting import Choose, Prove, migrate_sources, rewrite_files
 
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case
@@ -30,6 +30,7 @@ STDIN = "-"
 EXAMPLES = """\b
 Examples:
   optim2optax rewrite --diff src/ > optax.patch
+  optim2optax rewrite --interactive src/
   optim2optax rewrite --check --output-format github .
   optim2optax rewrite --ignore FO4 --exclude 'legacy/' src/
   optim2optax rewrite --stdin-filename train.py - < train.py
@@ -54,6 +55,11 @@ class StoppedError(click.ClickException):
 )
 @click.option("--diff", is_flag=True, help="Print a unified diff and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
+@click.option(
+    "--interactive",
+    is_flag=True,
+    help="Show what becomes of each optimizer, and ask whether to migrate it.",
+)
 @click.option(
     "--form",
     type=click.Choice(FORMS),
@@ -160,6 +166,7 @@ def command(
     paths: Sequence[str],
     stdin_filename: str | None,
     verify: bool,
+    interactive: bool,
     legacy_wheel: Path | None,
     html: Path | None,
     **_: object,
@@ -193,11 +200,19 @@ def command(
         # the page shows the ways of optimizers
         settings = replace(settings, options=replace(settings.options, trace=True))
     proofs: dict[EmittedOptimizer, Case] = {}
+    chooser = None
+    if interactive:
+        from optim2optax.cli.interactive import check_usage, make_chooser, print_choice
+
+        check_usage(context.params, settings.output_format, from_stdin=from_stdin)
+        chooser = make_chooser()
     if from_stdin:
         results = [_rewrite_stdin(stdin_filename, settings)]
     else:
         prove = _prover(settings.jobs, proofs) if verify else None
-        results = _rewrite_files(paths, settings, prove)
+        results = _rewrite_files(paths, settings, prove, chooser)
+    if chooser is not None:
+        print_choice(chooser)
     report = Report(results, preview=settings.preview, diff=settings.diff)
     if html is not None:
         _write_html(html, report, proofs)
@@ -206,7 +221,7 @@ def command(
 
 
 def _rewrite_files(
-    paths: Sequence[str], settings: Settings, prove: Prove | None
+    paths: Sequence[str], settings: Settings, prove: Prove | None, choose: Choose | None
 ) -> list[FileResult]:
     found = find_files(paths, settings.exclude)
     if (
@@ -229,6 +244,7 @@ def _rewrite_files(
                 prove=prove,
                 vendoring=settings.vendoring,
                 declaring=lambda: find_declaring(paths, settings.exclude, declares),
+                choose=choose,
             )
     except WorkerError as error:
         raise StoppedError(f"{error}. Nothing was written.") from error
