@@ -33,8 +33,8 @@ class Question:
 
 
 Ask = Callable[[Question], Answer]
-Tell = Callable[[Location, Sequence[Location]], None]
-"""Is called with a group that stays, and those without which it does, which were declined."""
+Tell = Callable[[Location], None]
+"""Is called with a group that stays, because others were declined without which it does."""
 
 
 class Chooser:
@@ -93,12 +93,11 @@ class Chooser:
         together = [group]
         wanted = choice.results(together)
         if not choice.migrates(group, wanted):
-            bound = choice.bound_to(group)
-            together = [one for one in bound if one not in choice.declined]
+            together = [one for one in choice.bound_to(group) if one not in choice.declined]
             wanted = choice.results(together)
             if not choice.migrates(group, wanted):
                 choice.declined.add(group)
-                self._tell(group, [one for one in bound if one not in together])
+                self._tell(group)
                 return
         if self._is_wanted(choice.question(together, wanted)):
             choice.accept(together, wanted)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import get_args
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -15,7 +14,7 @@ from optim2optax.cli.output import clear_progress, wants_colour, write_bytes
 from optim2optax.project import printable
 from optim2optax.reporting.diff import unified_diff
 
-ANSWERS = {answer[0]: answer for answer in get_args(Answer)}
+ANSWERS: dict[str, Answer] = {"y": "yes", "n": "no", "a": "all", "q": "quit"}
 EXPLAIN = "e"
 SHOWN = 60
 """The number of characters of a site's code that are shown."""
@@ -94,12 +93,9 @@ def _answered(prompt: str) -> str:
     return line.strip().casefold()[:1]
 
 
-def _tell(group: Location, declined: Sequence[Location]) -> None:
+def _tell(group: Location) -> None:
     clear_progress()
-    places = ", ".join(map(str, declined))
-    click.echo(
-        f"The optimizer of {group} stays: it migrates only with what was declined ({places})."
-    )
+    click.echo(f"The optimizer of {group} stays: it migrates only with others that were declined.")
 
 
 def _title(question: Question) -> str:

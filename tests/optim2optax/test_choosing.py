@@ -55,7 +55,7 @@ class Project:
             self.asked.append(question)
             return left.pop(0) if len(left) > 1 else left[0]
 
-        chooser = Chooser(answer, lambda group, _: self.told.append(group))
+        chooser = Chooser(answer, self.told.append)
         return chooser(self.run, Options(), Vendoring())[self.file].after
 
 
@@ -87,7 +87,8 @@ def test_each_alone(case: Path) -> None:
     project.chosen("no")
     for number in range(len(project.asked)):
         again = Project(case)
-        after = again.chosen(*["no"] * number, "yes", "quit")
+        before: list[Answer] = ["no"] * number
+        after = again.chosen(*before, "yes", "quit")
         accepted = again.asked[number]
         [change] = accepted.changes
         assert (change.before, change.after) == (project.source.content, after)

@@ -151,13 +151,17 @@ def test_an_optimizer_of_two_files_is_one_question(project: Path) -> None:
 
 
 def test_optimizers_that_depend_on_each_other_are_one_question(project: Path) -> None:
-    """A state that is made by hand may be of either."""
+    """Hyperparameters that are made by hand may be for any of those that take some."""
     program = (Path(__file__).parents[3] / "fixtures/scheduled_hyper_params/before.py").read_text()
     (project / "train.py").write_text(program)
-    session = answered(project, "n", "n", "n")
+    session = answered(project, "y", "y", "n")
     assert "Optimizers 3 to 7 of 7, train.py:91, train.py:92" in session.plain
     assert session.plain.count("Migrate these optimizers") == 1
-    assert (project / "train.py").read_text() == program
+    assert "optim.LAMB(learning_rate=0.01)" in (project / "train.py").read_text()
+    (project / "train.py").write_text(program)
+    session = answered(project, "n", "y")
+    assert "The optimizer of train.py:95 stays: it migrates only with others" in session.plain
+    assert "7 optimizers: 1 accepted, 6 declined" in session.plain
 
 
 def test_nothing_to_ask(project: Path) -> None:
