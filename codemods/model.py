@@ -15,7 +15,7 @@ Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "vendored", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
 Kind = Literal["edited", "new", "deleted"]
-Stage = Literal["Reading", "Analysing", "Rewriting", "Importing"]
+Stage = Literal["Reading", "Analysing", "Rewriting", "Writing", "Importing"]
 Progress = Callable[[Stage, int, int], None]
 """Is called with the stage, the number of files that are done, and that of all: 0 if unknown."""
 
@@ -175,7 +175,7 @@ class FileResult:
 
     `error` is set, and nothing is changed, if the file could not be read as Python. A new file has
     no content before, a deleted one none after. `needs` are the versions that have what was written
-    in the place of removed names.
+    in the place of removed names. `analysed` is false for files that no optimizer can get to.
     """
 
     path: str
@@ -188,6 +188,7 @@ class FileResult:
     hints: tuple[Site, ...] = field(default=())
     kind: Kind = "edited"
     needs: tuple[Need, ...] = field(default=())
+    analysed: bool = False
 
     @property
     def changed(self) -> bool:

@@ -45,6 +45,9 @@ Choose = Callable[[Run, Options, Vendoring], Results]
 FILES_AT_ONCE = 4
 """The number of files that a process gets at a time."""
 
+SMALLEST_PARALLEL = 32
+"""With fewer files that speak of optimizers, starting processes costs more than it saves."""
+
 REFERENCE = re.compile(r"[^\s`'\"(]+\.(?:py|ipynb)\b")
 """A path in a message."""
 
@@ -87,15 +90,27 @@ def rewrite_files(
     """
     results: Results = {}
     contents = _read(found, progress, results)
+    projects = {
+        repository: {file: contents[file] for file in files}
+        for repository, files in by_repository(contents).items()
+    }
     migrate = partial(_proven, jobs=jobs, progress=progress, prove=prove)
+    known: dict[str, Results] = {}
+    needs_this_process = choose or prove or (vendoring and vendoring.wanted)
+    if jobs > 1 and not needs_this_process:
+        known = _at_once(projects, options, jobs, progress)
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
-    for repository, files in by_repository(contents).items():
-        own = {file: contents[file] for file in files}
+    for repository, own in projects.items():
         declared = partial(_declared, declaring, repository)
+        if repository in known:
+            results |= _with_declared(own, known[repository], options, declared)
+            continue
         run = partial(_project_results, own, repository, migrate, declared)
         results |= (choose or _all)(run, options, vendoring or Vendoring())
     if write:
+        if progress is not None:
+            progress("Writing", 0, 0)
         _write(results)
     given = {*found}
     others = [result for file, result in results.items() if file not in given]
@@ -121,7 +136,50 @@ def _project_results(
     migrated: Results = {}
     if _concern(contents.values(), options):
         migrated = _migrated(contents, repository, migrate, options, vendoring)
+    return _with_declared(contents, migrated, options, declaring)
+
+
+def _with_declared(
+    contents: Mapping[Found, bytes], migrated: Results, options: Options, declaring: Declaring
+) -> Results:
     return migrated | with_dependencies(contents, migrated, options, declaring)
+
+
+def _at_once(
+    projects: Mapping[str, Mapping[Found, bytes]],
+    options: Options,
+    jobs: int,
+    progress: Progress | None,
+) -> dict[str, Results]:
+    """The results of the engine for projects, each in one of several processes.
+
+    There are none if that would take longer: then the files of each are shared instead.
+    """
+    work = [
+        (repository, contents)
+        for repository, contents in projects.items()
+        if _concern(contents.values(), options)
+    ]
+    speaking = sum(mentions_legacy(code) for _, files in work for code in files.values())
+    if len(work) < jobs or speaking < SMALLEST_PARALLEL:
+        return {}
+    # the largest first, so that none is left alone at the end
+    work.sort(key=lambda item: -sum(map(len, item[1].values())))
+    known: dict[str, Results] = {}
+    done, of = 0, sum(len(contents) for _, contents in work)
+    shared = share(partial(_migrated_alone, options=options), work, jobs)
+    for (repository, contents), migrated in zip(work, shared, strict=True):
+        known[repository] = migrated
+        done += len(contents)
+        if progress is not None:
+            progress("Analysing", done, of)
+    return known
+
+
+def _migrated_alone(project: tuple[str, Mapping[Found, bytes]], options: Options) -> Results:
+    repository, contents = project
+    migrate = partial(_proven, jobs=1, progress=None, prove=None)
+    return _migrated(contents, repository, migrate, options, Vendoring())
 
 
 def _read(
@@ -215,6 +273,8 @@ def _proven(
 
     It runs again, and leaves optimizers that are not proven, until all others are.
     """
+    if progress is not None:
+        progress("Analysing", 0, 0)
     from codemods import migrate
 
     shared = partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
@@ -264,6 +324,7 @@ def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
             site,
             message=renamed(site.message),
             remedy=site.remedy and renamed(site.remedy),
+            note=renamed(site.note),
             group=site.group and moved(site.group),
             cause=site.cause and moved(site.cause),
             way=tuple(map(moved, site.way)),

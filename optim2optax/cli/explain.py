@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from optim2optax.cli.codes import complete_codes, did_you_mean
+from optim2optax.cli.codes import complete_codes
+from optim2optax.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from codemods.rules import Rule

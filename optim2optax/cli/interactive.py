@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import click
 
 from codemods.model import Location, Site
 from optim2optax.choosing import Answer, Chooser, Question
+from optim2optax.cli.colour import wants_colour
 from optim2optax.cli.explain import wrapped
-from optim2optax.cli.output import clear_progress, wants_colour, write_bytes
+from optim2optax.cli.output import clear_progress, write_bytes
 from optim2optax.project import printable
 from optim2optax.reporting.diff import unified_diff
 
@@ -35,10 +37,10 @@ class EndedError(click.ClickException):
     exit_code = 2
 
 
-def check_usage(parameters: dict[str, object], output_format: str, *, from_stdin: bool) -> None:
+def check_usage(given: Mapping[str, Any], output_format: str, *, from_stdin: bool) -> None:
     """Refuse what has no questions, or nobody to answer them. Raises click.UsageError."""
     for option in ("check", "diff"):
-        if parameters[option]:
+        if given[option]:
             raise click.UsageError(
                 f"--interactive asks what to write, and --{option} writes nothing"
             )

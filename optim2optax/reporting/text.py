@@ -12,6 +12,7 @@ from codemods.model import FileResult, Location, Site
 from codemods.sources.unread import ENTANGLED
 from optim2optax.project import printable
 from optim2optax.reporting.causes import LEFT, Waiting, waiting
+from optim2optax.reporting.numbers import by_repository, by_rule
 from optim2optax.reporting.report import Report
 
 IMPORT = "FO911"
@@ -32,14 +33,25 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    found = waiting(report)
-    details = [line for result in report.results for line in _file(result, found)]
+    details = list(by_rule(report) if report.stat else _details(report))
     yield from details
-    if details:
+    if report.quiet:
+        return
+    if details and not report.stat:
         yield ""
     done = "would be rewritten" if report.preview else "rewritten"
-    yield from _changed(report, done)
+    if not report.stat:
+        yield from _changed(report, done)
     yield from _totals(report, done)
+    if len(report.repositories) > 1:
+        yield from by_repository(report.repositories)
+
+
+def _details(report: Report) -> Iterator[str]:
+    """What is left, with errors and notes, file by file."""
+    found = waiting(report)
+    for result in report.results:
+        yield from _file(result, found, notes=not report.quiet)
 
 
 def _changed(report: Report, done: str) -> Iterator[str]:
@@ -78,7 +90,7 @@ def _folders(report: Report, kind: str) -> dict[str, list[str]]:
     return folders
 
 
-def _file(result: FileResult, waits: Mapping[Location, Waiting]) -> Iterator[str]:
+def _file(result: FileResult, waits: Mapping[Location, Waiting], *, notes: bool) -> Iterator[str]:
     if result.error is None and not (result.sites or result.unused_suppressions):
         return
     path = click.style(printable(result.path), bold=True)
@@ -96,7 +108,7 @@ def _file(result: FileResult, waits: Mapping[Location, Waiting]) -> Iterator[str
     for line, found in pending.items():
         lines.update(dict.fromkeys(_left_by_choice(f"{path}:{line}", found)))
     for site in result.sites:
-        if site.note:
+        if site.note and notes:
             lines[_noted(path, site)] = None
     yield from lines
     unused = click.style("unused suppression", fg="yellow")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,14 @@ def test_needs_a_terminal(project: Path, two: Path, run: Run) -> None:
     assert result.exit_code == 2
     assert "--interactive needs a terminal to ask in" in result.stderr
     assert two.read_text() == TWO
+
+
+def test_the_page_shows_a_real_session(project: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/keyboard.md").read_text()
+    program = re.search(r"```python title=train.py\n(.*?)```", page, re.DOTALL)
+    shown = re.search(r"```text\n\$ optim2optax (.*?)\n(.*?)```", page, re.DOTALL)
+    assert program is not None
+    assert shown is not None
+    (project / "train.py").write_text(program[1])
+    session = at_terminal(project, *shown[1].split(), answers=("y", "n"))
+    assert session.plain == shown[2]

@@ -309,7 +309,7 @@ def test_help_has_examples(run: Run, command: tuple[str, ...], flag: str) -> Non
 def test_a_command_that_is_none(run: Run) -> None:
     result = run("rewrit", ".")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "No such command 'rewrit'." in result.stderr
+    assert "No such command 'rewrit'; did you mean rewrite?" in result.stderr
 
 
 def test_version(run: Run) -> None:
