@@ -110,7 +110,7 @@ def rewrite_files(
         results |= (choose or _all)(run, options, vendoring or Vendoring())
     if write:
         if progress is not None:
-            progress("Writing", 0, 0)
+            progress("Writing", 0, sum(result.changed for result in results.values()))
         _write(results)
     given = {*found}
     others = [result for file, result in results.items() if file not in given]

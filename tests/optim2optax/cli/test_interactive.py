@@ -209,7 +209,7 @@ def test_needs_a_terminal(project: Path, two: Path, run: Run) -> None:
 def test_the_page_shows_a_real_session(project: Path) -> None:
     page = (Path(__file__).parents[3] / "docs/keyboard.md").read_text()
     program = re.search(r"```python title=train.py\n(.*?)```", page, re.DOTALL)
-    shown = re.search(r"```text\n\$ optim2optax (.*?)\n(.*?)```", page, re.DOTALL)
+    shown = re.search(r"\$ optim2optax (rewrite --interactive .*?)\n(.*?)```", page, re.DOTALL)
     assert program is not None
     assert shown is not None
     (project / "train.py").write_text(program[1])
