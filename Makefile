@@ -62,5 +62,5 @@ clean:
 	@touch $@
 
 .venv/full: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[parity,dev,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[html,parity,dev,docs]'
 	@touch $@ .venv/core

@@ -181,6 +181,7 @@ def _results(
             emitter.emitted(unit, _sources_of_supports(applied)),
             hints,
             needs=tuple(dict.fromkeys(_needs(plan.of(unit)))),
+            analysed=True,
         )
     return results
 

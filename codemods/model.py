@@ -16,7 +16,7 @@ Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "vendored", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
 Kind = Literal["edited", "new", "deleted"]
-Stage = Literal["Reading", "Analysing", "Rewriting", "Importing"]
+Stage = Literal["Reading", "Analysing", "Rewriting", "Writing", "Importing"]
 Progress = Callable[[Stage, int, int], None]
 """Is called with the stage, the number of files that are done, and that of all: 0 if unknown."""
 
@@ -108,7 +108,8 @@ class Options:
     an optimizer becomes a train state or, where that can be, variables for its parts. The `budget`
     is the number of facts, each an object at a place, beyond which the analysis takes in no more
     files. With `old_checkpoints`, the program loads what it stored before, too; `trace` asks for
-    the way of its optimizer to each site.
+    the way of its optimizer to each site. `declined` has the groups (`Site.group`) that are left
+    as they are, and the places of sites of no group.
     """
 
     form: Form = "alias"
@@ -123,6 +124,7 @@ class Options:
     budget: int = 1_500_000
     old_checkpoints: bool = False
     trace: bool = False
+    declined: frozenset[Location] = frozenset()
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""
@@ -150,9 +152,10 @@ class Site:
     right, where a shorter one might be expected; it is empty otherwise.
 
     Sites that migrate together have one `group`: where its first optimizer is made, or its first
-    site is. It is None for sites of no optimizer. `cause` is the site of the group for which this
-    one stays, if that is another. `way` is where its optimizer comes from: the allocation site
-    first, then the calls by which it gets here. It is empty unless the options ask for it.
+    site is. It is None for sites of no optimizer. `cause` is the site for the sake of which this
+    one stays, if that is another: one of its group or, of an import, that of what needs it. `way`
+    is where its optimizer comes from: the allocation site first, then the calls by which it gets
+    here. It is empty unless the options ask for it.
     """
 
     code: str
@@ -212,7 +215,7 @@ class FileResult:
 
     `error` is set, and nothing is changed, if the file could not be read as Python. A new file has
     no content before, a deleted one none after. `needs` are the versions that have what was written
-    in the place of removed names.
+    in the place of removed names. `analysed` is false for files that no optimizer can get to.
     """
 
     path: str
@@ -225,6 +228,7 @@ class FileResult:
     hints: tuple[Site, ...] = field(default=())
     kind: Kind = "edited"
     needs: tuple[Need, ...] = field(default=())
+    analysed: bool = False
 
     @property
     def changed(self) -> bool:

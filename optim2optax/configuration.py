@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from codemods.model import Form, Style
+from optim2optax.nearest import did_you_mean
 from optim2optax.reporting import FORMATS
 
 FILE_NAME = "pyproject.toml"
@@ -80,9 +81,9 @@ def _read_table(path: str) -> Mapping[str, Any] | None:
 
 def _checked(path: str, key: str, value: object) -> object:
     if key not in KEYS:
-        raise ConfigurationError(
-            f"{path}: tool.optim2optax.{key}: unknown key; there are {', '.join(KEYS)}"
-        )
+        nearest = did_you_mean(key.replace("_", "-"), KEYS, 0.6)
+        hint = nearest or f"; there are {', '.join(KEYS)}"
+        raise ConfigurationError(f"{path}: tool.optim2optax.{key}: unknown key{hint}")
     valid, expected = KEYS[key]
     if not valid(value):
         raise ConfigurationError(

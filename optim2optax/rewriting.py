@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Protocol
 
 from codemods.model import EmittedOptimizer, FileResult, Location, Options, Progress, Site, Source
 from codemods.sources.prefilter import mentions_legacy
@@ -25,8 +26,26 @@ from optim2optax.project import (
 from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
+Results = dict[Found, FileResult]
+Run = Callable[[Options, Vendoring], Results]
+"""Migrates one project. Nothing is written."""
+
+
+class Engine(Protocol):
+    """Migrates sources."""
+
+    def __call__(self, sources: Sequence[Source], /, *, options: Options) -> list[FileResult]:
+        """A result for each, and for each new file."""
+
+
+Choose = Callable[[Run, Options, Vendoring], Results]
+"""Gives the results of one of the possible runs of a project."""
+
 FILES_AT_ONCE = 4
 """The number of files that a process gets at a time."""
+
+SMALLEST_PARALLEL = 32
+"""With fewer files that speak of optimizers, starting processes costs more than it saves."""
 
 
 def rewrite_files(
@@ -39,6 +58,7 @@ def rewrite_files(
     prove: Prove | None = None,
     vendoring: Vendoring | None = None,
     declaring: Declaring = tuple,
+    choose: Choose | None = None,
 ) -> list[FileResult]:
     """Migrate files, those of each repository as one project, and write those that change.
 
@@ -53,6 +73,7 @@ def rewrite_files(
       vendoring: whether code that cannot be migrated gets a copy of `flax.optim`, and where.
       declaring: finds the files that declare dependencies; it is called if code is rewritten, or
         uses optax.
+      choose: lets the user choose among what could be done to a project.
 
     Returns:
       A result for each file, in the same order, then for each new file, and each other file whose
@@ -63,19 +84,29 @@ def rewrite_files(
       LegacyWheelError: if a copy of `flax.optim` is needed and cannot be made; nothing has been
         written.
     """
-    results: dict[Found, FileResult] = {}
+    results: Results = {}
     contents = _read(found, progress, results)
-    run = partial(_proven, options=options, jobs=jobs, progress=progress, prove=prove)
+    projects = {
+        repository: {file: contents[file] for file in files}
+        for repository, files in by_repository(contents).items()
+    }
+    migrate = partial(_proven, jobs=jobs, progress=progress, prove=prove)
+    known: dict[str, Results] = {}
+    needs_this_process = choose or prove or (vendoring and vendoring.wanted)
+    if jobs > 1 and not needs_this_process:
+        known = _at_once(projects, options, jobs, progress)
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
-    for repository, files in by_repository(contents).items():
-        own = {file: contents[file] for file in files}
-        migrated: dict[Found, FileResult] = {}
-        if _concern(own.values(), options):
-            migrated = _migrated(own, repository, run, vendoring or Vendoring())
+    for repository, own in projects.items():
         declared = partial(_declared, declaring, repository)
-        results |= migrated | with_dependencies(own, migrated, options, declared)
+        if repository in known:
+            results |= _with_declared(own, known[repository], options, declared)
+            continue
+        run = partial(_project_results, own, repository, migrate, declared)
+        results |= (choose or _all)(run, options, vendoring or Vendoring())
     if write:
+        if progress is not None:
+            progress("Writing", 0, sum(result.changed for result in results.values()))
         _write(results)
     given = {*found}
     others = [result for file, result in results.items() if file not in given]
@@ -85,8 +116,70 @@ def rewrite_files(
     return [*(results[file] for file in found), *others]
 
 
+def _all(run: Run, options: Options, vendoring: Vendoring) -> Results:
+    return run(options, vendoring)
+
+
+def _project_results(
+    contents: Mapping[Found, bytes],
+    repository: str,
+    migrate: Engine,
+    declaring: Declaring,
+    options: Options,
+    vendoring: Vendoring,
+) -> Results:
+    """The results for the files of a project, of its code and of its dependencies."""
+    migrated: Results = {}
+    if _concern(contents.values(), options):
+        migrated = _migrated(contents, repository, migrate, options, vendoring)
+    return _with_declared(contents, migrated, options, declaring)
+
+
+def _with_declared(
+    contents: Mapping[Found, bytes], migrated: Results, options: Options, declaring: Declaring
+) -> Results:
+    return migrated | with_dependencies(contents, migrated, options, declaring)
+
+
+def _at_once(
+    projects: Mapping[str, Mapping[Found, bytes]],
+    options: Options,
+    jobs: int,
+    progress: Progress | None,
+) -> dict[str, Results]:
+    """The results of the engine for projects, each in one of several processes.
+
+    There are none if that would take longer: then the files of each are shared instead.
+    """
+    work = [
+        (repository, contents)
+        for repository, contents in projects.items()
+        if _concern(contents.values(), options)
+    ]
+    speaking = sum(mentions_legacy(code) for _, files in work for code in files.values())
+    if len(work) < jobs or speaking < SMALLEST_PARALLEL:
+        return {}
+    # the largest first, so that none is left alone at the end
+    work.sort(key=lambda item: -sum(map(len, item[1].values())))
+    known: dict[str, Results] = {}
+    done, of = 0, sum(len(contents) for _, contents in work)
+    shared = share(partial(_migrated_alone, options=options), work, jobs)
+    for (repository, contents), migrated in zip(work, shared, strict=True):
+        known[repository] = migrated
+        done += len(contents)
+        if progress is not None:
+            progress("Analysing", done, of)
+    return known
+
+
+def _migrated_alone(project: tuple[str, Mapping[Found, bytes]], options: Options) -> Results:
+    repository, contents = project
+    migrate = partial(_proven, jobs=1, progress=None, prove=None)
+    return _migrated(contents, repository, migrate, options, Vendoring())
+
+
 def _read(
-    found: Sequence[Found], progress: Progress | None, results: dict[Found, FileResult]
+    found: Sequence[Found], progress: Progress | None, results: Results
 ) -> dict[Found, bytes]:
     """The contents of files; `results` gets those that cannot be read."""
     contents: dict[Found, bytes] = {}
@@ -100,7 +193,7 @@ def _read(
     return contents
 
 
-def _write(results: dict[Found, FileResult]) -> None:
+def _write(results: Results) -> None:
     """Write the files that change; results of files that cannot be written get an error."""
     changed = {file.location: file for file, result in results.items() if result.changed}
     changes = [_change(place, results[file]) for place, file in changed.items()]
@@ -135,10 +228,16 @@ def _declared(declaring: Declaring, repository: str) -> Sequence[Found]:
 
 
 def _migrated(
-    contents: Mapping[Found, bytes], repository: str, run: Migrate, vendoring: Vendoring
-) -> dict[Found, FileResult]:
+    contents: Mapping[Found, bytes],
+    repository: str,
+    migrate: Engine,
+    options: Options,
+    vendoring: Vendoring,
+) -> Results:
     """The results of the engine for a project, by file, with those for new files."""
     paths = dict(zip(contents, module_paths(list(contents), repository), strict=True))
+    options = replace(options, declined=_within_project(options.declined, paths))
+    run: Migrate = partial(migrate, options=options)
     sources = [Source(paths[file], content, file.path) for file, content in contents.items()]
     migrated = migrated_with_copies(paths, sources, run, vendoring)
     files = {path: file for file, path in paths.items()}
@@ -151,8 +250,16 @@ def _migrated(
     return {files[result.path]: _with_paths(result, names) for result in migrated}
 
 
+def _within_project(places: Iterable[Location], paths: Mapping[Found, str]) -> frozenset[Location]:
+    """Places that people read, with the paths of the engine. Others are of another project."""
+    inner = {file.path: path for file, path in paths.items()}
+    own = (place for place in places if place.path in inner)
+    return frozenset(Location(inner[place.path], place.line) for place in own)
+
+
 def _proven(
     sources: Sequence[Source],
+    *,
     options: Options,
     jobs: int,
     progress: Progress | None,
@@ -162,6 +269,8 @@ def _proven(
 
     It runs again, and leaves optimizers that are not proven, until all others are.
     """
+    if progress is not None:
+        progress("Analysing", 0, 0)
     from codemods import migrate
 
     shared = partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)

@@ -24,9 +24,9 @@ class Accounting:
     def site(self, decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
         """The account of a decision, given the imports and the new texts of its file."""
         use, span = decision.use, decision.use.span
-        status, refusal = decision.status, decision.refusal
+        status, refusal, cause = decision.status, decision.refusal, decision.cause
         if use.kind == "import" and decision.applies and use.node in imports.kept:
-            status, refusal = imports.kept[use.node]
+            status, refusal, cause = imports.kept[use.node]
         after = _text_after(decision, imports, applied) if status == "rewritten" else None
         reported = refusal if status in ("unresolved", "hint") else None
         cell = use.unit.cell(span[0])
@@ -45,7 +45,7 @@ class Accounting:
             remedy=None if reported is None else self._text(reported.remedy),
             note=self._text(decision.note) if status == "rewritten" else "",
             group=self._group(decision),
-            cause=decision.cause.use.location if decision.cause is not None else None,
+            cause=cause.use.location if cause is not None else None,
             way=self._way(decision),
         )
 

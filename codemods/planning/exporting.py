@@ -9,6 +9,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from typing import NamedTuple
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
@@ -33,11 +34,18 @@ OFFERED = {
 }
 """What replaces the legacy types that a module offers to others."""
 
-Kept = tuple[Status, Refusal]
 INERT = (
     ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass
 )
 """Statements that have no effect when a module is imported but to bind names."""
+
+
+class Kept(NamedTuple):
+    """How an import stays, why, and for the sake of which decision if what needs it stays, too."""
+
+    status: Status
+    refusal: Refusal
+    cause: Decision | None = None
 
 
 class Exports:
@@ -79,21 +87,27 @@ class Exports:
         )
         own = next(of_item, None)
         if own is not None and own.refusal is not None:
-            return own.status, own.refusal
+            return Kept(own.status, own.refusal)
         remaining = self._needing(item, decisions)
         if remaining:
             return _needed(remaining, decisions, unit)
         if self._is_export(item):
             if self._exported_anew(item) is not None:
                 return None
-            return "unresolved", reasons.name_kept(
-                f"`{item.name}` may be imported from this module by others.",
-                "Export what replaces it, or remove the import.",
+            return Kept(
+                "unresolved",
+                reasons.name_kept(
+                    f"`{item.name}` may be imported from this module by others.",
+                    "Export what replaces it, or remove the import.",
+                ),
             )
         if not self._only_for_names(item):
-            return "unresolved", reasons.name_kept(
-                "This import also runs the module that it imports from.",
-                "Import the module itself in its place.",
+            return Kept(
+                "unresolved",
+                reasons.name_kept(
+                    "This import also runs the module that it imports from.",
+                    "Import the module itself in its place.",
+                ),
             )
         return None
 
@@ -320,6 +334,8 @@ def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit)
     inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
     is_suppressed = inside and all(found.status == "suppressed" for found in inside)
     status: Status = "suppressed" if is_suppressed else "unresolved"
-    return status, reasons.name_kept(
+    refusal = reasons.name_kept(
         message("{} still {} this import.", where, needs), "Migrate what needs it first."
     )
+    first = next((found for found in inside if not found.applies), None)
+    return Kept(status, refusal, first and (first.cause or first))

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.names import CHOICES
 from codemods.flow.reading import Import
-from codemods.model import Refusal, Status
 from codemods.planning.decisions import Decision, Plan
-from codemods.planning.exporting import Exports, loads
+from codemods.planning.exporting import Exports, Kept, loads
 from codemods.planning.nesting import bindings_of, nested_import, start_of
 from codemods.rewriting.edits import MoveImport
 from codemods.rewriting.imports import Addition, ImportedName
@@ -28,7 +27,7 @@ class ImportPlan:
 
     drop: list[ImportedName] = field(default_factory=list)
     add: list[Addition] = field(default_factory=list)
-    kept: dict[ast.AST, tuple[Status, Refusal]] = field(default_factory=dict)
+    kept: dict[ast.AST, Kept] = field(default_factory=dict)
     origins: list[tuple[int, int]] = field(default_factory=list)
 
     @property

@@ -18,7 +18,14 @@ from codemods.messages import joined
 from codemods.model import Message, Options, Refusal
 from codemods.planning.attempts import Attempts
 from codemods.planning.decisions import Decision, Plan
-from codemods.planning.groups import SIBLING, complete_groups, grouped, keep_modules
+from codemods.planning.declining import decline
+from codemods.planning.groups import (
+    SIBLING,
+    complete_groups,
+    first_sites,
+    grouped,
+    keep_modules,
+)
 from codemods.planning.judging import judge, still_left, suppressing
 from codemods.planning.keeping import may_keep_interface, staying
 from codemods.planning.sharing import shared
@@ -90,6 +97,8 @@ def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[Thing, Message]) -
             plan.hints.append(decision)
         elif decision is not None:
             plan.decisions.append(decision)
+    if options.declined:
+        decline(plan.decisions, facts, options.declined, first_sites(plan))
     complete_groups(plan, next(iter(context.viewed.together), None))
     keep_modules(plan)
     edits = (

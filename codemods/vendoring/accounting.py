@@ -82,7 +82,7 @@ def _without_place(site: Site) -> Site:
         "Give the folders of each program by themselves, or a place with `--vendor-as`.",
     )
     why, remedy = text_of(reason.reason), text_of(reason.remedy)
-    return replace(site, code=reason.code, message=why, remedy=remedy)
+    return replace(site, code=reason.code, message=why, remedy=remedy, cause=None)
 
 
 def _unpointed(unit: Unit, span: Span, text: str) -> Site:

@@ -14,6 +14,7 @@ import click
 
 from optim2optax import __version__
 from optim2optax.__main__ import INTERRUPTED
+from optim2optax.cli.colour import forced_colour
 
 COMMANDS = ("doctor", "rewrite", "parity", "checkpoint", "explain", "rules")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -40,10 +41,22 @@ class Application(click.Group):
         module = importlib.import_module(f"optim2optax.cli.{name}")
         return cast(click.Command, module.command)
 
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command. For one that does not exist, the nearest are offered."""
+        name = arguments[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            from optim2optax.nearest import did_you_mean
+
+            context.fail(f"No such command '{name}'{did_you_mean(name, COMMANDS, 0.6)}")
+        return super().resolve_command(context, arguments)
+
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Read the arguments, and show help or the version if they ask for it."""
+        # click itself looks only at whether a stream is a terminal
         with _output():
-            return super().make_context(*args, **extra)
+            return super().make_context(*args, color=forced_colour(), **extra)
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command. An unexpected error exits with 2, as 1 means that something is left to do.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 import click
 from click.shell_completion import CompletionItem
+
+from optim2optax.nearest import did_you_mean
 
 
 def split_codes(values: Iterable[str]) -> tuple[str, ...]:
@@ -38,12 +39,3 @@ def unknown_code(codes: Iterable[str]) -> str | None:
         if not any(known.startswith(code) for known in catalogue()):
             return f"no rule has the code {code}{did_you_mean(code, catalogue())}"
     return None
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean A or B?` for the known words closest to a word; nothing if none is close."""
-    by_folded = {name.casefold(): name for name in known}
-    matches = difflib.get_close_matches(word.casefold(), by_folded, cutoff=0.5)
-    if not matches:
-        return ""
-    return f"; did you mean {' or '.join(by_folded[match] for match in matches)}?"

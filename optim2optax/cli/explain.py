@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from optim2optax.cli.codes import complete_codes, did_you_mean
+from optim2optax.cli.codes import complete_codes
+from optim2optax.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from codemods.rules import Rule
@@ -52,20 +53,20 @@ def command(name: str) -> None:
     if folded in rules:
         _print_rule(rules[folded])
     elif folded in legacy:
-        click.echo(_wrapped(legacy[folded].documentation))
+        click.echo(wrapped(legacy[folded].documentation))
     else:
         hint = did_you_mean(name, [*catalogue(), *optimizers()])
         raise click.UsageError(f"there is no rule or optimizer called {name}{hint}")
 
 
-def _wrapped(text: str) -> str:
+def wrapped(text: str) -> str:
     """A text whose paragraphs fit the terminal."""
     width = min(WIDTH, shutil.get_terminal_size().columns)
     return "\n\n".join(textwrap.fill(paragraph, width) for paragraph in text.split("\n\n"))
 
 
 def _print_rule(rule: Rule) -> None:
-    parts = [f"{click.style(rule.code, bold=True)}: {rule.summary}", _wrapped(rule.explanation)]
+    parts = [f"{click.style(rule.code, bold=True)}: {rule.summary}", wrapped(rule.explanation)]
     for title, program in (("Before", rule.before), ("After", rule.after)):
         if program:
             parts.append(click.style(f"{title}:", bold=True))

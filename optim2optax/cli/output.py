@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import IO, Any
 
 import click
 
 from codemods.model import Progress, Stage
+from optim2optax.cli.colour import wants_colour, wants_links
 from optim2optax.reporting import Report, render
 from optim2optax.reporting.diff import unified_diff
 
@@ -27,8 +26,14 @@ def print_report(report: Report, output_format: str, *, code_on_stdout: bool) ->
         aside = True
         for result in report.changed:
             write_bytes(unified_diff(result, colour=wants_colour(sys.stdout)))
-    colour = wants_colour(sys.stderr if aside else sys.stdout)
-    click.echo(render(report, output_format, colour=colour), err=aside, nl=False, color=colour)
+    stream = sys.stderr if aside else sys.stdout
+    colour = wants_colour(stream)
+    text = render(report, output_format, colour=colour)
+    if output_format == "text" and wants_links(stream):
+        from optim2optax.reporting.links import with_links
+
+        text = with_links(text, report.results)
+    click.echo(text, err=aside, nl=False, color=colour)
 
 
 def write_bytes(content: bytes) -> None:
@@ -36,20 +41,13 @@ def write_bytes(content: bytes) -> None:
     click.echo(content, nl=False)
 
 
-def wants_colour(stream: IO[Any]) -> bool:
-    """Whether a stream gets colour: a terminal does, unless NO_COLOR or FORCE_COLOR overrule."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
-
-
 @contextlib.contextmanager
-def progress_line() -> Iterator[Progress | None]:
+def progress_line(*, quiet: bool = False) -> Iterator[Progress | None]:
     """On a terminal, a line on standard error with the progress of a run, which then disappears.
 
-    Gives the function to call with the progress.
+    Gives the function to call with the progress; None if there is no such line.
     """
-    if not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     line = _Line()
@@ -57,6 +55,12 @@ def progress_line() -> Iterator[Progress | None]:
         yield line.tell
     finally:
         line.write("")
+
+
+def clear_progress() -> None:
+    """Clear the line of progress ahead of other output."""
+    if sys.stderr.isatty():
+        _Line().write("")
 
 
 class _Line:

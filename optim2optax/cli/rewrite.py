@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from codemods.model import EmittedOptimizer, FileResult, Options, Source, WorkerError
+from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source, WorkerError
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
-from optim2optax.project import by_repository, find_declaring, find_files
+from optim2optax.project import Found, by_repository, find_declaring, find_files, shown
 from optim2optax.reporting import FORMATS, Report
-from optim2optax.rewriting import Prove, migrate_sources, rewrite_files
+from optim2optax.rewriting import Choose, Prove, migrate_sources, rewrite_files
+
+if TYPE_CHECKING:
+    from optim2optax.parity.reports.result import Case
 
 STDIN = "-"
 EXAMPLES = """\b
 Examples:
   optim2optax rewrite --diff src/ > optax.patch
+  optim2optax rewrite --interactive src/
   optim2optax rewrite --check --output-format github .
   optim2optax rewrite --ignore FO4 --exclude 'legacy/' src/
   optim2optax rewrite --stdin-filename train.py - < train.py
@@ -48,6 +55,11 @@ class StoppedError(click.ClickException):
 )
 @click.option("--diff", is_flag=True, help="Print a unified diff and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
+@click.option(
+    "--interactive",
+    is_flag=True,
+    help="Show what becomes of each optimizer, and ask whether to migrate it.",
+)
 @click.option(
     "--form",
     type=click.Choice(FORMS),
@@ -112,6 +124,12 @@ class StoppedError(click.ClickException):
     "--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven."
 )
 @click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Write a page for a browser, to review the changes and what is left.",
+)
+@click.option(
     "--budget",
     type=click.IntRange(min=1),
     metavar="FACTS",
@@ -132,6 +150,13 @@ class StoppedError(click.ClickException):
     show_default=True,
     help="Format of the report.",
 )
+@click.option("--stat", is_flag=True, help="Print numbers: files, optimizers, sites by rule.")
+@click.option("--quiet", is_flag=True, help="Print nothing but what is left.")
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="Also print what was looked at, what was left out and why, and how long each stage took.",
+)
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -148,7 +173,12 @@ def command(
     paths: Sequence[str],
     stdin_filename: str | None,
     verify: bool,
+    interactive: bool,
+    stat: bool,
+    quiet: bool,
+    verbose: bool,
     legacy_wheel: Path | None,
+    html: Path | None,
     **_: object,
 ) -> None:
     """Rewrite flax.optim code to optax, in place.
@@ -166,28 +196,93 @@ def command(
     table [tool.optim2optax] of pyproject.toml.
     """
     from_stdin = STDIN in paths
-    if from_stdin and len(paths) > 1:
-        raise click.UsageError("standard input (-) cannot be combined with other paths")
-    if from_stdin and verify:
-        raise click.UsageError("--verify needs files, not standard input")
-    if from_stdin and context.params["vendor"]:
-        raise click.UsageError("--vendor needs files, not standard input")
+    settings = resolve_settings(context, [stdin_filename or os.curdir] if from_stdin else paths)
+    _check_usage(context.params, settings)
     if legacy_wheel is not None:
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
-    settings = resolve_settings(context, [stdin_filename or os.curdir] if from_stdin else paths)
+    if html is not None:
+        _require_html(html)
+        # the page shows the ways of optimizers
+        settings = replace(settings, options=replace(settings.options, trace=True))
+    proofs: dict[EmittedOptimizer, Case] = {}
+    prove = _prover(settings.jobs, proofs) if verify else None
     if from_stdin:
         results = [_rewrite_stdin(stdin_filename, settings)]
+    elif interactive:
+        from optim2optax.cli.interactive import make_chooser, print_choice
+
+        chooser = make_chooser()
+        results = _rewrite_paths(paths, settings, prove, chooser, quiet=quiet, verbose=verbose)
+        print_choice(chooser)
     else:
-        results = _rewrite_files(paths, settings, _prover(settings.jobs) if verify else None)
-    report = Report(results, preview=settings.preview, diff=settings.diff)
+        results = _rewrite_paths(paths, settings, prove, None, quiet=quiet, verbose=verbose)
+    # the table of repositories is for people, who read text
+    is_text = settings.output_format == "text" and not from_stdin
+    report = Report(
+        results,
+        preview=settings.preview,
+        diff=settings.diff,
+        quiet=quiet,
+        stat=stat,
+        repositories=_repositories(results) if is_text else {},
+    )
+    if html is not None:
+        _write_html(html, report, proofs)
     print_report(report, settings.output_format, code_on_stdout=from_stdin and not settings.preview)
     context.exit(report.exit_code)
 
 
-def _rewrite_files(
-    paths: Sequence[str], settings: Settings, prove: Prove | None
+def _check_usage(given: Mapping[str, Any], settings: Settings) -> None:
+    """Raise click.UsageError for options that do not go together."""
+    from_stdin = STDIN in given["paths"]
+    if from_stdin and len(given["paths"]) > 1:
+        raise click.UsageError("standard input (-) cannot be combined with other paths")
+    for option in ("verify", "vendor"):
+        if from_stdin and given[option]:
+            raise click.UsageError(f"--{option} needs files, not standard input")
+    if given["quiet"] and given["verbose"]:
+        raise click.UsageError("--quiet and --verbose are opposites: give one of them")
+    if given["stat"] and settings.output_format != "text":
+        raise click.UsageError("--stat is for people: give it without --output-format")
+    if given["interactive"]:
+        from optim2optax.cli.interactive import check_usage
+
+        check_usage(given, settings.output_format, from_stdin=from_stdin)
+
+
+def _rewrite_paths(
+    paths: Sequence[str],
+    settings: Settings,
+    prove: Prove | None,
+    choose: Choose | None,
+    *,
+    quiet: bool,
+    verbose: bool,
 ) -> list[FileResult]:
-    found = find_files(paths, settings.exclude)
+    """Find files and rewrite them, and tell of that on standard error."""
+    if not verbose:
+        with progress_line(quiet=quiet) as progress:
+            found = find_files(paths, settings.exclude)
+            return _rewrite_files(found, paths, settings, prove, choose, progress)
+    from optim2optax.cli.verbose import Log
+
+    log = Log()
+    found = find_files(paths, settings.exclude, log.left_out)
+    with progress_line() as progress:
+        told = log.timed(progress)
+        results = _rewrite_files(found, paths, settings, prove, choose, told)
+    log.print(results, {file.path for file in found})
+    return results
+
+
+def _rewrite_files(
+    found: Sequence[Found],
+    paths: Sequence[str],
+    settings: Settings,
+    prove: Prove | None,
+    choose: Choose | None,
+    progress: Progress | None,
+) -> list[FileResult]:
     if (
         settings.vendoring.wanted
         and settings.vendoring.location
@@ -198,25 +293,63 @@ def _rewrite_files(
             "repositories: give those of one at a time"
         )
     try:
-        with progress_line() as progress:
-            return rewrite_files(
-                found,
-                settings.options,
-                write=not settings.preview,
-                jobs=settings.jobs,
-                progress=progress,
-                prove=prove,
-                vendoring=settings.vendoring,
-                declaring=lambda: find_declaring(paths, settings.exclude, declares),
-            )
+        return rewrite_files(
+            found,
+            settings.options,
+            write=not settings.preview,
+            jobs=settings.jobs,
+            progress=progress,
+            prove=prove,
+            vendoring=settings.vendoring,
+            declaring=lambda: find_declaring(paths, settings.exclude, declares),
+            choose=choose,
+        )
     except WorkerError as error:
         raise StoppedError(f"{error}. Nothing was written.") from error
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _prover(jobs: int) -> Prove:
-    """What proves optimizers, by the extra `parity`, and says that it does."""
+def _repositories(results: Sequence[FileResult]) -> dict[str, list[FileResult]]:
+    """The results by the repository of each file, as people call it."""
+    by_path = {result.path: result for result in results}
+    locations = {path: os.path.abspath(path) for path in by_path}
+    found = [Found(path, place, os.path.dirname(place)) for path, place in locations.items()]
+    return {
+        shown(repository) if repository else "(no repository)": [
+            by_path[file.path] for file in files
+        ]
+        for repository, files in by_repository(found).items()
+    }
+
+
+def _require_html(path: Path) -> None:
+    """Raise click.UsageError if a page cannot be written: for want of Jinja, or of the folder."""
+    if find_spec("jinja2") is None:
+        raise click.UsageError(
+            "--html needs Jinja2, which is in the extra html: pip install 'optim2optax[html]'"
+        )
+    if not path.absolute().parent.is_dir():
+        raise click.UsageError(f"--html: there is no folder {path.parent}")
+
+
+def _write_html(path: Path, report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> None:
+    from optim2optax.project.replacing import replacing
+    from optim2optax.reporting.html import render_html
+
+    text = render_html(report, proofs)
+    try:
+        with replacing(path) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise StoppedError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _prover(jobs: int, proofs: dict[EmittedOptimizer, Case]) -> Prove:
+    """What proves optimizers, by the extra `parity`, and says that it does.
+
+    `proofs` gets the case of each.
+    """
     from optim2optax.cli.parity import require_extra
 
     require_extra()
@@ -224,8 +357,12 @@ def _prover(jobs: int) -> Prove:
     def prove(optimizers: Sequence[EmittedOptimizer]) -> Sequence[bool]:
         from optim2optax.parity import proving
 
-        click.echo(f"Proving {len(optimizers)} optimizers …", err=True)
-        return proving.prove(optimizers, jobs)
+        # with --interactive, there are several runs
+        new = [optimizer for optimizer in optimizers if optimizer not in proofs]
+        if new:
+            click.echo(f"Proving {len(new)} optimizers …", err=True)
+            proofs.update(zip(new, proving.prove(new, jobs), strict=True))
+        return [proofs[optimizer].passes for optimizer in optimizers]
 
     return prove
 

@@ -1,4 +1,4 @@
-"""Which optimizers are proven to become the same function, for `rewrite --verify`."""
+"""The proofs that optimizers become the same function, for `rewrite --verify`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
+from optim2optax.parity.reports.result import Case
 from optim2optax.processes import share
 
 STEPS, SEED = 120, 0
 
 
-def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[bool]:
-    """Whether the old and the new form of each optimizer are identical or equivalent.
+def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[Case]:
+    """A comparison of the old and the new form of each optimizer.
 
     Args:
         optimizers: what `rewrite` emits. The same two expressions are compared once.
@@ -21,14 +22,13 @@ def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[bool]:
     distinct = {_key(optimizer): optimizer for optimizer in optimizers}
     # One comparison is not worth the start of a process.
     processes = jobs if len(distinct) > 1 else 1
-    proven = share(is_proven, list(distinct.values()), processes)
-    by_key = dict(zip(distinct, proven, strict=True))
+    cases = share(_case, list(distinct.values()), processes)
+    by_key = dict(zip(distinct, cases, strict=True))
     return [by_key[_key(optimizer)] for optimizer in optimizers]
 
 
-def is_proven(optimizer: EmittedOptimizer) -> bool:
-    """Whether the old and the new form of an optimizer are identical or equivalent."""
-    return optimizer_case(optimizer.before, optimizer, STEPS, SEED).passes
+def _case(optimizer: EmittedOptimizer) -> Case:
+    return optimizer_case(optimizer.before, optimizer, STEPS, SEED)
 
 
 def _key(optimizer: EmittedOptimizer) -> tuple[str, str]:

@@ -43,8 +43,14 @@ ALWAYS_SKIPPED = frozenset(
 )
 """The folders that hold no code of the project itself."""
 
+EXCLUDED = "left out by --exclude or `exclude`"
+BY_NAME = "left out: folders of this name hold no code of the project itself"
+
 Keep = Callable[["os.DirEntry[str]"], bool]
 """Whether an entry of a folder is looked at: a file, or the contents of a folder."""
+
+LeftOut = Callable[[str, str], None]
+"""Is called with the path of a file or a folder that is left out, and with the reason."""
 
 
 class Found(NamedTuple):
@@ -61,23 +67,27 @@ class Found(NamedTuple):
     named: str
 
 
-def find_files(arguments: Iterable[str], exclude: Patterns) -> list[Found]:
+def find_files(
+    arguments: Iterable[str], exclude: Patterns, left_out: LeftOut | None = None
+) -> list[Found]:
     """The files that the arguments name, each once, sorted.
 
     A file is taken whatever its name, unless `exclude` excludes it. A directory is walked for
     `*.py` and `*.ipynb`, without those that .gitignore, `exclude` and ALWAYS_SKIPPED leave out;
     links that lead out of it are not followed. A directory that cannot be listed is an element
-    itself: reading it says why.
+    itself: reading it says why. `left_out` is told what is left out.
     """
     locations: dict[str, str] = {}
     for argument in arguments:
         location = os.path.abspath(argument)
         if exclude.verdict(location, is_directory=os.path.isdir(location)):
+            if left_out is not None:
+                left_out(location, EXCLUDED)
             continue
         root = os.path.realpath(location)
         is_directory = os.path.isdir(root)
         named = root if is_directory else os.path.dirname(root)
-        files = walk(root, exclude, _is_code) if is_directory else (root,)
+        files = walk(root, exclude, _is_code, left_out) if is_directory else (root,)
         for file in files:
             # `rewrite src src/kit` names a file twice: the outer folder counts
             locations[file] = min(named, locations.get(file, named), key=len)
@@ -151,12 +161,14 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
-def walk(root: str, exclude: Patterns, keep: Keep) -> Iterator[str]:
+def walk(
+    root: str, exclude: Patterns, keep: Keep, left_out: LeftOut | None = None
+) -> Iterator[str]:
     """The files below a folder that `keep` selects, in the folders that it selects.
 
     Those that .gitignore and `exclude` leave out are not among them.
     """
-    return _walk(root, root, _outer_ignores(root), exclude, keep)
+    return _walk(root, root, _outer_ignores(root), exclude, keep, left_out)
 
 
 def _is_code(entry: os.DirEntry[str]) -> bool:
@@ -166,7 +178,12 @@ def _is_code(entry: os.DirEntry[str]) -> bool:
 
 
 def _walk(
-    directory: str, root: str, ignores: Sequence[Patterns], exclude: Patterns, keep: Keep
+    directory: str,
+    root: str,
+    ignores: Sequence[Patterns],
+    exclude: Patterns,
+    keep: Keep,
+    left_out: LeftOut | None,
 ) -> Iterator[str]:
     try:
         with os.scandir(directory) as entries:
@@ -177,16 +194,23 @@ def _walk(
     ignores = [*ignores, *read_gitignore(directory)]
     for entry in children:
         is_directory = entry.is_dir(follow_symlinks=False)
+        why = None
         if not keep(entry):
-            continue
-        if exclude.verdict(entry.path, is_directory=is_directory):
-            continue
-        if is_ignored(ignores, entry.path, is_directory=is_directory):
+            # a file that is no code needs no reason, and neither does .git
+            is_told = is_directory and not entry.name.startswith(".")
+            why = BY_NAME if is_told else ""
+        elif exclude.verdict(entry.path, is_directory=is_directory):
+            why = EXCLUDED
+        elif is_ignored(ignores, entry.path, is_directory=is_directory):
+            why = "left out by .gitignore"
+        if why is not None:
+            if why and left_out is not None:
+                left_out(entry.path, why)
             continue
         if not is_directory:
             yield from _within(entry, root)
         elif os.path.realpath(entry.path) == entry.path:  # no junction of Windows
-            yield from _walk(entry.path, root, ignores, exclude, keep)
+            yield from _walk(entry.path, root, ignores, exclude, keep, left_out)
 
 
 def _within(entry: os.DirEntry[str], root: str) -> Iterator[str]:

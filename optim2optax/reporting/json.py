@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from codemods.model import FileResult, Site
+from codemods.model import FileResult, Location, Site
 from optim2optax.reporting.diff import unified_diff
 from optim2optax.reporting.report import Report
 
@@ -54,4 +54,10 @@ def _site(site: Site) -> dict[str, Any]:
         "note": site.note,
         "before": site.before,
         "after": site.after,
+        "group": _place(site.group),
+        "cause": _place(site.cause),
     }
+
+
+def _place(location: Location | None) -> dict[str, Any] | None:
+    return location and {"path": location.path, "line": location.line}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from codemods.model import FileResult, Site, Status
@@ -13,12 +13,17 @@ from codemods.model import FileResult, Site, Status
 class Report:
     """The results of all scanned files.
 
-    `preview` says that nothing was written: `rewritten` means that a site would be rewritten.
+    `preview` says that nothing was written: `rewritten` means that a site would be rewritten. For
+    people, `quiet` leaves out all but what is left, and `stat` has numbers in its place. Where
+    there are several `repositories`, each has its own results.
     """
 
     results: Sequence[FileResult]
     preview: bool = False
     diff: bool = False
+    quiet: bool = False
+    stat: bool = False
+    repositories: Mapping[str, Sequence[FileResult]] = field(default_factory=dict)
 
     @property
     def sites(self) -> Iterator[tuple[FileResult, Site]]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from posixpath import commonpath
 
 import click
 
-from codemods.model import FileResult, Site
+from codemods.model import FileResult, Location, Site
 from codemods.sources.unread import ENTANGLED
 from optim2optax.project import printable
+from optim2optax.reporting.causes import LEFT, Waiting, waiting
+from optim2optax.reporting.numbers import by_repository, by_rule
 from optim2optax.reporting.report import Report
 
+IMPORT = "FO911"
 BEYOND = "FO921"
 REMOVED, UNKNOWN = "FO899", "FO898"
 FILES = 3
@@ -30,13 +33,25 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    details = [line for result in report.results for line in _file(result)]
+    details = list(by_rule(report) if report.stat else _details(report))
     yield from details
-    if details:
+    if report.quiet:
+        return
+    if details and not report.stat:
         yield ""
     done = "would be rewritten" if report.preview else "rewritten"
-    yield from _changed(report, done)
+    if not report.stat:
+        yield from _changed(report, done)
     yield from _totals(report, done)
+    if len(report.repositories) > 1:
+        yield from by_repository(report.repositories)
+
+
+def _details(report: Report) -> Iterator[str]:
+    """What is left, with errors and notes, file by file."""
+    found = waiting(report)
+    for result in report.results:
+        yield from _file(result, found, notes=not report.quiet)
 
 
 def _changed(report: Report, done: str) -> Iterator[str]:
@@ -75,7 +90,7 @@ def _folders(report: Report, kind: str) -> dict[str, list[str]]:
     return folders
 
 
-def _file(result: FileResult) -> Iterator[str]:
+def _file(result: FileResult, waits: Mapping[Location, Waiting], *, notes: bool) -> Iterator[str]:
     if result.error is None and not (result.sites or result.unused_suppressions):
         return
     path = click.style(printable(result.path), bold=True)
@@ -83,11 +98,17 @@ def _file(result: FileResult) -> Iterator[str]:
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
     # a dict, because a constructor and its `create` are two sites at one place
     lines: dict[str, None] = {}
+    pending = {place.line: found for place, found in waits.items() if place.path == result.path}
     for site in result.sites:
-        if site.status in ("unresolved", "vendored") and site.code != REMOVED:
+        if site.status in LEFT and site.code != REMOVED and site.cause not in waits:
             lines[_unresolved(path, site)] = None
+            if site.line in pending:
+                lines[_waiting(pending.pop(site.line))] = None
+    # what waits for a site that is suppressed or not selected
+    for line, found in pending.items():
+        lines.update(dict.fromkeys(_left_by_choice(f"{path}:{line}", found)))
     for site in result.sites:
-        if site.note:
+        if site.note and notes:
             lines[_noted(path, site)] = None
     yield from lines
     unused = click.style("unused suppression", fg="yellow")
@@ -103,6 +124,35 @@ def _unresolved(path: str, site: Site) -> str:
     if not site.remedy:
         return reason
     return f"{reason}\n{_fix(site.remedy)}"
+
+
+def _waiting(found: Waiting) -> str:
+    """`waiting for this: 3 sites in train.py`; of several files, with the number in each."""
+    this = "this"
+    if found.others:
+        this = f"this and {found.others} more of its group"
+    title = click.style(f"waiting for {this}:", fg="cyan")
+    sites = _counted(found.count, "site")
+    files = sorted(found.sites.items(), key=lambda item: -len(item[1]))
+    if len(files) == 1:
+        return f"    {title} {sites} in {printable(files[0][0])}"
+    shown = [f"{len(waiters)} in {printable(path)}" for path, waiters in files[:FILES]]
+    rest = files[FILES:]
+    if rest:
+        more = sum(len(waiters) for _, waiters in rest)
+        shown.append(f"{more} in {_counted(len(rest), 'other file')}")
+    return f"    {title} {sites}, {', '.join(shown)}"
+
+
+def _left_by_choice(place: str, found: Waiting) -> Iterator[str]:
+    sites = [site for waiters in found.sites.values() for site in waiters]
+    # an import has no reason of its own to stay
+    first = min(sites, key=lambda site: site.code == IMPORT)
+    code = click.style(first.code, fg="yellow", bold=True)
+    yield f"{place}: {code} This is suppressed or not selected."
+    if first.remedy:
+        yield _fix(first.remedy)
+    yield _waiting(found)
 
 
 def _fix(remedy: str) -> str:

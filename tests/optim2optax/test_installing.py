@@ -118,6 +118,7 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     for arguments, extra in (
         (["parity", "."], "parity"),
         (["checkpoint", "inspect", "train.py"], "checkpoint"),
+        (["rewrite", "--html", "review.html", "."], "html"),
     ):
         refused = subprocess.run(
             [binaries / "optim2optax", *arguments], capture_output=True, text=True, check=False

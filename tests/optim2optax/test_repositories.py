@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.optim2optax.cli.terminal import at_terminal
 from tests.optim2optax.conftest import Run
 
 MAKING = """\
@@ -174,3 +175,34 @@ def test_a_note_has_paths_from_the_current_folder_on(
     notes = [line for line in lines if ": note " in line]
     assert notes
     assert all(said in note for note in notes)
+
+
+@pytest.fixture
+def lab(project: Path) -> Path:
+    """Many repositories, of which some stay in part."""
+    for number in range(8):
+        files = {f"{name}.py": MAKING for name in "abcd"}
+        files |= {"train.py": LOGGED, "logs.py": LOGGING} if number % 4 == 3 else {}
+        write(project / f"paper{number}", files)
+    return project
+
+
+def test_the_report_ends_with_a_line_for_each(lab: Path) -> None:
+    session = at_terminal(lab, "rewrite", "--check", "paper2", "paper3")
+    assert session.exit_code == 1
+    assert session.plain.splitlines()[-3:] == [
+        "repository  files  changed  optimizers     sites  errors",
+        "paper2          4        4      4 of 4  12 of 12       0",
+        "paper3          6        4      4 of 5  12 of 18       0",
+    ]
+
+
+def test_one_repository_needs_no_table(lab: Path, run: Run) -> None:
+    assert "repository" not in run("rewrite", "--check", "paper3").stdout
+
+
+def test_many_processes_give_the_same(lab: Path, run: Run) -> None:
+    alone = run("rewrite", "--diff", "--modernize", "--jobs", "1", ".")
+    together = run("rewrite", "--diff", "--modernize", "--jobs", "2", ".")
+    assert (together.stdout, together.stderr) == (alone.stdout, alone.stderr)
+    assert together.exit_code == alone.exit_code == 1

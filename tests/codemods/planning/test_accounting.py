@@ -56,7 +56,7 @@ def test_what_stays_for_another_site_names_it() -> None:
     causes = {where: site.cause for where, site in found.items() if site.status == "unresolved"}
     assert causes == {
         obstacle: None,
-        Location("train.py", 1): None,
+        Location("train.py", 1): obstacle,
         Location("train.py", 5): obstacle,
         Location("steps.py", 3): obstacle,
     }

@@ -20,6 +20,10 @@ HEAVY = (
     "codemods.engine",
     "codemods.rules",
     "optim2optax.parity",
+    "jinja2",
+    "optim2optax.reporting.html",
+    "optim2optax.choosing",
+    "optim2optax.reporting.links",
 )
 
 
@@ -42,7 +46,15 @@ def imported(project: Path, *arguments: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("--check",), ("--diff", "--partial"), ("--output-format", "json")]
+    "arguments",
+    [
+        (),
+        ("--check",),
+        ("--diff", "--partial"),
+        ("--output-format", "json"),
+        ("--stat", "--verbose"),
+        ("--quiet",),
+    ],
 )
 def test_nothing_to_migrate(project: Path, arguments: tuple[str, ...]) -> None:
     (project / "train.py").write_text(MODERN)

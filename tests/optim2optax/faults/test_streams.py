@@ -61,6 +61,7 @@ def test_a_terminal_shows_where_a_run_is(project: Path) -> None:
         "Reading",
         "Analysing",
         "Rewriting",
+        "Writing",
     ]
 
 

@@ -26,6 +26,8 @@ SITE = {
     "note",
     "end_line",
     "end_column",
+    "group",
+    "cause",
 }
 
 

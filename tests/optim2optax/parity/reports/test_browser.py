@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from optim2optax.parity.reports import render_html
+from tests.optim2optax.browsers import OPTIONS, find_chromium
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.fixture(scope="module")
 def browser() -> str:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is on this machine")
-    return found
+    return find_chromium()
 
 
 def show(browser: str, folder: Path, *words: str) -> str:
@@ -27,8 +22,7 @@ def show(browser: str, folder: Path, *words: str) -> str:
     page.write_text(render_html(report()), encoding="utf-8")
     options = [
         "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
+        *OPTIONS,
         f"--user-data-dir={folder / 'profile'}",
     ]
     done = subprocess.run(
@@ -66,8 +60,7 @@ def test_nothing_is_cut_off(browser: str, tmp_path: Path, width: int, height: in
             *(
                 browser,
                 "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
+                *OPTIONS,
                 f"--user-data-dir={tmp_path / 'profile'}",
             ),
             *(f"--window-size={width},{height}", "--dump-dom", page.as_uri()),

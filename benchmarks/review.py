@@ -1,0 +1,104 @@
+"""The page of `rewrite --html` for many files: its size, and the time to make it and to open it in a browser.
+
+    python -m benchmarks.review [FILES]
+
+The programs of `fixtures/` are migrated, and their results copied until there are as many files. The time to open is that from
+the request to the end of `load`, with the page's script done and the first screen drawn, in a browser that has just been started.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count, islice
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from codemods.model import FileResult, Location, Options
+from optim2optax.project import Patterns, find_files
+from optim2optax.reporting import Report
+from optim2optax.reporting.html import render_html
+from optim2optax.rewriting import rewrite_files
+from tests.optim2optax.browsers import OPTIONS, find_chromium
+
+FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").glob("*/before.py"))
+FILES = 500
+RUNS = 5
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def main(files: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        report = _report(Path(folder), files)
+        start = time.perf_counter()
+        text = render_html(report, {})
+        made = time.perf_counter() - start
+        page = Path(folder, "review.html")
+        page.write_text(text, encoding="utf-8")
+        opened, filtered = _in_a_browser(page)
+    sites = report.summary["sites"]
+    print(f"{files} files, {sites:,} sites, {len(text) / 1e6:.1f} MB")
+    print(f"made in {made:.1f} s, opened in {opened:.2f} s, filtered in {filtered:.2f} s")
+
+
+def _report(folder: Path, files: int) -> Report:
+    """The report of the fixtures, over and over until there are as many files."""
+    for program in FIXTURES:
+        path = folder / program.parent.name / "train.py"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(program.read_bytes())
+    found = find_files([str(folder)], Patterns(str(folder), ()))
+    results = rewrite_files(found, Options(trace=True), write=False, jobs=1)
+    copies = (_copied(result, number) for number in count() for result in results)
+    return Report([*islice(copies, files)], preview=True)
+
+
+def _copied(result: FileResult, number: int) -> FileResult:
+    """The result of a file in a folder of its own."""
+
+    def moved(place: Location) -> Location:
+        return Location(f"part{number}/{place.path}", place.line)
+
+    sites = (
+        replace(
+            site,
+            group=site.group and moved(site.group),
+            cause=site.cause and moved(site.cause),
+            way=tuple(map(moved, site.way)),
+        )
+        for site in result.sites
+    )
+    return replace(result, path=f"part{number}/{result.path}", sites=tuple(sites))
+
+
+def _in_a_browser(path: Path) -> tuple[float, float]:
+    """The seconds to open a page and to filter it: the medians of some runs."""
+    opened: list[float] = []
+    filtered: list[float] = []
+    with sync_playwright() as playwright:
+        for _ in range(RUNS):
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*OPTIONS])
+            page = browser.new_page()
+            opened.append(_seconds(page, lambda page: page.goto(path.as_uri())))
+            filtered.append(_seconds(page, _choose))
+            browser.close()
+    return sorted(opened)[RUNS // 2], sorted(filtered)[RUNS // 2]
+
+
+def _choose(page: Page) -> object:
+    return page.locator("#by-code").select_option("FO204")
+
+
+def _seconds(page: Page, do: Callable[[Page], object]) -> float:
+    start = time.perf_counter()
+    do(page)
+    page.evaluate(DRAWN)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else FILES)

@@ -1,0 +1,166 @@
+"""What `optim2optax rewrite` prints at a terminal, in a pipe, and with `--quiet`, `--verbose` and `--stat`."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.cli.terminal import at_terminal
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, MODERN, UNPARSABLE, UNRESOLVABLE
+
+CODE = re.compile(r"\x1b\[[0-9;]*m")
+LINK = "\x1b]8;;"
+WITH_LINKS = {"VTE_VERSION": "7600"}
+
+
+@pytest.fixture
+def mixed(project: Path) -> Path:
+    (project / "train.py").write_text(LEGACY)
+    (project / "describe.py").write_text(UNRESOLVABLE)
+    return project
+
+
+def test_links_lead_to_lines(mixed: Path) -> None:
+    session = at_terminal(mixed, "rewrite", "--check", ".", environment=WITH_LINKS)
+    address = f"file://{socket.gethostname()}{mixed}/describe.py#5"
+    assert f"{LINK}{address}\x1b\\\x1b[1mdescribe.py\x1b[0m:5{LINK}\x1b\\:" in session.shown
+    assert f"{LINK}file://{socket.gethostname()}{mixed}/train.py\x1b\\" in session.shown
+
+
+def test_links_of_an_editor(mixed: Path) -> None:
+    session = at_terminal(mixed, "rewrite", "--check", ".", environment={"TERM_PROGRAM": "vscode"})
+    assert f"{LINK}vscode://file{mixed}/describe.py:5\x1b\\" in session.shown
+
+
+@pytest.mark.parametrize(
+    ("environment", "has_colour", "has_links"),
+    [
+        ({}, True, False),
+        (WITH_LINKS, True, True),
+        ({**WITH_LINKS, "NO_COLOR": "1"}, False, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, True, False),
+        ({"VTE_VERSION": "4800"}, True, False),
+        ({"TERM": "xterm-kitty"}, True, True),
+    ],
+)
+def test_colour_and_links(
+    mixed: Path, environment: dict[str, str], has_colour: bool, has_links: bool
+) -> None:
+    session = at_terminal(mixed, "rewrite", "--check", ".", environment=environment)
+    assert (CODE.search(session.shown) is not None) == has_colour
+    assert (LINK in session.shown) == has_links
+
+
+@pytest.mark.parametrize("command", [("explain", "FO202"), ("rules",)])
+@pytest.mark.parametrize(("environment", "has_colour"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colour_of_other_commands(
+    project: Path, command: tuple[str, ...], environment: dict[str, str], has_colour: bool
+) -> None:
+    session = at_terminal(project, *command, environment=environment)
+    assert (CODE.search(session.shown) is not None) == has_colour
+
+
+def test_a_pipe_is_plain(mixed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VTE_VERSION", "7600")
+    assert "\x1b" not in run("rewrite", "--check", ".").stdout
+
+
+def test_forced_colour_in_a_pipe(mixed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("VTE_VERSION", "7600")
+    output = run("rewrite", "--check", ".").stdout
+    assert "\x1b[1m" in output
+    assert LINK not in output
+
+
+def test_quiet_prints_what_is_left(mixed: Path, run: Run) -> None:
+    lines = run("rewrite", "--quiet", ".").stdout.splitlines()
+    assert lines
+    assert all(line.startswith(("describe.py:", "    ")) for line in lines)
+
+
+def test_quiet_has_no_progress(mixed: Path) -> None:
+    session = at_terminal(mixed, "rewrite", "--quiet", "train.py")
+    assert (session.shown, session.exit_code) == ("", 0)
+
+
+def test_verbose(mixed: Path, run: Run) -> None:
+    for folder in ("build", "old", "generated"):
+        (mixed / folder).mkdir()
+        (mixed / folder / "train.py").write_text(LEGACY)
+    (mixed / "modern.py").write_text(MODERN)
+    (mixed / "broken.py").write_text(UNPARSABLE)
+    (mixed / ".git").mkdir()
+    (mixed / ".gitignore").write_text("generated/\n")
+    result = run("rewrite", "--check", "--verbose", "--exclude", "old", ".")
+    *lines, times = result.stderr.splitlines()
+    assert lines == [
+        "build: left out: folders of this name hold no code of the project itself",
+        "generated: left out by .gitignore",
+        "old: left out by --exclude or `exclude`",
+        "broken.py: error",
+        "describe.py: analysed, 3 sites",
+        "modern.py: not analysed: no optimizer gets there",
+        "train.py: analysed, 5 sites",
+    ]
+    assert re.fullmatch(
+        r"Finding \S+ s, Reading \S+ s, Analysing \S+ s, Rewriting \S+ s; \S+ s in all", times
+    )
+    assert "Writing 0." in run("rewrite", "--verbose", "train.py").stderr
+
+
+def test_stat(mixed: Path, run: Run) -> None:
+    output = run("rewrite", "--check", "--stat", ".").stdout
+    assert output.startswith(
+        "files: 2 looked at, 1 would change\noptimizers: 1 would migrate, 1 left\n\nrule "
+    )
+    numbers = re.findall(r"^FO\d+ +(\d+) +(\d+)  ", output, re.MULTILINE)
+    rewritten, left = (sum(map(int, column)) for column in zip(*numbers, strict=True))
+    total = f"{rewritten + left} sites in 2 files: {rewritten} would be rewritten"
+    assert total in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--quiet", "--verbose"), "--quiet and --verbose are opposites"),
+        (("--stat", "--output-format", "json"), "--stat is for people"),
+    ],
+)
+def test_wrong_usage(mixed: Path, run: Run, arguments: tuple[str, ...], message: str) -> None:
+    result = run("rewrite", *arguments, ".")
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        (("rewrite", "--modernise", "."), "--modernize"),
+        (("rewrit", "."), "No such command 'rewrit'; did you mean rewrite?"),
+        (("rewrite", "--select", "FO2022", "."), "did you mean FO202 or"),
+        (("rewrite", "--ignore", "F0202", "."), "FO202"),
+        (("explain", "Adamm"), "did you mean Adam"),
+    ],
+)
+def test_the_nearest_word(
+    project: Path, run: Run, arguments: tuple[str, ...], nearest: str
+) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert nearest in result.stderr
+
+
+def test_the_nearest_key(project: Path, run: Run) -> None:
+    (project / "pyproject.toml").write_text("[tool.optim2optax]\nmodernise = true\n")
+    assert (
+        "tool.optim2optax.modernise: unknown key; did you mean modernize?"
+        in run("rewrite", ".").stderr
+    )
+    (project / "pyproject.toml").write_text("[tool.optim2optax]\nzzz = true\n")
+    assert "unknown key; there are select, ignore, " in run("rewrite", ".").stderr

@@ -1,0 +1,114 @@
+"""The page as text: what it says of a run, and when it cannot be written."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from optim2optax.reporting.html.code import highlighted
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.programs import LEGACY, MODERN
+from tests.optim2optax.reporting.html.projects import HOSTILE, write_page
+
+TWO_CAUSES = """\
+from flax import optim
+
+
+def one(params, grads):
+    optimizer = optim.Adam(1e-3).create(params)
+    print(type(optimizer).__name__)
+    return optimizer.apply_gradient(grads)
+
+
+def many(params, grads):
+    optimizer = optim.Momentum(0.1).create(params)
+    print(type(optimizer).__name__)
+    for _ in range(3):
+        optimizer = optimizer.apply_gradient(grads)
+    return optimizer, optimizer.target, optimizer.state.step
+"""
+
+
+def test_what_is_left_comes_best_first(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(TWO_CAUSES)
+    run("rewrite", "--check", "--html", "review.html", ".")
+    text = (project / "review.html").read_text()
+    causes = re.findall(r"<h3>\s*(\d+) sites\s+wait for\s*<a[^>]*>([^<]+)</a>", text)
+    assert causes == [("5", "train.py:12"), ("4", "train.py:6")]
+
+
+def test_nothing_of_a_file_is_markup(project: Path, run: Run) -> None:
+    text = write_page(project, run).read_text()
+    assert HOSTILE not in text
+    assert text.count("<script>") == 1
+    assert "<b>.py" not in text
+
+
+def test_the_same_run_gives_the_same_page(project: Path, run: Run) -> None:
+    first = write_page(project, run).read_text()
+    assert write_page(project, run).read_text() == first
+
+
+def test_a_page_of_nothing(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(MODERN)
+    assert run("rewrite", "--html", "review.html", ".").exit_code == 0
+    assert "Nothing to migrate." in (project / "review.html").read_text()
+
+
+def test_a_page_beside_a_diff(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(LEGACY)
+    plain = run("rewrite", "--diff", ".")
+    beside = run("rewrite", "--diff", "--html", "review.html", ".")
+    assert (beside.stdout, beside.stderr) == (plain.stdout, plain.stderr)
+
+
+def test_the_page_of_a_run_that_writes(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(LEGACY)
+    assert run("rewrite", "--html", "review.html", ".").exit_code == 0
+    text = (project / "review.html").read_text()
+    assert "1 file read, 1 file\nchanged." in text
+    assert "would be" not in text.partition("<script>")[0]
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_proofs(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(LEGACY.replace("Momentum", "Adam").replace(", beta=0.9", ""))
+    result = run("rewrite", "--verify", "--html", "review.html", ".")
+    assert result.exit_code == 0, result.output
+    text = (project / "review.html").read_text()
+    assert 'class="passes">equivalent</b> 120 steps, error over movement' in text
+    assert text.count("<polyline") == 2
+    assert "p ← p − η·m̂/(√v̂ + ε) − η·λ·p" in text
+
+
+def test_without_jinja(project: Path) -> None:
+    (project / "train.py").write_text(LEGACY)
+    program = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        "from optim2optax.__main__ import main\n"
+        "sys.argv = ['optim2optax', 'rewrite', '--html', 'review.html', '.']\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "--html needs Jinja2" in done.stderr
+    assert "pip install 'optim2optax[html]'" in done.stderr
+    assert (project / "train.py").read_text() == LEGACY
+
+
+def test_without_a_folder(project: Path, run: Run) -> None:
+    (project / "train.py").write_text(LEGACY)
+    result = run("rewrite", "--html", "pages/review.html", ".")
+    assert result.exit_code == 2
+    assert "there is no folder pages" in result.stderr
+    assert (project / "train.py").read_text() == LEGACY
+
+
+def test_code_in_rules_is_coloured() -> None:
+    assert highlighted("return x") == '<span class="keyword">return</span> x'
