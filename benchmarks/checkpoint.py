@@ -24,7 +24,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from optim2optax.checkpoints.files import size_of
-from optim2optax.checkpoints.writing import write
+from optim2optax.checkpoints.serializing import write
 
 PROGRAM = """
 import json

@@ -25,7 +25,7 @@ from codemods.planning.importing import ImportPlan, plan_imports
 from codemods.planning.plan import make_plan
 from codemods.removed import row_of
 from codemods.renaming import plan_renames
-from codemods.renaming.writing import renamed
+from codemods.renaming.applying import renamed
 from codemods.rewriting.edited_file import Applied
 from codemods.rewriting.editing import TOO_DEEP, TRAIN_STATE, Outcome, Work, edit_file
 from codemods.rewriting.legacy_shapes import shapes_in
@@ -72,7 +72,7 @@ def migrate(
     texts, errors = _decoded(sources, options)
     codes = Codes(texts)
     relevance = Relevance(codes)
-    read = _Reader(texts, errors, report)
+    read = _Parser(texts, errors, report)
     facts = _analysed(Codes(texts, relevance.paths), codes, read, relevance, options)
     files = {
         source.path: (source.content, texts[source.path])
@@ -92,7 +92,7 @@ def migrate(
     return [_result(source, results, errors) for source in sources]
 
 
-class _Reader:
+class _Parser:
     """Parses files. What is wrong with a file is added to `errors`."""
 
     def __init__(
@@ -119,7 +119,7 @@ class _Reader:
 
 
 def _analysed(
-    program: Codes, codes: Codes, read: _Reader, relevance: Relevance, options: Options
+    program: Codes, codes: Codes, read: _Parser, relevance: Relevance, options: Options
 ) -> Facts:
     """The facts of a program, as far as the budget allows."""
     errors = read.errors
@@ -284,7 +284,7 @@ def _outcomes(
 def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
     """The files with new names for the variables that have train states now."""
     migrated = (
-        thing for decision in plan.decisions if decision.applies for thing in decision.use.things
+        obj for decision in plan.decisions if decision.applies for obj in decision.use.objects
     )
     renames = plan_renames(plan.facts, Origins(plan.facts), migrated)
     new = {unit: renamed(unit.path, codes[unit], found) for unit, found in renames.items()}

@@ -15,7 +15,7 @@ from codemods.analysis.removed_names import UNKNOWN, names_removed, removed_uses
 from codemods.analysis.uses import Use
 from codemods.model import Source
 from codemods.removed.present import unknown
-from codemods.removed.table import LEGACY, NEVER, Found, Removed, once_modules, row_of
+from codemods.removed.table import LEGACY, NEVER, Removed, RemovedUse, once_modules, row_of
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
 from codemods.sources.prefilter import mentions_legacy
@@ -24,17 +24,17 @@ from codemods.sources.text import UndecodableError, decode
 POP = Removed("flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", "")
 
 
-def survey(sources: Iterable[Source]) -> Iterator[Found]:
+def survey(sources: Iterable[Source]) -> Iterator[RemovedUse]:
     """Go through files one by one, in order."""
     for source in sources:
         try:
             unit = _read(source)
         except SyntaxError as error:
             problem = f"cannot be parsed as Python 3: {error.msg}"
-            yield Found(source.path, error.lineno or 1, None, problem)
+            yield RemovedUse(source.path, error.lineno or 1, None, problem)
             continue
         except (RecursionError, MemoryError, UndecodableError) as error:
-            yield Found(source.path, 1, None, str(error) or "nested too deeply")
+            yield RemovedUse(source.path, 1, None, str(error) or "nested too deeply")
             continue
         if unit is not None and (names_removed(unit) or mentions_legacy(source.content)):
             yield from _in_file(unit)
@@ -68,15 +68,15 @@ def _row(use: Use) -> Removed | None:
     return once_modules().get(use.name) or row_of(use.name)
 
 
-def _in_file(unit: Unit) -> Iterator[Found]:
+def _in_file(unit: Unit) -> Iterator[RemovedUse]:
     facts = Facts([unit])
     for use in removed_uses(facts, unit):
         row = _row(use)
         if row is not None:
-            yield Found(unit.path, unit.line(use.node.lineno), row)
+            yield RemovedUse(unit.path, unit.line(use.node.lineno), row)
     for item in facts.imported(unit):
         if legacy_name(item.target) is not None:
-            yield Found(unit.path, unit.line(item.statement.lineno), LEGACY)
+            yield RemovedUse(unit.path, unit.line(item.statement.lineno), LEGACY)
     for use in facts.uses:
         if use.kind == "module":
-            yield Found(unit.path, unit.line(use.node.lineno), LEGACY)
+            yield RemovedUse(unit.path, unit.line(use.node.lineno), LEGACY)

@@ -10,10 +10,8 @@ from typing import Protocol
 
 from codemods.model import EmittedOptimizer, FileResult, Location, Options, Progress, Site, Source
 from codemods.sources.prefilter import mentions_legacy
-from optim2optax.declaring import Declaring, with_dependencies
-from optim2optax.processes import share
 from optim2optax.project import (
-    Change,
+    FileChange,
     Found,
     UnreadableError,
     by_repository,
@@ -23,7 +21,9 @@ from optim2optax.project import (
     shown,
     write_files,
 )
+from optim2optax.requirements import Declaring, with_dependencies
 from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
+from optim2optax.workers import share
 
 Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
 Results = dict[Found, FileResult]
@@ -202,10 +202,10 @@ def _write(results: Results) -> None:
         results[file] = _unwritten(results[file], reason)
 
 
-def _change(location: str, result: FileResult) -> Change:
+def _change(location: str, result: FileResult) -> FileChange:
     before = None if result.kind == "new" else result.before
     after = None if result.kind == "deleted" else result.after
-    return Change(location, before, after)
+    return FileChange(location, before, after)
 
 
 def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:

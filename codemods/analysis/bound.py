@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
 from codemods.dataflow.effects import Variable
-from codemods.flow.objects import Class, External, Object, Thing
+from codemods.flow.objects import Class, External, LegacyObject, Object
 from codemods.sources.modules import Unit
 
 ENUM = "enum."
@@ -57,7 +57,7 @@ def _becomes_function(item: Object) -> bool:
     match item:
         case External(name=name):
             return legacy_name(name) in (*DEFINITIONS, Unnamed.RUN_TIME)
-        case Thing(kind="traversal"):
+        case LegacyObject(kind="traversal"):
             return True
     return False
 
@@ -80,7 +80,9 @@ def _is_explicit(value: ast.expr, facts: Queries) -> bool:
     """Whether an expression names a legacy class, or makes a traversal or static method."""
     if isinstance(value, ast.Call):
         is_static = "builtins.staticmethod" in facts.externals(value.func)
-        return is_static or any(thing.node is value for thing in facts.things(value, "traversal"))
+        return is_static or any(
+            obj.node is value for obj in facts.legacy_objects(value, "traversal")
+        )
     return facts.names_legacy(value)
 
 

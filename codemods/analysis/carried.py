@@ -35,7 +35,7 @@ def typed(
 
     The rate has the type of the old one where that matters.
     """
-    steps, parameters = stepping.steps(use.things) or [use], stepping.parameters
+    steps, parameters = stepping.steps(use.objects) or [use], stepping.parameters
     loops = any(_in_loop(step.node, step.unit, stepping.origins, set()) for step in steps)
     if not loops or all(_is_usual(rate, parameters) for step in steps for rate in _rates(step)):
         return opt_state, ()

@@ -14,9 +14,9 @@ from functools import cached_property
 from codemods.analysis.members import tells
 from codemods.analysis.queries import Queries
 from codemods.flow.binding import values_of
+from codemods.flow.carriers import Token
 from codemods.flow.constraints import FromOutside
 from codemods.flow.containers import POOL
-from codemods.flow.contents import Token
 from codemods.flow.derived import Escape
 from codemods.flow.objects import (
     Class,
@@ -25,10 +25,10 @@ from codemods.flow.objects import (
     External,
     Function,
     Instance,
+    LegacyObject,
     Object,
     Place,
     Result,
-    Thing,
 )
 from codemods.flow.out_of_view import is_number, is_well_known
 from codemods.flow.scopes import Scope
@@ -39,7 +39,7 @@ UNKNOWN_CONTENTS = (POOL, "opaque")
 """The roles of containers whose elements are not known."""
 
 PURPOSES = {"apply_gradient": "optimizer", "optimize": "optimizer", "create": "definition"}
-"""The methods for which things of a kind are made."""
+"""The methods for which objects of a kind are made."""
 
 
 class ClosedWorld:
@@ -50,40 +50,40 @@ class ClosedWorld:
         self.flow = facts.flow
         self._made_of_unknown: dict[ast.Call, bool] = {}
 
-    def sources(self, unit: Unit, node: ast.expr) -> dict[Thing, Escape | None]:
-        """The things that an expression of unknown origin may hold, with their escapes.
+    def sources(self, unit: Unit, node: ast.expr) -> dict[LegacyObject, Escape | None]:
+        """The objects that an expression of unknown origin may hold, with their escapes.
 
         Even if all of a program are accounted for, it may be one of them in a file that uses JAX.
         """
         sources = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
-        derived = [thing for thing in sources if thing.kind in ("definition", "optimizer")]
+        derived = [obj for obj in sources if obj.kind in ("definition", "optimizer")]
         if derived:
-            return {thing: self.flow.derivation.escapes.get(thing) for thing in derived}
+            return {obj: self.flow.derivation.escapes.get(obj) for obj in derived}
         runs_text = unit in self.facts.running_text  # which may assign any variable
         if not runs_text and self.is_something_else(node):
             return {}
         made = self._made_with(unit)
-        escaped = [thing for thing in made if thing in self.escapes]
+        escaped = [obj for obj in made if obj in self.escapes]
         if not runs_text and self.comes_from_callers(node):
-            return {thing: self.escapes[thing] for thing in escaped}
-        lost = [thing for thing in made if thing in self.lost]
-        if not lost and not uses_jax(unit.code.encode()):
+            return {obj: self.escapes[obj] for obj in escaped}
+        unaccounted = [obj for obj in made if obj in self.unaccounted]
+        if not unaccounted and not uses_jax(unit.code.encode()):
             return {}
         # a lost definition says nothing of optimizers, where none is lost
-        kinds = {thing.kind for thing in lost}
-        candidates = [thing for thing in made if thing in lost or thing.kind not in kinds]
-        return {thing: self.escapes.get(thing) for thing in candidates}
+        kinds = {obj.kind for obj in unaccounted}
+        candidates = [obj for obj in made if obj in unaccounted or obj.kind not in kinds]
+        return {obj: self.escapes.get(obj) for obj in candidates}
 
     @cached_property
-    def lost(self) -> dict[Thing, None]:
+    def unaccounted(self) -> dict[LegacyObject, None]:
         """What may come back anywhere in the project.
 
         It escapes, or is not seen to be used for its purpose. What is only returned by a function
         that nothing in view names gets to its callers, and does not come back by itself.
         """
-        returned = {thing for function in self.outermost for thing in self._returned(function)}
+        returned = {obj for function in self.outermost for obj in self._returned(function)}
         accounted_for = (self.put_to_use | returned) - self._escaped_elsewhere.keys()
-        return {thing: None for thing in self._made if thing not in accounted_for}
+        return {obj: None for obj in self._made if obj not in accounted_for}
 
     @cached_property
     def outermost(self) -> list[Function]:
@@ -113,10 +113,10 @@ class ClosedWorld:
         found = (base for cls in classes for base in self.flow.ancestry(cls))
         return {base.node for base in found if isinstance(base, Class)}
 
-    def _made_with(self, unit: Unit) -> list[Thing]:
+    def _made_with(self, unit: Unit) -> list[LegacyObject]:
         """The optimizers and definitions that calls in a file's programs make."""
         program = self.facts.together(unit)
-        return [thing for thing in self._made if thing.unit.path in program]
+        return [obj for obj in self._made if obj.unit.path in program]
 
     def may_be_more(self, unit: Unit, node: ast.expr) -> bool:
         """Whether an object of unknown origin may get to a place beside known ones."""
@@ -127,7 +127,7 @@ class ClosedWorld:
             return True
         if not any(map(self._may_be_replaced, roots)):
             return False
-        return any(thing in self.lost for thing in self._made_with(unit))
+        return any(obj in self.unaccounted for obj in self._made_with(unit))
 
     def _may_be_replaced(self, root: Place) -> bool:
         """Whether a place only has a constant or nothing, which a lost object may replace."""
@@ -230,27 +230,27 @@ class ClosedWorld:
         return all(is_well_known(name) for name in names if not is_number(name))
 
     @cached_property
-    def _made(self) -> list[Thing]:
+    def _made(self) -> list[LegacyObject]:
         """The optimizers and definitions that calls in view make."""
         made = (
-            thing
+            obj
             for _, call in self.flow.reading.calls
-            for thing in self.facts.things(call)
-            if thing.node is call
+            for obj in self.facts.legacy_objects(call)
+            if obj.node is call
         )
-        return [thing for thing in dict.fromkeys(made) if thing.kind in ("optimizer", "definition")]
+        return [obj for obj in dict.fromkeys(made) if obj.kind in ("optimizer", "definition")]
 
     @cached_property
-    def put_to_use(self) -> set[Thing]:
+    def put_to_use(self) -> set[LegacyObject]:
         """The optimizers that take a step in view, and the definitions that make one there.
 
         A part of another definition is used with it.
         """
-        found: set[Thing] = set()
+        found: set[LegacyObject] = set()
         for _, node in self.flow.reading.attributes:
             kind = PURPOSES.get(node.attr)
             if kind is not None:
-                found.update(self.facts.things(node.value, kind))
+                found.update(self.facts.legacy_objects(node.value, kind))
         pending = list(found)
         while pending:
             whole = pending.pop()
@@ -262,7 +262,7 @@ class ClosedWorld:
         return found
 
     @cached_property
-    def escapes(self) -> dict[Thing, Escape]:
+    def escapes(self) -> dict[LegacyObject, Escape]:
         """Everything that gets out of view, and where.
 
         It gets into code that is not there, to the callers of a function that nobody in view calls,
@@ -270,12 +270,12 @@ class ClosedWorld:
         """
         found = dict(self._escaped_elsewhere)
         for function in self.outermost:
-            for thing in self._returned(function):
-                found.setdefault(thing, Escape(function.unit, function.node))
+            for obj in self._returned(function):
+                found.setdefault(obj, Escape(function.unit, function.node))
         return found
 
     @cached_property
-    def _escaped_elsewhere(self) -> dict[Thing, Escape]:
+    def _escaped_elsewhere(self) -> dict[LegacyObject, Escape]:
         """What escapes otherwise than to the callers of a function that nothing in view names."""
         contents = self.flow.derivation.contents
         ends: list[tuple[Function | Class, Iterable[Token]]] = [
@@ -291,11 +291,11 @@ class ClosedWorld:
         found = dict(self.flow.derivation.escapes)
         for end, tokens in ends:
             for token in tokens:
-                if isinstance(token, Thing):
+                if isinstance(token, LegacyObject):
                     found.setdefault(token, Escape(end.unit, end.node))
         return found
 
-    def _returned(self, function: Function) -> Iterable[Thing]:
+    def _returned(self, function: Function) -> Iterable[LegacyObject]:
         return self.facts.within(("return", function.node))
 
     def _is_unread(self, field: Place) -> bool:

@@ -31,15 +31,15 @@ class ComplexNumbers:
         """
         if not self._made:
             return
-        for thing in self.facts.groups:
-            if thing.kind != "definition" or thing.made_by not in self._of_reals:
+        for obj in self.facts.groups:
+            if obj.kind != "definition" or obj.made_by not in self._of_reals:
                 continue
-            if isinstance(thing.node, ast.expr):
-                program = self.facts.together(thing.unit)
+            if isinstance(obj.node, ast.expr):
+                program = self.facts.together(obj.unit)
                 places = (place for path, place in self._made.items() if path in program)
                 made = next(places, None)
                 if made:
-                    yield Use("complex", "", thing.unit, thing.node, (thing,), cause=made)
+                    yield Use("complex", "", obj.unit, obj.node, (obj,), cause=made)
 
     @cached_property
     def _of_reals(self) -> frozenset[LegacyName]:

@@ -27,13 +27,13 @@ from codemods.flow.objects import (
     External,
     Function,
     Instance,
+    LegacyObject,
     Method,
     Module,
     Object,
     Opaque,
     Place,
     Result,
-    Thing,
 )
 from codemods.flow.reading import Annotation
 from codemods.sources.modules import Unit
@@ -49,14 +49,14 @@ CERTAIN = ("compute_gradient", "optimizer_def")
 DECLARED = {"Optimizer": "optimizer", "OptimizerDef": "definition"}
 
 
-class Evidence:
+class Seeding:
     """Adds the objects that annotations declare and uses suggest to those that calls create."""
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
         self.world = ClosedWorld(facts)
         self.members = Members(facts)
-        self.suspected: dict[Thing, Escape | None] = {}
+        self.suspected: dict[LegacyObject, Escape | None] = {}
 
     def seed(self) -> None:
         """Run to the fixed point."""
@@ -77,8 +77,8 @@ class Evidence:
         for _, node in flow.reading.attributes:
             if node.attr != "optimizer_def":
                 continue
-            for thing in self.facts.things(node.value, "optimizer"):
-                for definition in self.facts.legacy.definitions(thing):
+            for obj in self.facts.legacy_objects(node.value, "optimizer"):
+                for definition in self.facts.legacy.definitions(obj):
                     flow.solver.add(flow.places[node], definition)
         flow.solve()
 
@@ -91,76 +91,76 @@ class Evidence:
         Candidates of the same file come first, then those of the same program. At last, if the
         optimizer takes steps, those of the whole project.
         """
-        self._join_lost()
+        self._join_unaccounted()
         created = self._created_optimizers()
         stepped = self._stepped_optimizers()
-        unstepped = [thing for thing in created if thing not in stepped] or created
-        for thing in self._read_without_proof():
-            if self.facts.legacy.definitions(thing):
+        unstepped = [obj for obj in created if obj not in stepped] or created
+        for obj in self._read_without_proof():
+            if self.facts.legacy.definitions(obj):
                 continue  # it is known what it was made of
-            takes_steps = thing in stepped
-            candidates = self._near(thing, unstepped) if takes_steps else []
-            candidates = candidates or self._near(thing, created)
+            takes_steps = obj in stepped
+            candidates = self._near(obj, unstepped) if takes_steps else []
+            candidates = candidates or self._near(obj, created)
             if not candidates and takes_steps:
                 candidates = unstepped
             for candidate in candidates:
-                self.facts.legacy.links[thing, candidate] = None
+                self.facts.legacy.links[obj, candidate] = None
 
-    def _created_optimizers(self) -> list[Thing]:
+    def _created_optimizers(self) -> list[LegacyObject]:
         """The optimizers whose allocation site is a call in view."""
         return [
-            thing
+            obj
             for _, call in self.facts.flow.reading.calls
-            for thing in self.facts.things(call, "optimizer")
-            if thing.node is call
+            for obj in self.facts.legacy_objects(call, "optimizer")
+            if obj.node is call
         ]
 
-    def _stepped_optimizers(self) -> set[Thing]:
+    def _stepped_optimizers(self) -> set[LegacyObject]:
         """The optimizers that take a step in view."""
         return {
-            thing
+            obj
             for _, node in self.facts.flow.reading.attributes
             if node.attr in ("apply_gradient", "optimize")
-            for thing in self.facts.things(node.value, "optimizer")
+            for obj in self.facts.legacy_objects(node.value, "optimizer")
         }
 
-    def _read_without_proof(self) -> dict[Thing, None]:
+    def _read_without_proof(self) -> dict[LegacyObject, None]:
         """The declared and deduced optimizers that have an attribute read, in order."""
         return {
-            thing: None
+            obj: None
             for _, node in self.facts.flow.reading.attributes
-            for thing in self.facts.things(node.value, "optimizer")
-            if thing.evidence in ("declared", "deduced")
+            for obj in self.facts.legacy_objects(node.value, "optimizer")
+            if obj.evidence in ("declared", "deduced")
         }
 
-    def _near(self, thing: Thing, candidates: list[Thing]) -> list[Thing]:
-        """The candidates of the same file as a thing; without any, those of the same program."""
-        of_file = [candidate for candidate in candidates if candidate.unit is thing.unit]
+    def _near(self, obj: LegacyObject, candidates: list[LegacyObject]) -> list[LegacyObject]:
+        """The candidates of the same file as an object; without any, those of the same program."""
+        of_file = [candidate for candidate in candidates if candidate.unit is obj.unit]
         if of_file:
             return of_file
-        program = self.facts.together(thing.unit)
+        program = self.facts.together(obj.unit)
         return [candidate for candidate in candidates if candidate.unit.path in program]
 
-    def _join_lost(self) -> None:
+    def _join_unaccounted(self) -> None:
         """Link the definitions that are used with the lost ones that may reach the same place."""
-        lost = [
-            thing
-            for thing in self.world.lost
-            if thing.kind == "definition" and thing not in self.world.put_to_use
+        unaccounted = [
+            obj
+            for obj in self.world.unaccounted
+            if obj.kind == "definition" and obj not in self.world.put_to_use
         ]
-        if not lost:
+        if not unaccounted:
             return
         for unit, node in self.facts.flow.reading.attributes:
             if node.attr not in ATTRIBUTES["definition"]:
                 continue
-            known = self.facts.things(node.value, "definition")
+            known = self.facts.legacy_objects(node.value, "definition")
             if not known or not self.world.may_be_more(unit, node.value):
                 continue
             sources = self.world.sources(unit, node.value)
-            may_come = [source for source in sources if source in lost]
-            for thing in known:
+            may_come = [source for source in sources if source in unaccounted]
+            for obj in known:
                 for source in may_come:
-                    self.facts.legacy.links[thing, source] = None
+                    self.facts.legacy.links[obj, source] = None
 
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:
@@ -171,8 +171,8 @@ class Evidence:
             if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(call.func):
                 kind = self._declared_kind(call.args[1])
                 if kind is not None and not self._known(unit, call.args[0], ""):
-                    thing = Thing(kind, unit, call, evidence="declared")
-                    self._seed_expression(call.args[0], thing)
+                    obj = LegacyObject(kind, unit, call, evidence="declared")
+                    self._seed_expression(call.args[0], obj)
 
     def _seed_annotated(self, annotation: Annotation, named: TypeWithin) -> None:
         """Seed what one type within an annotation declares: `Optimizer`, or `Type[Optimizer]`."""
@@ -184,8 +184,8 @@ class Evidence:
             return
         kind = self._declared_kind(named.type)
         if kind is not None and not self.facts.within(annotation.target):
-            thing = Thing(kind, annotation.unit, annotation.node, evidence="declared")
-            self.facts.flow.solver.add(self.facts.flow.inside(annotation.target, named), thing)
+            obj = LegacyObject(kind, annotation.unit, annotation.node, evidence="declared")
+            self.facts.flow.solver.add(self.facts.flow.inside(annotation.target, named), obj)
 
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
         """Seed a class that is chosen at run time for `Type[Optimizer]`, if none is known there."""
@@ -259,7 +259,7 @@ class Evidence:
             or self._has_states_of_its_own(unit)
         ):
             return False
-        self._seed_expression(node.value, Thing("state", unit, node, evidence="deduced"))
+        self._seed_expression(node.value, LegacyObject("state", unit, node, evidence="deduced"))
         return True
 
     def _seed_stepping(self, unit: Unit, node: ast.Attribute) -> bool:
@@ -268,13 +268,15 @@ class Evidence:
             return False
         evidence = _steps_by_hand(unit, node)
         if evidence is not None and self._is_of_jax(unit):
-            self._seed_expression(node.value, Thing("definition", unit, node, evidence=evidence))
+            self._seed_expression(
+                node.value, LegacyObject("definition", unit, node, evidence=evidence)
+            )
             return True
         if self._contradicted(unit, node):
             return False
-        thing = Thing("optimizer", unit, node, evidence="deduced")
-        self._link_sources(thing, node.value)
-        self._seed_expression(node.value, thing)
+        obj = LegacyObject("optimizer", unit, node, evidence="deduced")
+        self._link_sources(obj, node.value)
+        self._seed_expression(node.value, obj)
         return True
 
     def _seed_creating(self, unit: Unit, call: ast.Call, function: ast.Attribute) -> bool:
@@ -287,26 +289,26 @@ class Evidence:
         of_optimizer = (
             isinstance(function.value, ast.Attribute)
             and function.value.attr == "optimizer_def"
-            and self.facts.things(function.value.value, "optimizer")
+            and self.facts.legacy_objects(function.value.value, "optimizer")
         )
         if not of_optimizer and not self.facts.flow.solver.reaches(call, self._has_optimizer):
             return False
-        thing = Thing("definition", unit, function, evidence="deduced")
-        self._seed_expression(function.value, thing)
-        self._link_unknown(thing, unit, function.value)
+        obj = LegacyObject("definition", unit, function, evidence="deduced")
+        self._seed_expression(function.value, obj)
+        self._link_unknown(obj, unit, function.value)
         return True
 
-    def _link_unknown(self, thing: Thing, unit: Unit, node: ast.expr) -> None:
-        """Let a thing of unknown origin migrate together with those of its kind that it may be."""
+    def _link_unknown(self, obj: LegacyObject, unit: Unit, node: ast.expr) -> None:
+        """Let an object of unknown origin migrate with those of its kind that it may be."""
         for source in self.world.sources(unit, node):
-            if source.kind == thing.kind:
-                self.facts.legacy.links[thing, source] = None
+            if source.kind == obj.kind:
+                self.facts.legacy.links[obj, source] = None
 
     def _has_optimizer(self, place: Place) -> bool:
         """Whether an optimizer is at a place itself, rather than among the elements there."""
         is_mixed = isinstance(place, tuple) and place[0] == "elements"
         return not is_mixed and any(
-            isinstance(item, Thing) and item.kind == "optimizer"
+            isinstance(item, LegacyObject) and item.kind == "optimizer"
             for item in self.facts.flow.solver.at(place)
         )
 
@@ -317,7 +319,7 @@ class Evidence:
         # what a package gives back may be the object that it was given
         if any(isinstance(item, Derived) for item in items):
             informative = [item for item in informative if not isinstance(item, Result)]
-        if any(isinstance(item, Thing | Class | Module) for item in informative):
+        if any(isinstance(item, LegacyObject | Class | Module) for item in informative):
             return True
         return bool(informative) and not self.world.may_be_more(unit, node)
 
@@ -325,7 +327,7 @@ class Evidence:
         """Whether an object tells what is read here: it may have the attribute."""
         if isinstance(item, Function | Method) or not tells(item):
             return False
-        if isinstance(item, Thing):
+        if isinstance(item, LegacyObject):
             return not attribute or attribute in ATTRIBUTES[item.kind]
         return self.members.may_offer(item, attribute)
 
@@ -420,7 +422,7 @@ class Evidence:
         if node.attr == "create":
             self._seed_suspected("definition", unit, node, found)
             return
-        sources = {thing: escape for thing, escape in found.items() if thing.kind == "optimizer"}
+        sources = {obj: escape for obj, escape in found.items() if obj.kind == "optimizer"}
         is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
         if not sources:
             if "jax" not in unit.code or not (is_named_so or self._is_plain_use(unit, node)):
@@ -430,30 +432,30 @@ class Evidence:
         if not self._is_sure(unit, node, is_named_so):
             self._seed_suspected("optimizer", unit, node, sources, always=True)
             return
-        thing = Thing("optimizer", unit, node, evidence="deduced")
-        self._link_sources(thing, node.value)
+        obj = LegacyObject("optimizer", unit, node, evidence="deduced")
+        self._link_sources(obj, node.value)
         for source in sources:
-            self.facts.legacy.links[thing, source] = None
-        self._seed_expression(node.value, thing)
+            self.facts.legacy.links[obj, source] = None
+        self._seed_expression(node.value, obj)
 
     def _seed_suspected(
         self,
         kind: str,
         unit: Unit,
         node: ast.Attribute,
-        sources: Mapping[Thing, Escape | None],
+        sources: Mapping[LegacyObject, Escape | None],
         always: bool = False,
     ) -> None:
-        """Seed what may be one of the things that have escaped, or something else."""
-        own = {thing: escape for thing, escape in sources.items() if thing.kind == kind}
+        """Seed what may be one of the objects that have escaped, or something else."""
+        own = {obj: escape for obj, escape in sources.items() if obj.kind == kind}
         if not own and not always:
             return
-        thing = Thing(kind, unit, node, evidence="likely")
+        obj = LegacyObject(kind, unit, node, evidence="likely")
         for source, escape in own.items():
-            self.facts.legacy.links[thing, source] = None
-            if self.suspected.get(thing) is None:
-                self.suspected[thing] = escape
-        self._seed_expression(node.value, thing)
+            self.facts.legacy.links[obj, source] = None
+            if self.suspected.get(obj) is None:
+                self.suspected[obj] = escape
+        self._seed_expression(node.value, obj)
 
     def _is_plain_use(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether an object is used as only an optimizer is, whatever its name."""
@@ -493,9 +495,9 @@ class Evidence:
             if not word or not OPTIMIZER_LIKE.search(word):
                 continue
             known = [item for item in self.facts.objects(node) if tells(item)]
-            if any(isinstance(item, Thing) and item.kind == "optimizer" for item in known):
+            if any(isinstance(item, LegacyObject) and item.kind == "optimizer" for item in known):
                 legacy.add(word)
-            if any(not isinstance(item, Thing | Container | Function) for item in known):
+            if any(not isinstance(item, LegacyObject | Container | Function) for item in known):
                 others[word].add(self.facts.scope(node).unit.path)
         return frozenset(legacy), others
 
@@ -508,11 +510,11 @@ class Evidence:
             if replaces_target(unit, node)
         )
 
-    def _link_sources(self, thing: Thing, node: ast.expr) -> None:
-        """Let a thing migrate with those of the field of its name, or that it is derived from."""
+    def _link_sources(self, obj: LegacyObject, node: ast.expr) -> None:
+        """Let an object migrate with those of the field of its name, or that it is derived from."""
         sources = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
         for other in (*self._field_of_one_class(node), *sources):
-            self.facts.legacy.links[thing, other] = None
+            self.facts.legacy.links[obj, other] = None
 
     def _is_params(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether an object is used as params: in `{"params": …}`, or first in `apply(…)`."""
@@ -529,7 +531,7 @@ class Evidence:
             and parent.args[:1] == [node]
         )
 
-    def _field_of_one_class(self, node: ast.expr) -> list[Thing]:
+    def _field_of_one_class(self, node: ast.expr) -> list[LegacyObject]:
         """The optimizers in the field of that name, if only one class has such a field.
 
         That is for an attribute of something unknown, such as `state.optimizer`.
@@ -539,28 +541,28 @@ class Evidence:
             return []
         if any(isinstance(item, Instance) for item in self.facts.objects(node.value)):
             return []
-        found: list[list[Thing]] = []
+        found: list[list[LegacyObject]] = []
         for cls in self.facts.flow.reading.classes:
             items = self.facts.flow.solver.at(self.facts.flow.field(cls, node.attr))
-            things = [item for item in items if isinstance(item, Thing)]
-            if things:
-                found.append(things)
+            objects = [item for item in items if isinstance(item, LegacyObject)]
+            if objects:
+                found.append(objects)
         return found[0] if len(found) == 1 else []
 
-    def _seed_expression(self, node: ast.expr, thing: Thing | Opaque) -> None:
-        """Add a thing to the points-to set of an expression, and of the variable or field behind.
+    def _seed_expression(self, node: ast.expr, obj: LegacyObject | Opaque) -> None:
+        """Add an object to the points-to set of an expression, and of the variable or field behind.
 
         Other reads of the same variable, field or element see it there.
         """
         place = self.facts.flow.places[node]
         if isinstance(node, ast.Attribute):
-            self._seed_field(node, thing)
+            self._seed_field(node, obj)
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            self._seed_element(node, node.slice, thing)
-        self.facts.flow.solver.add(place, thing)
+            self._seed_element(node, node.slice, obj)
+        self.facts.flow.solver.add(place, obj)
 
-    def _seed_field(self, node: ast.Attribute, thing: Thing | Opaque) -> None:
-        """Add a thing to the field `state.optimizer` of each object that `state` may be."""
+    def _seed_field(self, node: ast.Attribute, obj: LegacyObject | Opaque) -> None:
+        """Add a legacy object to the field `state.optimizer` of each object that `state` may be."""
         flow = self.facts.flow
         owners = [
             item for item in self.facts.objects(node.value) if isinstance(item, Instance | Opaque)
@@ -571,10 +573,12 @@ class Evidence:
             owners = [opaque]
         for owner in owners:
             holder = owner.cls if isinstance(owner, Instance) else owner
-            flow.solver.add(flow.field(holder, node.attr), thing)
+            flow.solver.add(flow.field(holder, node.attr), obj)
 
-    def _seed_element(self, node: ast.Subscript, key: ast.Constant, thing: Thing | Opaque) -> None:
-        """Add a thing to the element `state["optimizer"]` of each container that `state` may be."""
+    def _seed_element(
+        self, node: ast.Subscript, key: ast.Constant, obj: LegacyObject | Opaque
+    ) -> None:
+        """Add an object to the element `state["optimizer"]` of what `state` may be."""
         flow = self.facts.flow
         containers = [
             item for item in self.facts.objects(node.value) if isinstance(item, Container)
@@ -583,7 +587,7 @@ class Evidence:
             containers = [Container(node.value, "opaque")]
             flow.solver.add(flow.places[node.value], containers[0])
         source = ("seeded", node)
-        flow.solver.add(source, thing)
+        flow.solver.add(source, obj)
         for container in containers:
             flow.store_element(container, flow.key(key), source)
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from codemods.analysis.evidence import Evidence
+from codemods.analysis.evidence import Seeding
 from codemods.analysis.queries import Beyond, Queries
 from codemods.analysis.reflection import reflections
 from codemods.analysis.removed_names import removed_uses
 from codemods.analysis.uses import Use, Uses
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.sources.modules import Unit
 from codemods.sources.relevance import Graph
 
@@ -42,7 +42,7 @@ class Facts(Queries):
         most: float = math.inf,
     ) -> None:
         super().__init__(units, named_classes, others, graphs, most)
-        evidence = Evidence(self)
+        evidence = Seeding(self)
         evidence.seed()
         self.suspected = evidence.suspected
 
@@ -55,39 +55,39 @@ class Facts(Queries):
         ]
 
     @cached_property
-    def groups(self) -> dict[Thing, Thing]:
-        """By thing a representative of its group.
+    def groups(self) -> dict[LegacyObject, LegacyObject]:
+        """By legacy object a representative of its group.
 
-        Things that are linked, or meet at a use, migrate together.
+        Objects that are linked, or meet at a use, migrate together.
         """
-        return unify([*(use.things for use in self.uses), *self.legacy.links])
+        return unify([*(use.objects for use in self.uses), *self.legacy.links])
 
     @cached_property
-    def members(self) -> dict[Thing, list[Thing]]:
-        """The things of each group, by its representative."""
-        found: dict[Thing, list[Thing]] = defaultdict(list)
-        for thing, group in self.groups.items():
-            found[group].append(thing)
+    def members(self) -> dict[LegacyObject, list[LegacyObject]]:
+        """The objects of each group, by its representative."""
+        found: dict[LegacyObject, list[LegacyObject]] = defaultdict(list)
+        for obj, group in self.groups.items():
+            found[group].append(obj)
         return found
 
-    def gets_beyond(self, things: Iterable[Thing]) -> Beyond | None:
-        """A file beyond the analysis to which some things may get, or others of their groups."""
+    def gets_beyond(self, objects: Iterable[LegacyObject]) -> Beyond | None:
+        """A file beyond the analysis to which some objects may get, or others of their groups."""
         if not self.beyond:
             return None
-        found = {self.groups.get(thing, thing): file for thing, file in self.beyond.items()}
-        groups = (self.groups.get(thing, thing) for thing in things)
+        found = {self.groups.get(obj, obj): file for obj, file in self.beyond.items()}
+        groups = (self.groups.get(obj, obj) for obj in objects)
         return next((found[group] for group in groups if group in found), None)
 
-    def of_unknown_origin(self, unit: Unit) -> list[Thing]:
+    def of_unknown_origin(self, unit: Unit) -> list[LegacyObject]:
         """The definitions and optimizers of a program whose allocation site is not known."""
         program = self.together(unit)
-        found: list[Thing] = []
-        for thing in self.groups:
-            if thing.evidence == "proven" or thing.unit.path not in program:
+        found: list[LegacyObject] = []
+        for obj in self.groups:
+            if obj.evidence == "proven" or obj.unit.path not in program:
                 continue
-            is_optimizer = thing.kind == "optimizer" and not self.legacy.definitions(thing)
-            if is_optimizer or thing.kind == "definition":
-                found.append(thing)
+            is_optimizer = obj.kind == "optimizer" and not self.legacy.definitions(obj)
+            if is_optimizer or obj.kind == "definition":
+                found.append(obj)
         return found
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
@@ -96,18 +96,18 @@ class Facts(Queries):
         return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
 
 
-def unify(things: Iterable[Iterable[Thing]]) -> dict[Thing, Thing]:
-    """For each thing the representative of its group, given the sets that belong together."""
-    parent: dict[Thing, Thing] = {}
+def unify(objects: Iterable[Iterable[LegacyObject]]) -> dict[LegacyObject, LegacyObject]:
+    """For each object the representative of its group, given the sets that belong together."""
+    parent: dict[LegacyObject, LegacyObject] = {}
 
-    def find(item: Thing) -> Thing:
+    def find(item: LegacyObject) -> LegacyObject:
         parent.setdefault(item, item)
         while parent[item] != item:
             parent[item] = parent[parent[item]]
             item = parent[item]
         return item
 
-    for together in things:
+    for together in objects:
         members = list(together)
         for member in members:
             parent[find(member)] = find(members[0])

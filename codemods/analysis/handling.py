@@ -15,7 +15,7 @@ from codemods.analysis.origins import function_of, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
-from codemods.flow.objects import Container, Derived, Instance, Object, Place, Thing
+from codemods.flow.objects import Container, Derived, Instance, LegacyObject, Object, Place
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (
     AS_DICT,
@@ -90,7 +90,7 @@ class Handling:
     def __init__(
         self,
         stepping: Stepping,
-        has_fixed_rates: Callable[[Collection[Thing], Collection[Thing]], bool],
+        has_fixed_rates: Callable[[Collection[LegacyObject], Collection[LegacyObject]], bool],
     ) -> None:
         self.facts = stepping.facts
         self.origins = stepping.origins
@@ -99,7 +99,7 @@ class Handling:
 
     def uses(self) -> list[Use]:
         """The places where a train state would not do what an optimizer did."""
-        if not any(thing.kind == "optimizer" for thing in self.facts.groups):
+        if not any(obj.kind == "optimizer" for obj in self.facts.groups):
             return []
         found: list[Use] = []
         for unit, call in self.facts.flow.reading.calls:
@@ -107,40 +107,40 @@ class Handling:
         for unit, call in self.facts.flow.reading.calls:
             # type(optimizer)
             if "builtins.type" in self.facts.externals(call.func):
-                things = self._typed(unit, call)
-                found += [Use("whole", TYPED, unit, call, things)] if things else []
+                objects = self._typed(unit, call)
+                found += [Use("whole", TYPED, unit, call, objects)] if objects else []
         for unit in self.facts.project.units:
             for node in unit.nodes:
-                things = self._compared(node) if isinstance(node, ast.Compare) else ()
-                if things and isinstance(node, ast.Compare):
-                    found.append(Use("whole", COMPARED, unit, node, things))
+                objects = self._compared(node) if isinstance(node, ast.Compare) else ()
+                if objects and isinstance(node, ast.Compare):
+                    found.append(Use("whole", COMPARED, unit, node, objects))
         return [*found, *self._unpickled(), *self._keyed()]
 
     @cached_property
-    def joined(self) -> frozenset[Thing]:
+    def joined(self) -> frozenset[LegacyObject]:
         """The optimizers that meet others in one tree function, branch or loop.
 
         Everything in them that is not an array has to be equal there.
         """
-        found: set[Thing] = set()
+        found: set[LegacyObject] = set()
         for _, call in self.facts.flow.reading.calls:
             meeting = self._meeting(call)
             if len(meeting) > 1 or any(map(self._is_made_often, meeting)):
                 found.update(meeting)
         return frozenset(found)
 
-    def _meeting(self, call: ast.Call) -> tuple[Thing, ...]:
+    def _meeting(self, call: ast.Call) -> tuple[LegacyObject, ...]:
         """The optimizers that meet in a call."""
         # jax.tree_map(f, optimizer, other)
         if tree_function(self.facts, call) in ("map", "multimap"):
             is_starred = any(isinstance(one, ast.Starred) for one in call.args)
-            return self.held(call) if len(call.args) > 2 or is_starred else ()
+            return self.optimizers_in(call) if len(call.args) > 2 or is_starred else ()
         # jax.lax.cond(condition, step, skip, optimizer)
         if not LOOPS.isdisjoint(self.facts.externals(call.func)):
             return tuple(dict.fromkeys(self._within(self.facts.flow.places.get(call))))
         return ()
 
-    def _is_made_often(self, optimizer: Thing) -> bool:
+    def _is_made_often(self, optimizer: LegacyObject) -> bool:
         """Whether an optimizer is made in a loop, or in a function with several call sites."""
         function = function_of(optimizer.unit, optimizer.node)
         sites = [] if function is None else self.origins.calls(function)
@@ -153,22 +153,22 @@ class Handling:
         tree = tree_function(self.facts, call)
         names = set(names_of(self.facts, call.func))
         kind = self._kind(call, tree, names)
-        things: tuple[Thing, ...] = ()
+        objects: tuple[LegacyObject, ...] = ()
         if kind:
-            things = self._pickled(unit, call) if kind == PICKLED else self.held(call)
-        if things and not self._is_in_any_order(call, tree, names):
-            yield Use("whole", kind, unit, call, things)
+            objects = self._pickled(unit, call) if kind == PICKLED else self.optimizers_in(call)
+        if objects and not self._is_in_any_order(call, tree, names):
+            yield Use("whole", kind, unit, call, objects)
         elif kind == PICKLED:
             return  # what is read from a pickle is looked at where it is used
         # flax.serialization.from_state_dict(optimizer, {"target": params, …})
         elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
-            things = tuple(self.facts.things(call, "optimizer"))
-            if things and any(map(self._is_spelled_out, values_of(call)[-1:])):
-                yield Use("whole", KEYED, unit, call, things)
+            objects = tuple(self.facts.legacy_objects(call, "optimizer"))
+            if objects and any(map(self._is_spelled_out, values_of(call)[-1:])):
+                yield Use("whole", KEYED, unit, call, objects)
         elif not (tree or names & OBLIVIOUS):
-            things = tuple(self._exposed(call, names))
-            if things:
-                yield Use("whole", KEYED, unit, call, things)
+            objects = tuple(self._exposed(call, names))
+            if objects:
+                yield Use("whole", KEYED, unit, call, objects)
 
     def _kind(self, call: ast.Call, tree: str, names: set[str]) -> str:
         """What a call may do with an optimizer that differs for a train state; empty for others."""
@@ -178,23 +178,23 @@ class Handling:
             return BY_PATH
         return PICKLED if any(map(_is_pickle, names)) or self._by_pickler(call) else ""
 
-    def _pickled(self, unit: Unit, call: ast.Call) -> tuple[Thing, ...]:
+    def _pickled(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
         """The optimizers and definitions that a call pickles, or may pickle.
 
         State dicts do not count: they are only dicts of arrays.
         """
         values = [value for value in values_of(call) if not self._gives_state_dicts(value)]
-        things = self.held(values, may_be=True)
-        if things:
-            return things
+        objects = self.optimizers_in(values, may_be=True)
+        if objects:
+            return objects
         unknown = [value for value in values if self._is_unknown(value)]
         if not unknown:
             return ()
         found = dict.fromkeys(self.facts.of_unknown_origin(unit))
         for value in unknown:
-            for thing in self.world.sources(unit, value):
-                if thing in self.world.lost:
-                    found[thing] = None
+            for obj in self.world.sources(unit, value):
+                if obj in self.world.unaccounted:
+                    found[obj] = None
         return tuple(found)
 
     def _gives_state_dicts(self, node: ast.expr) -> bool:
@@ -209,7 +209,7 @@ class Handling:
                     continue
                 items = [*self.facts.flow.solver.at(root)]
                 found = found or any(
-                    isinstance(item, Thing) and item.kind == STATE_DICT for item in items
+                    isinstance(item, LegacyObject) and item.kind == STATE_DICT for item in items
                 )
                 containers = [item for item in items if isinstance(item, Container)]
                 others = [item for item in items if not isinstance(item, Container)]
@@ -231,7 +231,7 @@ class Handling:
         if isinstance(item, Derived):
             return True
         tokens = self.facts.flow.derivation.contents.within(item)
-        return any(isinstance(token, Thing) and token.kind != STATE_DICT for token in tokens)
+        return any(isinstance(token, LegacyObject) and token.kind != STATE_DICT for token in tokens)
 
     def _is_unknown(self, node: ast.expr) -> bool:
         """Whether an argument comes from code in view, and nothing is known of it."""
@@ -247,19 +247,21 @@ class Handling:
             call, self.facts, counts=not self._is_countless(call)
         )
 
-    def _exposed(self, call: ast.Call, names: set[str]) -> Iterator[Thing]:
+    def _exposed(self, call: ast.Call, names: set[str]) -> Iterator[LegacyObject]:
         """The state dicts whose keys a function that is not in view may read."""
         flow = self.facts.flow
         if names and all(flow.library.function(name) is not None for name in names):
             # sorted(state_dict): the function is known
             if any(name.startswith(ITERATING) for name in names):
                 for argument in call.args:
-                    yield from self.facts.things(argument, STATE_DICT)
+                    yield from self.facts.legacy_objects(argument, STATE_DICT)
         elif call not in self._shown and (
             names or flow.derivation.is_unknown(flow.places[call.func])
         ):
             for argument in values_of(call):
-                yield from self._within(flow.places.get(argument), STATE_DICT, (Thing, Container))
+                yield from self._within(
+                    flow.places.get(argument), STATE_DICT, (LegacyObject, Container)
+                )
 
     @cached_property
     def _shown(self) -> set[ast.AST]:
@@ -291,7 +293,7 @@ class Handling:
             # log.info("%s %s", f"{key}", leaf)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner), args=arguments)):
                 objects = self.facts.objects(owner)
-                keeps = any(isinstance(item, Container | Thing) for item in objects)
+                keeps = any(isinstance(item, Container | LegacyObject) for item in objects)
                 texts = [text for text in arguments if _is_text(text)]
                 read = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
                 in_texts = {node for text in texts for node in ast.walk(text)}
@@ -315,17 +317,17 @@ class Handling:
 
     def _keyed(self) -> Iterator[Use]:
         """A place for each state dict that escapes, or of which unknown keys are read."""
-        for thing, escape in self.facts.flow.derivation.escapes.items():
-            if thing.kind == STATE_DICT:
-                yield Use("whole", KEYED, escape.unit, escape.node, (thing,))
-        found: set[Thing] = set()
+        for obj, escape in self.facts.flow.derivation.escapes.items():
+            if obj.kind == STATE_DICT:
+                yield Use("whole", KEYED, escape.unit, escape.node, (obj,))
+        found: set[LegacyObject] = set()
         for node, scope in self.facts.flow.reading.scopes.items():
             if not isinstance(node, ast.expr):
                 continue
             if isinstance(getattr(node, "ctx", None), ast.Store):
                 continue
             parent = scope.unit.parents.get(node)
-            dicts = [thing for thing in self.facts.things(node, STATE_DICT) if thing not in found]
+            dicts = [obj for obj in self.facts.legacy_objects(node, STATE_DICT) if obj not in found]
             optimizers = self._used_as_dict(node, parent)
             if dicts and node not in self._shown and not _moves(node, parent):
                 found.update(dicts)
@@ -333,13 +335,13 @@ class Handling:
             elif optimizers and len(optimizers) == len([*self.facts.objects(node)]):
                 yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
 
-    def _used_as_dict(self, node: ast.expr, parent: ast.AST | None) -> list[Thing]:
+    def _used_as_dict(self, node: ast.expr, parent: ast.AST | None) -> list[LegacyObject]:
         """The optimizers at an expression that is used as only a dict can be."""
         if not self._makes_dicts:
             return []
         if not (_is_used_as_dict(node, parent) or self._is_iterated(node, parent)):
             return []
-        return self.facts.things(node, "optimizer")
+        return self.facts.legacy_objects(node, "optimizer")
 
     @cached_property
     def _makes_dicts(self) -> bool:
@@ -382,36 +384,38 @@ class Handling:
                     if any(map(_is_pickle, names_of_roots(value))):
                         yield Use("whole", KEYED, scope.unit, node, pickled)
         for unit, node in self.facts.flow.reading.attributes:
-            things = tuple(self.facts.things(node.value, "optimizer", "definition"))
+            objects = tuple(self.facts.legacy_objects(node.value, "optimizer", "definition"))
             # pickle.load(file).target
-            if things and any(map(_is_pickle, names_of_roots(node.value))):
-                yield Use("whole", PICKLED, unit, node, things)
+            if objects and any(map(_is_pickle, names_of_roots(node.value))):
+                yield Use("whole", PICKLED, unit, node, objects)
 
     @cached_property
-    def _in_pickles(self) -> tuple[Thing, ...]:
+    def _in_pickles(self) -> tuple[LegacyObject, ...]:
         """The optimizers whose state dicts are pickled."""
         calls = (call for _, call in self.facts.flow.reading.calls if self._pickles(call))
         values = [value for call in calls for value in values_of(call)]
-        return self.held([value for value in values if self._gives_state_dicts(value)], may_be=True)
+        return self.optimizers_in(
+            [value for value in values if self._gives_state_dicts(value)], may_be=True
+        )
 
     def _pickles(self, call: ast.Call) -> bool:
         return self._kind(call, "", set(names_of(self.facts, call.func))) == PICKLED
 
     def _is_countless(self, call: ast.Call) -> bool:
         """Whether the optimizers in a call have as many leaves as their train states."""
-        things = self.held(call)
-        made: list[Thing] = []
-        for thing in things:
-            made += self.facts.legacy.definitions(thing) or [thing]
-        if not all(_is_countless(thing) for thing in made):
+        objects = self.optimizers_in(call)
+        made: list[LegacyObject] = []
+        for obj in objects:
+            made += self.facts.legacy.definitions(obj) or [obj]
+        if not all(_is_countless(obj) for obj in made):
             return False
-        return self._has_fixed_rates(made, things)
+        return self._has_fixed_rates(made, objects)
 
     # What holds optimizers
 
-    def held(
+    def optimizers_in(
         self, arguments: ast.Call | Sequence[ast.expr], may_be: bool = False
-    ) -> tuple[Thing, ...]:
+    ) -> tuple[LegacyObject, ...]:
         """The optimizers and state dicts in some arguments, or in those of a call.
 
         With `may_be`, those that only may be there, and definitions, too.
@@ -419,7 +423,7 @@ class Handling:
         kinds = ["optimizer", STATE_DICT]
         if may_be:
             kinds.append("definition")
-        found: dict[Thing, None] = {}
+        found: dict[LegacyObject, None] = {}
         for argument in values_of(arguments) if isinstance(arguments, ast.Call) else arguments:
             node = argument.value if isinstance(argument, ast.Starred) else argument
             place = self.facts.flow.places.get(node)
@@ -431,10 +435,10 @@ class Handling:
         self,
         place: Place,
         kind: str = "optimizer",
-        carriers: tuple[type, ...] = (Thing, Container, Instance),
+        carriers: tuple[type, ...] = (LegacyObject, Container, Instance),
         may_be: bool = False,
-    ) -> Iterator[Thing]:
-        """The things of a kind at a place, in containers and in fields of instances there."""
+    ) -> Iterator[LegacyObject]:
+        """The objects of a kind at a place, in containers and in fields of instances there."""
         contents = self.facts.flow.derivation.contents
         for item in self.facts.flow.solver.at(place):
             if isinstance(item, Derived):
@@ -442,37 +446,37 @@ class Handling:
                     yield item.source
             elif isinstance(item, carriers):
                 for token in contents.within(item):
-                    if isinstance(token, Thing) and token.kind == kind:
+                    if isinstance(token, LegacyObject) and token.kind == kind:
                         yield token
 
-    def _compared(self, node: ast.Compare) -> tuple[Thing, ...]:
+    def _compared(self, node: ast.Compare) -> tuple[LegacyObject, ...]:
         """The optimizers in a comparison other than by `is`, if both sides may have one."""
         by_value = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
         if not any(isinstance(operator, by_value) for operator in node.ops):
             return ()
-        things = self.facts.things(node.left, "optimizer")
+        objects = self.facts.legacy_objects(node.left, "optimizer")
         others = [
-            thing
+            obj
             for other in node.comparators
-            for thing in self._within(self.facts.flow.places.get(other))
+            for obj in self._within(self.facts.flow.places.get(other))
         ]
-        return (*things, *others) if things and others else ()
+        return (*objects, *others) if objects and others else ()
 
-    def _typed(self, unit: Unit, call: ast.Call) -> tuple[Thing, ...]:
+    def _typed(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
         """The optimizers and definitions whose type is read, other than to make or check one."""
         if len(call.args) != 1:
             return ()
-        things = tuple(self.facts.things(call.args[0], "optimizer", "definition"))
+        objects = tuple(self.facts.legacy_objects(call.args[0], "optimizer", "definition"))
         parent = unit.parents.get(call)
         # type(optimizer)(…)
         if isinstance(parent, ast.Call) and parent.func is call:
             return ()
         # type(optimizer) == optim.Optimizer
         if isinstance(parent, ast.Compare | ast.Call) and all(
-            thing.kind == "optimizer" for thing in things
+            obj.kind == "optimizer" for obj in objects
         ):
             return ()
-        return things
+        return objects
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -563,7 +567,7 @@ def _makers(statement: ast.stmt) -> Iterator[ast.Call]:
     yield from (value for value in values if isinstance(value, ast.Call))
 
 
-def _is_countless(definition: Thing) -> bool:
+def _is_countless(definition: LegacyObject) -> bool:
     """Whether the optax state of a definition has no count."""
     found = legacy_optimizer(definition)
     return found is not None and not (found.counts or found.is_composite)

@@ -19,10 +19,10 @@ from codemods.flow.objects import (
     Container,
     Derivative,
     External,
+    LegacyObject,
     Object,
     Place,
     Result,
-    Thing,
 )
 from codemods.flow.out_of_view import effect_of
 from codemods.flow.sites import CallSite, Effect
@@ -49,7 +49,7 @@ MODULES = (
 )
 MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
 PARTS = (("optimizer", "state"), ("state", "step"), ("definition", "hyper_params"))
-"""The attributes that are things themselves, by the kind of their owner."""
+"""The attributes that are legacy objects themselves, by the kind of their owner."""
 
 OUTSIDE = words(
     "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
@@ -113,7 +113,7 @@ def legacy_name(name: str) -> LegacyName | None:
     return ".".join(own) if own else Unnamed.MODULE
 
 
-def legacy_optimizer(definition: Thing) -> LegacyOptimizer | None:
+def legacy_optimizer(definition: LegacyObject) -> LegacyOptimizer | None:
     """What is known of the class of a definition; None if that is none of `flax.optim`."""
     name = definition.made_by
     return optimizers().get(name) if isinstance(name, str) else None
@@ -138,8 +138,8 @@ def traversal_name(name: str) -> bool:
 class FlaxOptim(Library):
     """The objects of `flax.optim` and how one is made of another.
 
-    The kinds of things are `definition`, `optimizer`, `state`, `state_dict`, `hyper_params` and
-    `traversal`. `links` holds pairs of things that migrate together: an optimizer and its
+    The kinds of objects are `definition`, `optimizer`, `state`, `state_dict`, `hyper_params` and
+    `traversal`. `links` holds pairs of objects that migrate together: an optimizer and its
     definition, a MultiOptimizer and its parts. An optimizer in an object that is made into a dict
     stays an optimizer.
     """
@@ -147,8 +147,8 @@ class FlaxOptim(Library):
     modules = ("flax", PACKAGE)
 
     def __init__(self) -> None:
-        self.links: dict[tuple[Thing, Thing], None] = {}
-        self._inner: dict[Thing, list[Thing]] = defaultdict(list)
+        self.links: dict[tuple[LegacyObject, LegacyObject], None] = {}
+        self._inner: dict[LegacyObject, list[LegacyObject]] = defaultdict(list)
         self._indexed = 0
 
     def owns(self, module: str) -> bool:
@@ -193,7 +193,7 @@ class FlaxOptim(Library):
         if isinstance(owner, Result):
             is_scale = owner.name.endswith(".DynamicScale") and name == "value_and_grad"
             return _scaled_derivative if is_scale else None
-        if not isinstance(owner, Thing):
+        if not isinstance(owner, LegacyObject):
             return None
         if name == "unflatten":  # a tree definition stands for the tree
             return lambda flow, site: flow.solver.add(site.result, owner)
@@ -216,21 +216,21 @@ class FlaxOptim(Library):
                 return lambda flow, site: _evaluate(flow, owner, site, name)
         return None
 
-    def attribute(self, flow: Calls, thing: Thing, name: str, result: Place) -> None:
+    def attribute(self, flow: Calls, obj: LegacyObject, name: str, result: Place) -> None:
         # optimizer.target is the params, optimizer.optimizer_def a definition
-        if thing.kind == "optimizer" and name == "target":
-            flow.solver.connect(("target", thing), result)
-        elif thing.kind == "optimizer" and name == "optimizer_def":
-            for definition in self.definitions(thing):
+        if obj.kind == "optimizer" and name == "target":
+            flow.solver.connect(("target", obj), result)
+        elif obj.kind == "optimizer" and name == "optimizer_def":
+            for definition in self.definitions(obj):
                 flow.solver.add(result, definition)
-        elif (thing.kind, name) in PARTS:
-            flow.solver.add(result, self._part(thing, name))
+        elif (obj.kind, name) in PARTS:
+            flow.solver.add(result, self._part(obj, name))
         # an optimizer in `dataclasses.asdict(state)` may still be read as one
-        elif thing.kind == "state_dict":
-            self.attribute(flow, replace(thing, kind="optimizer"), name, result)
+        elif obj.kind == "state_dict":
+            self.attribute(flow, replace(obj, kind="optimizer"), name, result)
 
-    def definitions(self, thing: Thing) -> list[Thing]:
-        """The definitions that a thing was made of.
+    def definitions(self, obj: LegacyObject) -> list[LegacyObject]:
+        """The definitions that an object was made of.
 
         Those within a MultiOptimizer or WeightNorm are among them.
         """
@@ -238,8 +238,8 @@ class FlaxOptim(Library):
         for outer, inner in tuple(self.links)[self._indexed :]:
             self._inner[outer].append(inner)
         self._indexed = len(self.links)
-        found: dict[Thing, None] = {}
-        pending = [thing]
+        found: dict[LegacyObject, None] = {}
+        pending = [obj]
         while pending:
             for inner in self._inner.get(pending.pop(0), ()):
                 if inner.kind in ("definition", "optimizer") and inner not in found:
@@ -249,7 +249,7 @@ class FlaxOptim(Library):
 
     def _make(self, kind: str, made_by: LegacyName) -> Behaviour:
         def behaviour(flow: Calls, site: CallSite) -> None:
-            made = Thing(kind, site.unit, site.node, made_by)
+            made = LegacyObject(kind, site.unit, site.node, made_by)
             flow.solver.add(site.result, made)
             for place in (*site.positional, *site.keywords.values()):
                 self._contain(flow, made, place, 3)
@@ -260,7 +260,7 @@ class FlaxOptim(Library):
 
         return behaviour
 
-    def _construct_base(self, flow: Calls, outer: Thing, item: Object) -> None:
+    def _construct_base(self, flow: Calls, outer: LegacyObject, item: Object) -> None:
         """Make the arguments of `super().__init__(…)` parts of a definition of the user's class."""
         for cls in flow.ancestry(item) if isinstance(item, Class) else ():
             for call in ast.walk(cls.node) if isinstance(cls, Class) else ():
@@ -269,11 +269,11 @@ class FlaxOptim(Library):
                         value = argument.value if isinstance(argument, ast.Starred) else argument
                         self._contain(flow, outer, flow.places[value], 3)
 
-    def _contain(self, flow: Calls, outer: Thing, place: Place, depth: int) -> None:
+    def _contain(self, flow: Calls, outer: LegacyObject, place: Place, depth: int) -> None:
         """Link a definition with those that get to a place, or into containers there."""
 
         def arrive(item: Object) -> None:
-            if isinstance(item, Thing) and item.kind in ("definition", "traversal"):
+            if isinstance(item, LegacyObject) and item.kind in ("definition", "traversal"):
                 if item != outer:
                     self.links[outer, item] = None
             elif isinstance(item, Container) and depth:
@@ -282,13 +282,13 @@ class FlaxOptim(Library):
         if outer.kind == "definition":
             flow.solver.watch(place, arrive)
 
-    def _init_state(self, flow: Calls, definition: Thing, site: CallSite) -> None:
-        state = Thing("state", site.unit, site.node, Unnamed.DEFINITION, definition.evidence)
+    def _init_state(self, flow: Calls, definition: LegacyObject, site: CallSite) -> None:
+        state = LegacyObject("state", site.unit, site.node, Unnamed.DEFINITION, definition.evidence)
         self.links[state, definition] = None
         flow.solver.add(site.result, state)
 
-    def _create(self, flow: Calls, definition: Thing, site: CallSite) -> None:
-        optimizer = Thing("optimizer", site.unit, site.node, None, definition.evidence)
+    def _create(self, flow: Calls, definition: LegacyObject, site: CallSite) -> None:
+        optimizer = LegacyObject("optimizer", site.unit, site.node, None, definition.evidence)
         self.links[optimizer, definition] = None
         # definition.create(params, focus=traversal)
         target, focus = site.argument(0, "target"), site.argument(1, "focus")
@@ -298,7 +298,9 @@ class FlaxOptim(Library):
             flow.solver.watch(focus, lambda item: self._belongs(optimizer, item))
         flow.solver.add(site.result, optimizer)
 
-    def _step_without_optimizer(self, flow: Calls, definition: Thing, site: CallSite) -> None:
+    def _step_without_optimizer(
+        self, flow: Calls, definition: LegacyObject, site: CallSite
+    ) -> None:
         # params, state = definition.apply_gradient(hyper_params, params, state, grads)
         outcome = Container(site.node, "step")
         flow.solver.add(site.result, outcome)
@@ -307,7 +309,7 @@ class FlaxOptim(Library):
                 flow.store_element(outcome, index, place)
                 flow.solver.watch(place, lambda item: self._belongs(definition, item))
 
-    def _replace(self, flow: Calls, optimizer: Thing, site: CallSite) -> None:
+    def _replace(self, flow: Calls, optimizer: LegacyObject, site: CallSite) -> None:
         # optimizer.replace(target=params, optimizer_def=definition)
         target, definition = site.keywords.get("target"), site.keywords.get("optimizer_def")
         if target is not None:
@@ -316,8 +318,8 @@ class FlaxOptim(Library):
             flow.solver.watch(definition, lambda item: self._belongs(optimizer, item))
         flow.solver.add(site.result, optimizer)
 
-    def _belongs(self, optimizer: Thing, item: Object) -> None:
-        if isinstance(item, Thing):
+    def _belongs(self, optimizer: LegacyObject, item: Object) -> None:
+        if isinstance(item, LegacyObject):
             self.links[optimizer, item] = None
 
     def _make_dict(self, flow: Calls, site: CallSite) -> None:
@@ -325,14 +327,14 @@ class FlaxOptim(Library):
             flow.solver.watch(place, lambda item: flow.solver.add(site.result, self._dict_of(item)))
 
     def _dict_of(self, item: Object) -> Object:
-        if not (isinstance(item, Thing) and item.kind == "optimizer"):
+        if not (isinstance(item, LegacyObject) and item.kind == "optimizer"):
             return item
         made = replace(item, kind="state_dict")
         self.links[made, item] = None
         return made
 
-    def _part(self, whole: Thing, kind: str) -> Thing:
-        part = Thing(kind, whole.unit, whole.node, whole.made_by, whole.evidence)
+    def _part(self, whole: LegacyObject, kind: str) -> LegacyObject:
+        part = LegacyObject(kind, whole.unit, whole.node, whole.made_by, whole.evidence)
         self.links[whole, part] = None
         return part
 
@@ -345,7 +347,7 @@ def _makes_definition(legacy: LegacyName) -> bool:
 
 
 def _is_record(legacy: str) -> bool:
-    """Whether a legacy name is one of a class whose instances are no things."""
+    """Whether a legacy name is one of a class whose instances are no legacy objects."""
     return legacy in ("DynamicScale", "OptimizerState") or legacy.endswith("ParamState")
 
 
@@ -377,7 +379,7 @@ def _restore(flow: Calls, site: CallSite) -> None:
     flow.solver.add(site.result, Result(next(iter(RESTORE))))
 
 
-def _evaluate(flow: Calls, optimizer: Thing, site: CallSite, name: str) -> None:
+def _evaluate(flow: Calls, optimizer: LegacyObject, site: CallSite, name: str) -> None:
     outcome = Container(site.node, name)
     flow.solver.add(site.result, outcome)
     # optimizer, loss = optimizer.optimize(loss_fn)

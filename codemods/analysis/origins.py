@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
+from codemods.dataflow.control_flow import FunctionNode
 from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
 from codemods.dataflow.effects import Variable
-from codemods.dataflow.order import FunctionNode
 from codemods.dataflow.program import functions_in
 from codemods.flow.binding import arguments_of, signature_of, values_of
 from codemods.flow.objects import Class, External, Function, Module, Object
@@ -24,10 +24,10 @@ from codemods.sources.modules import Unit
 
 __all__ = [
     "LOOPS",
-    "Argument",
     "Binding",
     "FunctionNode",
     "Origins",
+    "PassedArgument",
     "Path",
     "Variable",
     "function_of",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Argument:
+class PassedArgument:
     """The argument of a call for a parameter.
 
     `call` is the call in which it is written, which may be one of `functools.partial`. `keyword` is
@@ -54,7 +54,7 @@ class Binding:
 
     unit: Unit
     call: ast.Call
-    given: dict[str, Argument]
+    given: dict[str, PassedArgument]
 
 
 class Origins(Definitions):
@@ -109,7 +109,7 @@ class Origins(Definitions):
 
     def _bound(
         self, function: FunctionNode, site: CallSite, offset: int
-    ) -> dict[str, Argument] | None:
+    ) -> dict[str, PassedArgument] | None:
         """The arguments of a call, by parameter."""
         if not isinstance(site.node, ast.Call):
             return None
@@ -122,7 +122,8 @@ class Origins(Definitions):
             value: (self._unit_of(call, site), call) for call in calls for value in values_of(call)
         }
         return {
-            name: Argument(*places[value], value, words.get(value)) for name, value in found.items()
+            name: PassedArgument(*places[value], value, words.get(value))
+            for name, value in found.items()
         }
 
     def _is_as_written(self, site: CallSite) -> bool:

@@ -38,7 +38,7 @@ class ParamNames:
         return any(self._reasons())
 
     def _reasons(self) -> Iterator[bool]:
-        optimizers = (thing for thing in self.facts.groups if thing.kind == "optimizer")
+        optimizers = (obj for obj in self.facts.groups if obj.kind == "optimizer")
         targets = (item for optimizer in optimizers for item in self.facts.target(optimizer))
         containers = (item for item in targets if isinstance(item, Container))
         dicts = (item.node for item in containers if isinstance(item.node, ast.Dict))

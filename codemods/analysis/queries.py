@@ -14,17 +14,17 @@ from codemods.analysis.legacy import FlaxOptim, Unnamed, legacy_name
 from codemods.dataflow.moments import Dataflow
 from codemods.flow.constraints import Constraints
 from codemods.flow.exports import exported
-from codemods.flow.holding import holders, unwrapped
+from codemods.flow.holders import holders, unwrapped
 from codemods.flow.objects import (
     Class,
     Container,
     External,
     Function,
     Instance,
+    LegacyObject,
     Module,
     Object,
     Place,
-    Thing,
 )
 from codemods.flow.reading import Annotation, Import, PassedOn
 from codemods.flow.scopes import Scope
@@ -65,12 +65,12 @@ class Queries:
     ) -> None:
         self.named_classes = frozenset(named_classes)
         self.others = others
-        self.beyond: dict[Thing, Beyond] = {}
-        """The things that get to files that are not analysed, and to which."""
+        self.beyond: dict[LegacyObject, Beyond] = {}
+        """The objects that get to files that are not analysed, and to which."""
         self._together: dict[str, set[str]] = {}
         self._known_graphs = graphs
-        self._version, self._holding = -1, set[Object]()
-        self._within: dict[Place, list[Thing]] = {}
+        self._version, self._holders = -1, set[Object]()
+        self._within: dict[Place, list[LegacyObject]] = {}
         self.legacy = FlaxOptim()
         self.flow = Constraints(library=self.legacy, solver=Solver(most))
         self.project = Project(units, others)
@@ -127,11 +127,11 @@ class Queries:
         place = self.flow.places.get(node)
         return () if place is None else self.flow.solver.at(place)
 
-    def things(self, node: ast.expr, *kinds: str) -> list[Thing]:
+    def legacy_objects(self, node: ast.expr, *kinds: str) -> list[LegacyObject]:
         return [
             item
             for item in self.objects(node)
-            if isinstance(item, Thing) and (not kinds or item.kind in kinds)
+            if isinstance(item, LegacyObject) and (not kinds or item.kind in kinds)
         ]
 
     def externals(self, node: ast.expr) -> list[str]:
@@ -152,7 +152,7 @@ class Queries:
         """
         return self.dataflow.program.full_name(node)
 
-    def target(self, optimizer: Thing) -> Iterable[Object]:
+    def target(self, optimizer: LegacyObject) -> Iterable[Object]:
         """The known objects among the params that an optimizer was created for."""
         return self.flow.solver.at(("target", optimizer))
 
@@ -240,18 +240,18 @@ class Queries:
         return None
 
     @cached_property
-    def made_by_modules(self) -> tuple[Thing, ...]:
+    def made_by_modules(self) -> tuple[LegacyObject, ...]:
         """The definitions that are made by the module `flax.optim` in a variable or parameter."""
-        found: dict[Thing, None] = {}
+        found: dict[LegacyObject, None] = {}
         for _, call in self.flow.reading.calls:
-            for thing in self.things(call, "definition"):
-                if thing.node is not call or not isinstance(call.func, ast.Attribute):
+            for obj in self.legacy_objects(call, "definition"):
+                if obj.node is not call or not isinstance(call.func, ast.Attribute):
                     continue
                 # def make(library): return library.Adam(1e-3)
                 if not self.names_legacy(call.func):
                     owners = self.externals(call.func.value)
                     if any(legacy_name(name) is Unnamed.MODULE for name in owners):
-                        found[thing] = None
+                        found[obj] = None
         return tuple(found)
 
     @cached_property
@@ -322,24 +322,24 @@ class Queries:
         ancestry = self.flow.ancestry(cls)
         return any(isinstance(item, External) and item.name in names for item in ancestry)
 
-    def may_hold_things(self, node: ast.expr) -> bool:
+    def may_hold_legacy_objects(self, node: ast.expr) -> bool:
         """Whether something may be found `within` what an expression is."""
-        return any(True for _ in self.that_hold_things(self.flow.places.get(node)))
+        return any(True for _ in self.that_hold_legacy_objects(self.flow.places.get(node)))
 
-    def within(self, place: Place) -> list[Thing]:
-        """The things at a place, in containers there, and in what functions take and return."""
+    def within(self, place: Place) -> list[LegacyObject]:
+        """The objects at a place, in containers there, and in what functions take and return."""
         self._keep_up()
         if place not in self._within:
             self._within[place] = self._found_within(place)
         return [*self._within[place]]
 
-    def _found_within(self, place: Place) -> list[Thing]:
-        found: dict[Thing, None] = {}
+    def _found_within(self, place: Place) -> list[LegacyObject]:
+        found: dict[LegacyObject, None] = {}
         seen: dict[Place, None] = {place: None}
         pending = [place]
         while pending:
-            for item in self.that_hold_things(pending.pop()):
-                if isinstance(item, Thing):
+            for item in self.that_hold_legacy_objects(pending.pop()):
+                if isinstance(item, LegacyObject):
                     found[item] = None
                 for inner in self._parts(item):
                     if inner not in seen:
@@ -347,22 +347,24 @@ class Queries:
                         pending.append(inner)
         return list(found)
 
-    def that_hold_things(self, place: Place) -> Iterator[Object]:
-        """The objects at a place that are, hold, take or return a thing.
+    def that_hold_legacy_objects(self, place: Place) -> Iterator[Object]:
+        """The objects at a place that are, hold, take or return a legacy object.
 
         Functions stand for their partial applications.
         """
         self._keep_up()
         items = map(unwrapped, self.flow.solver.at(place))
-        return (item for item in items if item in self._holding)
+        return (item for item in items if item in self._holders)
 
     def _keep_up(self) -> None:
-        """Find anew what holds things, if the solution has grown."""
+        """Find anew what holds objects, if the solution has grown."""
         solver = self.flow.solver
         if self._version != solver.version:
             self._version = solver.version
             self._within.clear()
-            self._holding = holders(solver, lambda item: isinstance(item, Thing), self._parts)
+            self._holders = holders(
+                solver, lambda item: isinstance(item, LegacyObject), self._parts
+            )
 
     @staticmethod
     def _parts(item: Object) -> Iterable[Place]:

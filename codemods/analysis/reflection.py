@@ -12,7 +12,7 @@ from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.flow.binding import values_of
-from codemods.flow.objects import Class, Result, Thing
+from codemods.flow.objects import Class, LegacyObject, Result
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FILL, READ_PLAIN, STORE
 
@@ -58,15 +58,15 @@ def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     classes: set[str | Enum | None] | None = None
     if patched <= {*DEFINITIONS}:
         classes = {*patched, Unnamed.CUSTOM, Unnamed.RUN_TIME}
-    things: dict[Thing, None] = {}
+    objects: dict[LegacyObject, None] = {}
     program = facts.together(unit)
     for _, call in facts.flow.reading.calls:
-        for thing in facts.things(call):
-            if thing.node is not call or thing.unit.path not in program:
+        for obj in facts.legacy_objects(call):
+            if obj.node is not call or obj.unit.path not in program:
                 continue
-            if classes is None or thing.kind != "definition" or thing.made_by in classes:
-                things[thing] = None
-    return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(things))
+            if classes is None or obj.kind != "definition" or obj.made_by in classes:
+                objects[obj] = None
+    return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(objects))
 
 
 def _patched(facts: Queries, node: ast.AST) -> list[str]:
@@ -95,25 +95,25 @@ def _stored(facts: Queries, unit: Unit, call: ast.Call) -> list[Use]:
     if not called & (STORE | FILL):
         return []
     found = [
-        (argument, things)
+        (argument, objects)
         for argument in values_of(call)
-        for things in _optimizers_in(facts, argument)
+        for objects in _optimizers_in(facts, argument)
     ]
     uses = [
-        Use("stored", ast.unparse(argument), unit, argument, things) for argument, things in found
+        Use("stored", ast.unparse(argument), unit, argument, objects) for argument, objects in found
     ]
     if not found or not called & FILL:
         return uses
     return [*uses, Use("restored", ast.unparse(call.func), unit, call, found[0][1])]
 
 
-def _optimizers_in(facts: Queries, argument: ast.expr) -> list[tuple[Thing, ...]]:
+def _optimizers_in(facts: Queries, argument: ast.expr) -> list[tuple[LegacyObject, ...]]:
     """The optimizers that an argument may be; one by one those that a container holds."""
-    direct = tuple(facts.things(argument, "optimizer"))
+    direct = tuple(facts.legacy_objects(argument, "optimizer"))
     if direct:
         return [direct]
     within = facts.within(facts.flow.places[argument])
-    return [(thing,) for thing in within if thing.kind == "optimizer"]
+    return [(obj,) for obj in within if obj.kind == "optimizer"]
 
 
 def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
@@ -124,18 +124,18 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
         # state_dict["target"]
         case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state" as key)):
             is_part = key == "target" or _names_a_part(unit.parents.get(node))
-            things = tuple(facts.things(value, "optimizer", "state_dict"))
+            objects = tuple(facts.legacy_objects(value, "optimizer", "state_dict"))
             if is_part and _is_restored(facts, value):
                 return Use("checkpoint", key, unit, node, ())
-            return Use("state_dict", key, unit, node, things) if things else None
+            return Use("state_dict", key, unit, node, objects) if objects else None
         # sys.modules["flax.optim"]
         case ast.Subscript(value=value, slice=ast.Constant(value=str())) if facts.externals(value):
             if any(legacy_name(name) is not None for name in facts.externals(node)):
                 return Use("module", "", unit, node, _definitions_of(facts, unit))
         # optimizer.__dict__
         case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
-            things = tuple(facts.things(value, "optimizer", "state"))
-            return Use("reflection", name, unit, node, things) if things else None
+            objects = tuple(facts.legacy_objects(value, "optimizer", "state"))
+            return Use("reflection", name, unit, node, objects) if objects else None
         # case object(target=params):
         case ast.MatchClass(cls=cls, kwd_attrs=names):
             return _pattern(facts, unit, node, cls, names)
@@ -154,13 +154,13 @@ def _pattern(
 ) -> Use | None:
     """A pattern that reads attributes of the subject by their names."""
     subject = next(outer.subject for outer in unit.ancestors(node) if isinstance(outer, ast.Match))
-    things = tuple(
-        thing for thing in facts.things(subject) if not ATTRIBUTES[thing.kind].isdisjoint(names)
+    objects = tuple(
+        obj for obj in facts.legacy_objects(subject) if not ATTRIBUTES[obj.kind].isdisjoint(names)
     )
     is_legacy = any(legacy_name(name) is not None for name in facts.externals(cls))
-    if not things or is_legacy:
+    if not objects or is_legacy:
         return None
-    return Use("reflection", ", ".join(names), unit, cls, things)
+    return Use("reflection", ", ".join(names), unit, cls, objects)
 
 
 def _names_a_part(node: ast.AST | None) -> bool:
@@ -179,40 +179,40 @@ def _is_restored(facts: Queries, node: ast.expr) -> bool:
 
 def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | None:
     called = set(facts.externals(node.func))
-    things: list[Thing] = [
-        thing for thing, name in facts.flow.got.get(node, ()) if name in ATTRIBUTES[thing.kind]
+    objects: list[LegacyObject] = [
+        obj for obj, name in facts.flow.got.get(node, ()) if name in ATTRIBUTES[obj.kind]
     ]
     name = _literal(node.args[1]) if len(node.args) > 1 else None
     # getattr(flax, "optim"), getattr(optimizer, "target")
     if called & set(BY_NAME) and len(node.args) > 1:
         if name == "optim" and "flax" in facts.externals(first):
             return Use("module", "", unit, node, _definitions_of(facts, unit))
-        things = _with_attribute(facts, first, name)
+        objects = _with_attribute(facts, first, name)
     # vars(optimizer)
     elif called & set(WHOLE):
-        things = facts.things(first, "optimizer", "state")
+        objects = facts.legacy_objects(first, "optimizer", "state")
     # importlib.import_module("flax.optim")
     elif called & set(IMPORTING) and _imports_legacy(facts, node, first):
         return Use("module", "", unit, node, _definitions_of(facts, unit))
     # isinstance(optimizer, HasTarget), of a protocol
     elif "builtins.isinstance" in called and len(node.args) == 2:
         name = next(_asked_by_protocol(facts, node.args[1]), None)
-        things = facts.things(first, "optimizer") if name is not None else []
+        objects = facts.legacy_objects(first, "optimizer") if name is not None else []
     # operator.attrgetter("state.step")
     elif "operator.attrgetter" in called and set(TELLING) & set((_literal(first) or "").split(".")):
-        return Use("reflection", str(_literal(first)), unit, node, tuple(things))
-    things += _in_text(facts, unit, node)
-    return Use("reflection", str(name), unit, node, tuple(things)) if things else None
+        return Use("reflection", str(_literal(first)), unit, node, tuple(objects))
+    objects += _in_text(facts, unit, node)
+    return Use("reflection", str(name), unit, node, tuple(objects)) if objects else None
 
 
-def _with_attribute(facts: Queries, node: ast.expr, name: str | None) -> list[Thing]:
-    """The things at an expression for which an attribute means something, old or new."""
+def _with_attribute(facts: Queries, node: ast.expr, name: str | None) -> list[LegacyObject]:
+    """The objects at an expression for which an attribute means something, old or new."""
     if name is None:
-        return facts.things(node)
+        return facts.legacy_objects(node)
     return [
-        thing
-        for thing in facts.things(node)
-        if name in ATTRIBUTES[thing.kind] or name in ADDED.get(thing.kind, ())
+        obj
+        for obj in facts.legacy_objects(node)
+        if name in ATTRIBUTES[obj.kind] or name in ADDED.get(obj.kind, ())
     ]
 
 
@@ -230,20 +230,23 @@ def _asked_by_protocol(facts: Queries, node: ast.expr) -> Iterator[str]:
             yield from sorted((ATTRIBUTES["optimizer"] | ADDED["optimizer"]) & members)
 
 
-def _definitions_of(facts: Queries, unit: Unit) -> tuple[Thing, ...]:
+def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:
     """The definitions that may depend on how the module `flax.optim` is imported in a file.
 
     They are those of the file, and those of modules in variables.
     """
     calls = (call for owner, call in facts.flow.reading.calls if owner is unit)
     made = (
-        thing for call in calls for thing in facts.things(call, "definition") if thing.node is call
+        obj
+        for call in calls
+        for obj in facts.legacy_objects(call, "definition")
+        if obj.node is call
     )
     return tuple(dict.fromkeys((*made, *facts.made_by_modules)))
 
 
-def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[Thing, ...]:
-    """The things whose attributes a text reads, or a `getattr` that is handed on."""
+def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[LegacyObject, ...]:
+    """The objects whose attributes a text reads, or a `getattr` that is handed on."""
     called = set(facts.externals(node.func))
     match node:
         # eval("optimizer.target")
@@ -262,16 +265,16 @@ def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[Thing, ...]:
     return ()
 
 
-def _given(facts: Queries, call: ast.Call) -> tuple[Thing, ...]:
-    """The things that the arguments of a call may be."""
-    return tuple(thing for argument in call.args for thing in facts.things(argument))
+def _given(facts: Queries, call: ast.Call) -> tuple[LegacyObject, ...]:
+    """The objects that the arguments of a call may be."""
+    return tuple(obj for argument in call.args for obj in facts.legacy_objects(argument))
 
 
-def _made_in(facts: Queries, unit: Unit) -> list[Thing]:
+def _made_in(facts: Queries, unit: Unit) -> list[LegacyObject]:
     """The optimizers that the calls of a file make."""
     calls = [call for owner, call in facts.flow.reading.calls if owner is unit]
     return [
-        thing for call in calls for thing in facts.things(call, "optimizer") if thing.node is call
+        obj for call in calls for obj in facts.legacy_objects(call, "optimizer") if obj.node is call
     ]
 
 

@@ -12,7 +12,7 @@ from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
 from codemods.flow.annotations import quoted_types
 from codemods.flow.reading import Import
-from codemods.removed.indexing import Update, updated
+from codemods.removed.indexing import IndexedUpdate, updated
 from codemods.removed.present import unknown
 from codemods.removed.table import Removed, once_modules, packages, row_of, table
 from codemods.sources.modules import Unit
@@ -348,7 +348,7 @@ def _index(unit: Unit, function: ast.expr, row: Removed, names: _Names) -> Itera
     call = unit.parents.get(function)
     if ".at[" in row.to and isinstance(call, ast.Call) and call.func is function:
         match updated(call):
-            case Update(index=ast.Subscript(value=value)) if names.full_name(value) == INDEX:
+            case IndexedUpdate(index=ast.Subscript(value=value)) if names.full_name(value) == INDEX:
                 yield from ast.walk(value)
 
 

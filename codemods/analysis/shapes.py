@@ -11,7 +11,7 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.model_apply import origin
 from codemods.analysis.origins import Origins, Variable
 from codemods.flow.binding import arguments_of
-from codemods.flow.objects import Container, Instance, Place, Result, Thing
+from codemods.flow.objects import Container, Instance, LegacyObject, Place, Result
 from codemods.flow.scopes import Scope
 from codemods.optimizers.methods import CREATE
 from codemods.sources.modules import Unit
@@ -38,7 +38,7 @@ class Parameters:
         self.facts = origins.facts
         self.origins = origins
 
-    def need_any(self, optimizer: Thing) -> bool | None:
+    def need_any(self, optimizer: LegacyObject) -> bool | None:
         """Whether `TrainState` fails when it looks for a key in an optimizer's params.
 
         They are an array, a number or a dataclass then. None if nothing is known of them.
@@ -54,7 +54,7 @@ class Parameters:
             return True
         return False if self._has_keys(optimizer, params) else None
 
-    def come_from_outside(self, optimizer: Thing) -> bool:
+    def come_from_outside(self, optimizer: LegacyObject) -> bool:
         """Whether the params are an argument of a function that nobody in view calls."""
         params = _given(optimizer)
         roots = self.roots(params) if params is not None else []
@@ -63,10 +63,10 @@ class Parameters:
             for root in roots
         )
 
-    def _has_keys(self, optimizer: Thing, params: ast.expr) -> bool:
+    def _has_keys(self, optimizer: LegacyObject, params: ast.expr) -> bool:
         """Whether params are a dict, or similar, wherever they come from."""
         made_of = self.facts.legacy.definitions(optimizer)
-        if any(thing.made_by == "MultiOptimizer" for thing in made_of):
+        if any(obj.made_by == "MultiOptimizer" for obj in made_of):
             return True  # which accepted nothing else
         links = self.facts.legacy.links
         owners = [
@@ -161,7 +161,7 @@ class Parameters:
         return False
 
 
-def _given(optimizer: Thing) -> ast.expr | None:
+def _given(optimizer: LegacyObject) -> ast.expr | None:
     """The params that an optimizer was created for."""
     given = arguments_of(CREATE, optimizer.node) if isinstance(optimizer.node, ast.Call) else None
     return given["target"] if given is not None else None

@@ -27,12 +27,12 @@ from codemods.flow.objects import (
     External,
     Function,
     Instance,
+    LegacyObject,
     Method,
     Module,
     Object,
     Partial,
     Place,
-    Thing,
 )
 from codemods.flow.scopes import Scope
 from codemods.flow.solver import EntangledError
@@ -40,8 +40,8 @@ from codemods.sources.modules import Layout, Unit, file_of
 from codemods.sources.relevance import CREATING, TELLING, Graph, Relevance
 from codemods.sources.text import Codes
 
-Wanted = dict[str, dict[Thing, None]]
-"""Files, each with the things because of which it is needed."""
+Wanted = dict[str, dict[LegacyObject, None]]
+"""Files, each with the objects because of which it is needed."""
 
 Tells = dict[str, tuple[bool, bool]]
 """Whether a file reads attributes that optimizers have, and whether it calls `create`."""
@@ -119,9 +119,9 @@ class Slice:
             facts = self._taking(self.units, math.inf, with_packages=False)
             assert facts is not None  # these files were within the budget before
         facts.beyond = {
-            thing: Beyond(path, path in self.too_deep)
-            for path, things in wanted.items()
-            for thing in things
+            obj: Beyond(path, path in self.too_deep)
+            for path, objects in wanted.items()
+            for obj in objects
         }
         return facts
 
@@ -221,11 +221,11 @@ class Frontier:
         self.contents.update(self.flow.solver.places())
 
     def wanted(self) -> Wanted:
-        """The files that may use a thing, or show what an object is that may be one."""
+        """The files that may use a legacy object, or show what an object is that may be one."""
         found: Wanted = defaultdict(dict)
         if not self.texts:
             return found
-        for path, things in (
+        for path, objects in (
             *self._given(),
             *self._bases(),
             *self._origins(),
@@ -233,48 +233,48 @@ class Frontier:
             *self._readers(),
         ):
             if path in self.texts:
-                found[path].update(dict.fromkeys(things))
+                found[path].update(dict.fromkeys(objects))
         return found
 
-    def _given(self) -> Iterator[tuple[str, list[Thing]]]:
+    def _given(self) -> Iterator[tuple[str, list[LegacyObject]]]:
         """The arguments of functions of such files, and what is assigned to their objects."""
         for site in self.flow.derivation.sites():
             # needed.train(optimizer)
-            things = self._taken_or_carried(arguments(site))
-            if things and isinstance(site.node, ast.Call):
+            objects = self._taken_or_carried(arguments(site))
+            if objects and isinstance(site.node, ast.Call):
                 for path in self._files([site.node.func]):
-                    yield path, things
+                    yield path, objects
         for store in self.flow.derivation.stores():
             # needed.CONFIG.optimizer = optimizer
-            things = self._taken_or_carried([store.source])
-            if things:
+            objects = self._taken_or_carried([store.source])
+            if objects:
                 for path in self._files([store.node.value]):
-                    yield path, things
+                    yield path, objects
 
-    def _bases(self) -> Iterator[tuple[str, list[Thing]]]:
-        """The bases of classes that hold or take things."""
+    def _bases(self) -> Iterator[tuple[str, list[LegacyObject]]]:
+        """The bases of classes that hold or take objects."""
         for cls in self.flow.reading.classes:
-            things = self._of_class[cls]
+            objects = self._of_class[cls]
             # class Trainer(library.Trainer), with `self.optimizer`
-            for base in self.flow.ancestry(cls) if things else ():
+            for base in self.flow.ancestry(cls) if objects else ():
                 path = file_of(base.name) if isinstance(base, External) else None
                 if path is not None:
-                    yield path, things
+                    yield path, objects
 
-    def _origins(self) -> Iterator[tuple[str, list[Thing]]]:
-        """The files from which an object comes that may be a thing, but is not proven to be one."""
-        found: dict[Thing, list[ast.expr]] = defaultdict(list)
+    def _origins(self) -> Iterator[tuple[str, list[LegacyObject]]]:
+        """The files from which what may be a legacy object comes, but is not proven to be one."""
+        found: dict[LegacyObject, list[ast.expr]] = defaultdict(list)
         # state = library.restore(); state.optimizer.target
         for node in self.flow.places:
-            for thing in self.facts.things(node):
-                if thing.evidence != "proven":
-                    found[thing].append(node)
-        for thing, nodes in found.items():
+            for obj in self.facts.legacy_objects(node):
+                if obj.evidence != "proven":
+                    found[obj].append(node)
+        for obj, nodes in found.items():
             for path in self._files(nodes):
-                yield path, [thing]
+                yield path, [obj]
 
-    def _users(self) -> Iterator[tuple[str, list[Thing]]]:
-        """The files that import a file and name what holds, takes or returns things there."""
+    def _users(self) -> Iterator[tuple[str, list[LegacyObject]]]:
+        """The files that import a file and name what holds, takes or returns objects there."""
         for unit in self.facts.project.units:
             users = [path for path in self.importers[unit.path] if path in self.texts]
             if not users:
@@ -287,26 +287,31 @@ class Frontier:
             named = re.compile(rf"{names}|{ANY_NAME}" if LAZY not in offered else "")
             for path in users:
                 if named.search(self.texts[path]):
-                    yield path, [thing for things in offered.values() for thing in things]
+                    yield path, [obj for objects in offered.values() for obj in objects]
 
-    def _offered_by(self, unit: Unit) -> dict[str, list[Thing]]:
-        """The variables of a module that hold, take or return things, or a legacy name."""
+    def _offered_by(self, unit: Unit) -> dict[str, list[LegacyObject]]:
+        """The variables of a module that hold, take or return objects, or a legacy name."""
         scope = self.flow.modules[unit]
         found = {name: self._of_variable(scope, name) for name in scope.names}
         return {
-            name: things for name, things in found.items() if things or self._is_legacy(scope, name)
+            name: objects
+            for name, objects in found.items()
+            if objects or self._is_legacy(scope, name)
         }
 
-    def _readers(self) -> Iterator[tuple[str, list[Thing]]]:
+    def _readers(self) -> Iterator[tuple[str, list[LegacyObject]]]:
         """The files that read attributes of optimizers, if any optimizer may come back there.
 
         That is one that is lost in view, or any where a text is run as code.
         """
         running = self.facts.running_text
-        lost = [*self.world.lost, *(thing for thing in self._everything if thing.unit in running)]
-        if not lost:
+        unaccounted = [
+            *self.world.unaccounted,
+            *(obj for obj in self._everything if obj.unit in running),
+        ]
+        if not unaccounted:
             return
-        creating = any(thing.kind == "definition" for thing in lost)
+        creating = any(obj.kind == "definition" for obj in unaccounted)
         for path in self.texts:
             if path not in self._tells:
                 text = self.texts[path]
@@ -314,7 +319,7 @@ class Frontier:
                 self._tells[path] = (reads is not None, creates is not None)
             has_reads, has_creates = self._tells[path]
             if has_reads or (creating and has_creates):
-                yield path, lost
+                yield path, unaccounted
 
     # What is where
 
@@ -322,23 +327,21 @@ class Frontier:
         for place in places:
             yield from self.flow.solver.at(place)
 
-    def _things_at(self, places: Iterable[Place]) -> list[Thing]:
-        """The things at some places, without those for which only an attribute speaks.
+    def _legacy_objects_at(self, places: Iterable[Place]) -> list[LegacyObject]:
+        """The objects at some places, without those for which only an attribute speaks.
 
         What these are, their origins show.
         """
         sources = self.flow.derivation.sources
-        things = dict.fromkeys(
-            thing for token in self.contents.at(places) for thing in sources(token)
-        )
-        return [thing for thing in things if thing.evidence != "likely"]
+        objects = dict.fromkeys(obj for token in self.contents.at(places) for obj in sources(token))
+        return [obj for obj in objects if obj.evidence != "likely"]
 
-    def _taken_or_carried(self, places: Collection[Place]) -> list[Thing]:
-        """The things at some places, and those that the objects there take or return."""
-        return [*self._things_at(places), *self._carried_by(self._objects(places))]
+    def _taken_or_carried(self, places: Collection[Place]) -> list[LegacyObject]:
+        """The legacy objects at some places, and those that the objects there take or return."""
+        return [*self._legacy_objects_at(places), *self._carried_by(self._objects(places))]
 
-    def _carried_by(self, items: Iterable[Object]) -> Iterator[Thing]:
-        """The things that objects take or return when they are called, or that are in them."""
+    def _carried_by(self, items: Iterable[Object]) -> Iterator[LegacyObject]:
+        """The legacy objects that objects take or return when called, or that are in them."""
         for item in items:
             match item:
                 case Function():
@@ -353,44 +356,44 @@ class Frontier:
                     yield from self._carried_by([function])
 
     @cached_property
-    def _of_function(self) -> dict[Function, list[Thing]]:
+    def _of_function(self) -> dict[Function, list[LegacyObject]]:
         """What each function takes, returns, or hands to a function that it is given."""
         return {function: self._of(function) for function in self.flow.reading.functions}
 
-    def _of(self, function: Function) -> list[Thing]:
+    def _of(self, function: Function) -> list[LegacyObject]:
         parameters = function.node.args
         extra = [one for one in (parameters.vararg, parameters.kwarg) if one is not None]
         named = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, *extra)
         places = [("variable", function.scope, one.arg) for one in named]
-        things = self._things_at([*places, ("return", function.node)])
-        return [*things, *self._handed.get(function.node, ())]
+        objects = self._legacy_objects_at([*places, ("return", function.node)])
+        return [*objects, *self._handed.get(function.node, ())]
 
     @cached_property
-    def _handed(self) -> dict[ast.AST, list[Thing]]:
+    def _handed(self) -> dict[ast.AST, list[LegacyObject]]:
         """By function the arguments of calls of its parameters: `def f(g): g(optimizer)`."""
-        found: dict[ast.AST, list[Thing]] = defaultdict(list)
+        found: dict[ast.AST, list[LegacyObject]] = defaultdict(list)
         for site, callee in self.flow.derivation.sites().items():
-            things = self._things_at(arguments(site))
-            for root in self.flow.derivation.roots.of(callee) if things else ():
+            objects = self._legacy_objects_at(arguments(site))
+            for root in self.flow.derivation.roots.of(callee) if objects else ():
                 match root:
                     case ("variable", Scope(node=node), _):
-                        found[node] += things
+                        found[node] += objects
         return found
 
     @cached_property
-    def _of_class(self) -> dict[Class, list[Thing]]:
+    def _of_class(self) -> dict[Class, list[LegacyObject]]:
         """What the instances of each class hold, and its methods take or return."""
-        found: dict[Class, list[Thing]] = {}
+        found: dict[Class, list[LegacyObject]] = {}
         for cls in self.flow.reading.classes:
             members = (("variable", cls.scope, name) for name in cls.scope.names)
             methods = [item for item in self._objects(members) if isinstance(item, Function)]
-            things = self._things_at(self.flow.field_places(cls))
+            objects = self._legacy_objects_at(self.flow.field_places(cls))
             for method in methods:
-                things += self._of_function[method]
-            found[cls] = things
+                objects += self._of_function[method]
+            found[cls] = objects
         return found
 
-    def _of_variable(self, scope: Scope, name: str) -> list[Thing]:
+    def _of_variable(self, scope: Scope, name: str) -> list[LegacyObject]:
         """What a variable of a module holds, or what the object in it takes and returns."""
         place = ("variable", scope, name)
         found = self._taken_or_carried([place])
@@ -406,7 +409,7 @@ class Frontier:
         return any(legacy_name(full_name) is not None for full_name in names)
 
     @cached_property
-    def _of_module(self) -> dict[Unit, list[Thing]]:
+    def _of_module(self) -> dict[Unit, list[LegacyObject]]:
         """What the variables of each module hold, except for other modules."""
         found = {}
         for unit, scope in self.flow.modules.items():
@@ -415,8 +418,8 @@ class Frontier:
         return found
 
     @cached_property
-    def _everything(self) -> dict[Thing, None]:
-        return {thing: None for node in self.flow.places for thing in self.facts.things(node)}
+    def _everything(self) -> dict[LegacyObject, None]:
+        return {obj: None for node in self.flow.places for obj in self.facts.legacy_objects(node)}
 
     def _files(self, nodes: Iterable[ast.expr]) -> Iterator[str]:
         """The files without which it is not known what some expressions are.

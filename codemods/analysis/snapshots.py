@@ -13,7 +13,7 @@ from functools import cached_property
 from codemods.analysis.queries import Queries
 from codemods.flow.binding import values_of
 from codemods.flow.containers import CHANGING, SHIFTING
-from codemods.flow.objects import Class, Container, Function, Method, Partial, Place, Thing
+from codemods.flow.objects import Class, Container, Function, LegacyObject, Method, Partial, Place
 from codemods.flow.out_of_view import COMPUTING
 
 READING = frozenset(("get", "items", "values", "keys", "__getitem__", "unfreeze"))
@@ -37,9 +37,9 @@ class Snapshots:
         self.facts = facts
 
     @cached_property
-    def changed(self) -> frozenset[Thing]:
+    def changed(self) -> frozenset[LegacyObject]:
         """The states that are changed in place, or escape to code that may do so."""
-        found: set[Thing] = set()
+        found: set[LegacyObject] = set()
         for unit in self.facts.project.units:
             for node in unit.nodes:
                 for value in self._touched(node):
@@ -70,13 +70,15 @@ class Snapshots:
         effects = {self.facts.flow.library.effect(name) for name in names}
         return "unknown" in effects or any(name.rpartition(".")[2] in SETTING for name in names)
 
-    def _behind(self, node: ast.expr) -> Iterator[Thing]:
+    def _behind(self, node: ast.expr) -> Iterator[LegacyObject]:
         """The states that an expression is a part of, copies excluded."""
         pending: list[tuple[Place, bool]] = [(node, False)]
         seen = {*pending}
         while pending:
             place, is_inner = pending.pop()
-            states = self.facts.things(place, "state") if isinstance(place, ast.expr) else []
+            states = (
+                self.facts.legacy_objects(place, "state") if isinstance(place, ast.expr) else []
+            )
             if states:
                 yield from states
                 continue

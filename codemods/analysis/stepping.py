@@ -15,7 +15,7 @@ from codemods.analysis.param_names import ParamNames
 from codemods.analysis.shapes import Parameters
 from codemods.analysis.uses import Use
 from codemods.flow.binding import Bound, arguments_of, bind, is_unpacked
-from codemods.flow.objects import Container, Function, Method, Partial, Thing
+from codemods.flow.objects import Container, Function, LegacyObject, Method, Partial
 from codemods.model import Message, Options
 from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
 from codemods.sources.modules import Unit
@@ -27,8 +27,8 @@ STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
 class Stepping:
     """The facts, and the steps of the project by the optimizers that take them.
 
-    In the files of `plain`, no idioms are tried; nor for the things of `kept`, whose definitions
-    keep their interface. `kept` has the reason for each.
+    In the files of `plain`, no idioms are tried; nor for the objects of `with_interface`, whose
+    definitions keep their interface, each for a reason.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Stepping:
         facts: Facts,
         options: Options | None = None,
         plain: Collection[Unit] = (),
-        kept: Mapping[Thing, Message] = MappingProxyType({}),
+        with_interface: Mapping[LegacyObject, Message] = MappingProxyType({}),
     ) -> None:
         self.facts = facts
         self.options = options or Options()
         self.plain = plain
-        self.with_interface = kept
+        self.with_interface = with_interface
         self.origins = Origins(facts)
 
     @cached_property
@@ -60,11 +60,11 @@ class Stepping:
         return ParamNames(self.facts, self.parameters)
 
     @cached_property
-    def _steps(self) -> dict[Thing, list[Use]]:
-        steps: dict[Thing, list[Use]] = defaultdict(list)
+    def _steps(self) -> dict[LegacyObject, list[Use]]:
+        steps: dict[LegacyObject, list[Use]] = defaultdict(list)
         for use in (one for one in self.facts.uses if one.kind in STEPS):
-            for thing in use.things:
-                steps[thing].append(use)
+            for obj in use.objects:
+                steps[obj].append(use)
         return steps
 
     def given_override(self, use: Use) -> ast.keyword | None:
@@ -128,28 +128,24 @@ class Stepping:
                 return bool(called) and all(isinstance(item, kinds) for item in called)
         return isinstance(getattr(node, "ctx", None), ast.Store)
 
-    def keeps_interface(self, place: Use | Thing) -> bool:
-        """Whether a thing, or any at a use, keeps the interface of its definition.
+    def keeps_interface(self, place: Use | LegacyObject) -> bool:
+        """Whether an object, or any at a use, keeps the interface of its definition.
 
-        A use of no thing does if anything of its program does.
+        A use of no object does if anything of its program does.
         """
-        things = (place,) if isinstance(place, Thing) else place.things
-        if any(thing in self.with_interface for thing in things):
+        objects = (place,) if isinstance(place, LegacyObject) else place.objects
+        if any(obj in self.with_interface for obj in objects):
             return True
-        if not self.with_interface or isinstance(place, Thing):
+        if not self.with_interface or isinstance(place, LegacyObject):
             return False
         program = self.facts.together(place.unit)
-        if not things:
-            return any(thing.unit.path in program for thing in self.with_interface)
-        if not place.kind.startswith("state.") or any(
-            thing.evidence == "proven" for thing in things
-        ):
+        if not objects:
+            return any(obj.unit.path in program for obj in self.with_interface)
+        if not place.kind.startswith("state.") or any(obj.evidence == "proven" for obj in objects):
             return False
         # a state of unknown origin: `state.param_states`
         optimizers = {
-            thing
-            for thing in self.facts.groups
-            if thing.kind == "optimizer" and thing.unit.path in program
+            obj for obj in self.facts.groups if obj.kind == "optimizer" and obj.unit.path in program
         }
         return optimizers <= self.with_interface.keys() or self._is_within_kept(place.owner)
 
@@ -157,7 +153,7 @@ class Stepping:
         """Whether the owner of an attribute is a state that keeps it: `optimizer.state.inner`."""
         while isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value
-            if any(thing in self.with_interface for thing in self.facts.things(node, "state")):
+            if any(obj in self.with_interface for obj in self.facts.legacy_objects(node, "state")):
                 return True
         return False
 
@@ -167,11 +163,11 @@ class Stepping:
         return list(dict.fromkeys(use for uses in self._steps.values() for use in uses))
 
     @cached_property
-    def stepped_groups(self) -> list[tuple[list[Thing], list[Use]]]:
-        """Things that migrate together, and where the optimizers among them take a step."""
-        steps: dict[Thing, list[Use]] = defaultdict(list)
+    def stepped_groups(self) -> list[tuple[list[LegacyObject], list[Use]]]:
+        """Objects that migrate together, and where the optimizers among them take a step."""
+        steps: dict[LegacyObject, list[Use]] = defaultdict(list)
         for use in self.all_steps:
-            steps[self.facts.groups[use.things[0]]].append(use)
+            steps[self.facts.groups[use.objects[0]]].append(use)
         return [(self.facts.members[group], found) for group, found in steps.items()]
 
     def gradients(self, use: Use) -> ast.expr | None:
@@ -188,59 +184,57 @@ class Stepping:
             call for call in calls if isinstance(call, ast.Call) and not is_unpacked(call)
         )
 
-    def steps(self, optimizers: Iterable[Thing]) -> list[Use]:
+    def steps(self, optimizers: Iterable[LegacyObject]) -> list[Use]:
         """The places where these optimizers take a step."""
-        return list(dict.fromkeys(use for thing in optimizers for use in self._steps[thing]))
+        return list(dict.fromkeys(use for obj in optimizers for use in self._steps[obj]))
 
-    def definitions(self, use: Use) -> list[Thing]:
+    def definitions(self, use: Use) -> list[LegacyObject]:
         """The definitions from which the optimizers at a use were made."""
         definitions_of = self.facts.legacy.definitions
-        return list(dict.fromkeys(found for thing in use.things for found in definitions_of(thing)))
+        return list(dict.fromkeys(found for obj in use.objects for found in definitions_of(obj)))
 
-    def optimizers_of(self, definition: Thing) -> list[Thing]:
+    def optimizers_of(self, definition: LegacyObject) -> list[LegacyObject]:
         """The optimizers that were made from a definition, directly or as a part of another."""
-        return [
-            thing for thing in self._steps if definition in self.facts.legacy.definitions(thing)
-        ]
+        return [obj for obj in self._steps if definition in self.facts.legacy.definitions(obj)]
 
-    def companions(self, optimizers: Iterable[Thing]) -> list[Thing]:
+    def companions(self, optimizers: Iterable[LegacyObject]) -> list[LegacyObject]:
         """Optimizers, and all that meet one of them, or another companion, at a use."""
         found = dict.fromkeys(optimizers)
-        groups = {self._meeting.get(thing) for thing in found}
-        for thing, group in self._meeting.items():
+        groups = {self._meeting.get(obj) for obj in found}
+        for obj, group in self._meeting.items():
             if group in groups:
-                found[thing] = None
+                found[obj] = None
         return list(found)
 
     @cached_property
-    def _meeting(self) -> dict[Thing, Thing]:
-        return unify(use.things for use in self.facts.uses if use.kind.startswith("optimizer."))
+    def _meeting(self) -> dict[LegacyObject, LegacyObject]:
+        return unify(use.objects for use in self.facts.uses if use.kind.startswith("optimizer."))
 
     @cached_property
-    def _axes(self) -> dict[Thing, set[str | None]]:
+    def _axes(self) -> dict[LegacyObject, set[str | None]]:
         """The axes over which optimizers average their gradients since `Optimizer.replicate()`.
 
         None for an axis that is not known.
         """
-        axes: dict[Thing, set[str | None]] = defaultdict(set)
+        axes: dict[LegacyObject, set[str | None]] = defaultdict(set)
         for use in self.facts.uses:
             if use.kind != "optimizer.replicate" or use.call is None:
                 continue
             axis = _axis(use.call)
-            for thing in use.things:
-                axes[thing].add(axis)
+            for obj in use.objects:
+                axes[obj].add(axis)
         return axes
 
-    def replicated(self, optimizers: Iterable[Thing]) -> list[Use]:
+    def replicated(self, optimizers: Iterable[LegacyObject]) -> list[Use]:
         """The places where optimizers are replicated by their own method."""
         found = {*optimizers}
         return [
             use
             for use in self.facts.uses
-            if use.kind == "optimizer.replicate" and not found.isdisjoint(use.things)
+            if use.kind == "optimizer.replicate" and not found.isdisjoint(use.objects)
         ]
 
-    def axes(self, optimizers: Iterable[Thing]) -> set[str | None]:
+    def axes(self, optimizers: Iterable[LegacyObject]) -> set[str | None]:
         """The axes over which the gradients of optimizers are averaged since `replicate()`.
 
         Empty if none of them does that. Among several, None stands for an axis that is not known,
@@ -249,7 +243,7 @@ class Stepping:
         found = list(optimizers)
         if self._axes.keys().isdisjoint(found):
             return set()
-        return {axis for thing in found for axis in self._axes.get(thing, {None})}
+        return {axis for obj in found for axis in self._axes.get(obj, {None})}
 
 
 def _axis(call: ast.Call) -> str | None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from codemods.analysis.handling import Handling, names_of, tree_function
 from codemods.analysis.origins import Variable
 from codemods.analysis.uses import Use
-from codemods.flow.objects import External, Function, Object, Partial, Thing
+from codemods.flow.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
 from codemods.vocabulary import REMATERIALIZE
 
@@ -41,7 +41,7 @@ class Steps:
         self.origins = handling.origins
         self.handling = handling
 
-    def zero(self, optimizers: Iterable[Thing]) -> str:
+    def zero(self, optimizers: Iterable[LegacyObject]) -> str:
         """The step of optimizers that are created."""
         return ZERO if any(map(self.is_array, optimizers)) else "0"
 
@@ -50,33 +50,33 @@ class Steps:
 
         It is `text`, or an array of that where a number is not enough.
         """
-        owners = self.facts.things(owner, "optimizer")
-        is_array = all(thing.evidence == "proven" and self.is_array(thing) for thing in owners)
+        owners = self.facts.legacy_objects(owner, "optimizer")
+        is_array = all(obj.evidence == "proven" and self.is_array(obj) for obj in owners)
         if is_array or not isinstance(use.node, ast.Attribute):
             return text
         if not self.needs_array(use.node, use.unit):
             return text
         return f"{{jnp}}.asarray({text}, {{jnp}}.int32)"
 
-    def is_array(self, optimizer: Thing) -> bool:
+    def is_array(self, optimizer: LegacyObject) -> bool:
         """Whether an optimizer has to be created with an array as its step."""
         others = (outer for outer, inner in self.facts.legacy.links if inner is optimizer)
         return optimizer in self._array_steps or not self._array_steps.isdisjoint(others)
 
     @cached_property
-    def _array_steps(self) -> frozenset[Thing]:
+    def _array_steps(self) -> frozenset[LegacyObject]:
         """The optimizers with a step that is used as only an array can be, as one of the leaves."""
-        found: set[Thing] = set()
+        found: set[LegacyObject] = set()
         for _, call in self.facts.flow.reading.calls:
             name = tree_function(self.facts, call)
             is_map = name in ("map", "multimap")
             # jax.tree_map(lambda leaf: leaf[0], optimizer)
             if name in ("flatten", "leaves") or (is_map and self._asks_leaves(call)):
-                found.update(self.handling.held(call))
+                found.update(self.handling.optimizers_in(call))
         for function in self._rematerialized():
             for site, _ in self.facts.flow.entered[function.node]:
                 if isinstance(site.node, ast.Call):
-                    found.update(self.handling.held(site.node))
+                    found.update(self.handling.optimizers_in(site.node))
         return frozenset(found)
 
     def _rematerialized(self) -> Iterator[Function]:
@@ -147,17 +147,17 @@ class Steps:
             called = {*self.facts.externals(parent.func)}
             if {"builtins.int", "builtins.float"} & called:
                 return False
-        steps = self.facts.things(read, "step")
+        steps = self.facts.legacy_objects(read, "step")
         return self._asks(read, unit) or not self._asked_steps.isdisjoint(steps)
 
     @cached_property
-    def _asked_steps(self) -> frozenset[Thing]:
+    def _asked_steps(self) -> frozenset[LegacyObject]:
         """The steps that are used as only an array can be where they have got to."""
-        asked: set[Thing] = set()
+        asked: set[LegacyObject] = set()
         kinds = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
         for node, scope in self.facts.flow.reading.scopes.items():
             if isinstance(node, kinds) and not self._is_read(node):
-                steps = self.facts.things(node, "step")
+                steps = self.facts.legacy_objects(node, "step")
                 if steps and self._asks(node, scope.unit):
                     asked.update(steps)
         return frozenset(asked)
@@ -167,7 +167,7 @@ class Steps:
         return (
             isinstance(node, ast.Attribute)
             and node.attr == "step"
-            and bool(self.facts.things(node.value, "state"))
+            and bool(self.facts.legacy_objects(node.value, "state"))
         )
 
     def _asks(self, node: ast.expr, unit: Unit, at_least_one: bool = False) -> bool:
@@ -193,7 +193,9 @@ class Steps:
             case ast.BinOp() | ast.UnaryOp() | ast.IfExp():
                 return self._asks(parent, unit)
             # step = optimizer.state.step + 1
-            case ast.Assign(targets=[ast.Name() as name]) if not self.facts.things(node, "step"):
+            case ast.Assign(targets=[ast.Name() as name]) if not self.facts.legacy_objects(
+                node, "step"
+            ):
                 loads = self.origins.loads_of(name, node)
                 return any(self._asks(load, unit, at_least_one) for load in loads)
             # isinstance(step, jnp.ndarray)

@@ -9,7 +9,7 @@ from codemods.analysis.legacy import legacy_name
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
-from codemods.flow.objects import Container, Place, Thing
+from codemods.flow.objects import Container, LegacyObject, Place
 from codemods.sources.modules import Unit
 from codemods.vocabulary import OF_TREES
 
@@ -50,62 +50,64 @@ def uses_taken_for_others(facts: Queries) -> Iterator[Use]:
         for node in unit.nodes:
             if not isinstance(node, ast.expr | ast.Match):
                 continue
-            things = tuple(dict.fromkeys(_tested(facts, unit, node)))
-            if things:
+            objects = tuple(dict.fromkeys(_tested(facts, unit, node)))
+            if objects:
                 place = node.subject if isinstance(node, ast.Match) else node
-                yield Use("whole", TAKEN, unit, place, things)
+                yield Use("whole", TAKEN, unit, place, objects)
 
 
-def _tested(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Thing]:
+def _tested(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[LegacyObject]:
     match node:
         case ast.Call(func=function):
             return _by_call(facts, unit, node, {*facts.externals(function)})
         # "%s" % definition: a tuple has an item for each `%s`
         case ast.BinOp(op=ast.Mod(), right=formatted):
-            return facts.things(formatted, "definition")
+            return facts.legacy_objects(formatted, "definition")
         case ast.Match(subject=subject, cases=cases):
             return _by_patterns(facts, subject, [case.pattern for case in cases])
         # weakref.WeakKeyDictionary()[definition]
         case ast.Subscript(value=owner, slice=key):
-            things = facts.things(key, "definition")
-            return things if things and _is_weak(facts, owner) else ()
+            objects = facts.legacy_objects(key, "definition")
+            return objects if objects and _is_weak(facts, owner) else ()
         # try: (*definition,)
         case ast.Starred(value=value) if _is_tried(unit, node):
-            return facts.things(value, "definition")
+            return facts.legacy_objects(value, "definition")
     return ()
 
 
 def _by_patterns(
     facts: Queries, subject: ast.expr, patterns: Iterable[ast.pattern]
-) -> Iterable[Thing]:
-    """The things that the patterns of a `match` may take for another type."""
+) -> Iterable[LegacyObject]:
+    """The objects that the patterns of a `match` may take for another type."""
     parts = [part for pattern in patterns for part in ast.walk(pattern)]
     # case [init, update]:
     if any(isinstance(part, ast.MatchSequence) for part in parts):
-        return facts.things(subject, "definition")
-    found: list[Thing] = []
+        return facts.legacy_objects(subject, "definition")
+    found: list[LegacyObject] = []
     for part in parts:
         if isinstance(part, ast.MatchClass):
             found += _of_types(facts, subject, _names(facts, [part.cls]))
     return found
 
 
-def _by_call(facts: Queries, unit: Unit, call: ast.Call, called: set[str]) -> Iterator[Thing]:
+def _by_call(
+    facts: Queries, unit: Unit, call: ast.Call, called: set[str]
+) -> Iterator[LegacyObject]:
     first = call.args[0] if call.args else None
     # callable(traversal)
     if first is not None and "builtins.callable" in called:
-        yield from facts.things(first, "traversal")
+        yield from facts.legacy_objects(first, "traversal")
     # isinstance(definition, tuple)
     elif first is not None and "builtins.isinstance" in called:
-        yield from facts.things(first, "traversal")
+        yield from facts.legacy_objects(first, "traversal")
         yield from _of_types(facts, first, _names(facts, call.args[1:]))
     # try: len(definition)
     elif first is not None and called & ITERATING and _is_tried(unit, call):
-        yield from facts.things(first, "definition")
+        yield from facts.legacy_objects(first, "definition")
     # jax.tree_map(f, definition)
     else:
         arguments = map(_unstarred, values_of(call))
-        given = [argument for argument in arguments if facts.may_hold_things(argument)]
+        given = [argument for argument in arguments if facts.may_hold_legacy_objects(argument)]
         if not given:
             return
         spreads = any(name.startswith(SPREADING) for name in called)
@@ -114,26 +116,28 @@ def _by_call(facts: Queries, unit: Unit, call: ast.Call, called: set[str]) -> It
                 yield from _definitions(facts, argument)
 
 
-def _told(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[Thing]:
+def _taken_for_others(
+    facts: Queries, unit: Unit, node: ast.expr | ast.Match
+) -> Iterable[LegacyObject]:
     match node:
         case ast.Call(func=function):
             return _by_call(facts, unit, node, {*facts.externals(function)})
         case ast.BinOp(op=ast.Mod(), right=formatted):
-            return facts.things(formatted, "definition")
+            return facts.legacy_objects(formatted, "definition")
         case ast.Match(subject=subject, cases=cases):
             patterns = [inner for case in cases for inner in ast.walk(case.pattern)]
             if any(isinstance(inner, ast.MatchSequence) for inner in patterns):
-                return facts.things(subject, "definition")
+                return facts.legacy_objects(subject, "definition")
             classes = [inner.cls for inner in patterns if isinstance(inner, ast.MatchClass)]
             return [
-                thing
-                for cls in classes
-                for thing in _of_types(facts, subject, _names(facts, [cls]))
+                obj for cls in classes for obj in _of_types(facts, subject, _names(facts, [cls]))
             ]
-        case ast.Subscript(value=owner, slice=key) if things := facts.things(key, "definition"):
-            return things if _is_weak(facts, owner) else ()
+        case ast.Subscript(value=owner, slice=key) if objects := facts.legacy_objects(
+            key, "definition"
+        ):
+            return objects if _is_weak(facts, owner) else ()
         case ast.Starred(value=value) if _is_tried(unit, node):
-            return facts.things(value, "definition")
+            return facts.legacy_objects(value, "definition")
     return ()
 
 
@@ -141,13 +145,13 @@ def _unstarred(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Starred) else node
 
 
-def _of_types(facts: Queries, node: ast.expr, names: set[str]) -> Iterator[Thing]:
-    """The things that were of none of these types, but their replacements are."""
+def _of_types(facts: Queries, node: ast.expr, names: set[str]) -> Iterator[LegacyObject]:
+    """The objects that were of none of these types, but their replacements are."""
     legacy = {legacy_name(name) for name in names}
     if names & (TUPLES | TRANSFORMATIONS) and "OptimizerDef" not in legacy:
-        yield from facts.things(node, "definition")
+        yield from facts.legacy_objects(node, "definition")
     if names & TRAIN_STATES and "Optimizer" not in legacy:
-        yield from facts.things(node, "optimizer")
+        yield from facts.legacy_objects(node, "optimizer")
 
 
 def _is_weak(facts: Queries, node: ast.expr) -> bool:
@@ -169,13 +173,13 @@ def _names(facts: Queries, types: Iterable[ast.expr]) -> set[str]:
     return found
 
 
-def _definitions(facts: Queries, node: ast.expr) -> Iterator[Thing]:
+def _definitions(facts: Queries, node: ast.expr) -> Iterator[LegacyObject]:
     """The definitions that an expression may be, or contain."""
     pending: list[Place] = [facts.flow.places.get(node)]
     seen: set[Container] = set()
     while pending:
-        for item in facts.that_hold_things(pending.pop()):
-            if isinstance(item, Thing) and item.kind == "definition":
+        for item in facts.that_hold_legacy_objects(pending.pop()):
+            if isinstance(item, LegacyObject) and item.kind == "definition":
                 yield item
             elif isinstance(item, Container) and item not in seen:
                 seen.add(item)

@@ -12,7 +12,7 @@ from functools import cached_property
 from codemods.analysis.facts import Facts
 from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
-from codemods.flow.objects import Class, Function, Place, Thing
+from codemods.flow.objects import Class, Function, LegacyObject, Place
 from codemods.flow.scopes import Scope
 from codemods.messages import joined, message
 from codemods.model import Location, Prose
@@ -24,7 +24,7 @@ MOST_STOPS = 3
 
 @dataclass(frozen=True)
 class Way:
-    """Where a thing was created, and the calls by which it gets from there to a use."""
+    """Where an object was created, and the calls by which it gets from there to a use."""
 
     origin: Location
     stops: tuple[Location, ...]
@@ -55,32 +55,32 @@ class Traces:
         return self._known[use]
 
     def _find(self, use: Use) -> Way | None:
-        thing, node = self._subject(use)
-        if thing is None or node is None:
+        obj, node = self._subject(use)
+        if obj is None or node is None:
             return None
-        if thing.evidence != "proven" or not isinstance(thing.node, ast.Call):
+        if obj.evidence != "proven" or not isinstance(obj.node, ast.Call):
             return None
-        here, origin = use.location, thing.unit.location(thing.node.lineno)
+        here, origin = use.location, obj.unit.location(obj.node.lineno)
         if here == origin:
             return None
-        stops = (stop for stop in self._stops(thing, node) if stop not in (here, origin))
+        stops = (stop for stop in self._stops(obj, node) if stop not in (here, origin))
         return Way(origin, tuple(stops))
 
-    def _subject(self, use: Use) -> tuple[Thing | None, ast.expr | None]:
+    def _subject(self, use: Use) -> tuple[LegacyObject | None, ast.expr | None]:
         """The optimizer or definition that a use is about, and the expression that holds it."""
         # of `state.optimizer.target`, that is `state.optimizer`
         node: ast.AST | None = use.node
         while isinstance(node, ast.expr):
-            thing = next(iter(self.facts.things(node, "optimizer", "definition")), None)
-            if thing is not None and node is not use.node:
-                return thing, node
+            obj = next(iter(self.facts.legacy_objects(node, "optimizer", "definition")), None)
+            if obj is not None and node is not use.node:
+                return obj, node
             node = getattr(node, "value", None) or getattr(node, "func", None)
         return None, None
 
-    def _stops(self, thing: Thing, node: ast.expr) -> Iterable[Location]:
+    def _stops(self, obj: LegacyObject, node: ast.expr) -> Iterable[Location]:
         """The calls on the shortest way by which an optimizer gets from one function to another."""
         located: list[tuple[Scope, Place]] = []
-        for place in self._shortest(thing, self.facts.flow.places[node]):
+        for place in self._shortest(obj, self.facts.flow.places[node]):
             scope = self._scope(place)
             if scope is not None:
                 located.append((scope.function, place))
@@ -116,20 +116,20 @@ class Traces:
                 found[self.facts.flow.places.get(argument)].append((unit, call))
         return found
 
-    def _shortest(self, thing: Thing, end: Place) -> list[Place]:
+    def _shortest(self, obj: LegacyObject, end: Place) -> list[Place]:
         """The places of an object on the shortest way from its allocation site to `end`."""
         towards: dict[Place, Place | None] = {end: None}
         pending = deque([end])
         while pending:
             place = pending.popleft()
-            if place is thing.node:
+            if place is obj.node:
                 way: list[Place] = []
                 while place is not None:
                     way.append(place)
                     place = towards[place]
                 return way
             for source in self._sources(place):
-                if source not in towards and thing in self.facts.flow.solver.at(source):
+                if source not in towards and obj in self.facts.flow.solver.at(source):
                     towards[source] = place
                     pending.append(source)
         return []

@@ -19,7 +19,7 @@ from codemods.analysis.legacy import (
 from codemods.analysis.members import Members
 from codemods.analysis.queries import Queries
 from codemods.flow.binding import values_of
-from codemods.flow.objects import Class, External, Function, Object, Thing
+from codemods.flow.objects import Class, External, Function, LegacyObject, Object
 from codemods.flow.reading import Annotation
 from codemods.model import Evidence, Location
 from codemods.sources.modules import Span, Unit
@@ -67,7 +67,7 @@ class Use:
     - `state_dict` (an item of a state dict),
     - `checkpoint` (an item of a checkpoint that was read as plain dicts),
     - `patched` (an attribute of a class or module that is assigned),
-    - `KIND.ATTRIBUTE` for an attribute of a thing, such as `optimizer.target`.
+    - `KIND.ATTRIBUTE` for an attribute of an object, such as `optimizer.target`.
 
     `name` is what messages say, `legacy` the legacy class or module that it is, if it is one, and
     `cause` another place that the use is about.
@@ -78,7 +78,7 @@ class Use:
     name: str
     unit: Unit
     node: ast.expr | ast.stmt
-    things: tuple[Thing, ...]
+    objects: tuple[LegacyObject, ...]
     others: tuple[Object, ...] = ()
     legacy_import: bool = True
     quoted: str = ""
@@ -118,7 +118,7 @@ class Use:
 
     @property
     def evidence(self) -> Evidence:
-        found = {thing.evidence for thing in self.things}
+        found = {obj.evidence for obj in self.objects}
         return next((level for level in STRENGTH if level in found), "proven")
 
 
@@ -194,8 +194,8 @@ class Uses:
             return Use("definition", state, unit, call, around, others, is_legacy)
         # optim.Adam(…)
         if "." not in name:
-            things = tuple(thing for thing in self.facts.things(call) if thing.node is call)
-            return Use("definition", name, unit, call, things, others, is_legacy)
+            objects = tuple(obj for obj in self.facts.legacy_objects(call) if obj.node is call)
+            return Use("definition", name, unit, call, objects, others, is_legacy)
         return None
 
     def _is_part_of_name(self, unit: Unit, node: ast.expr) -> bool:
@@ -215,19 +215,17 @@ class Uses:
     ) -> Use:
         # def make(cls: Type[optim.Adam])
         if self._in_type_of_class(unit, node):
-            made = self._made_by(unit, lambda thing: not self._direct(thing))
+            made = self._made_by(unit, lambda obj: not self._direct(obj))
             return Use("class", name, unit, node, made)
-        return Use("annotation", name, unit, node, self._annotated_things(annotation), others)
+        return Use("annotation", name, unit, node, self._annotated_objects(annotation), others)
 
     def _of_module_in_variable(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
         """A legacy class as an attribute of a variable that holds the module `flax.optim`."""
-        if not isinstance(node, ast.Attribute) or self.facts.things(node.value):
+        if not isinstance(node, ast.Attribute) or self.facts.legacy_objects(node.value):
             return None  # a variable of any name may hold something else, too
         if Unnamed.MODULE not in map(legacy_name, self.facts.externals(node.value)):
             return None
-        made = self._made_by(
-            unit, lambda thing: thing.made_by == node.attr and not self._direct(thing)
-        )
+        made = self._made_by(unit, lambda obj: obj.made_by == node.attr and not self._direct(obj))
         return Use("module", "", unit, node, made)
 
     @staticmethod
@@ -257,38 +255,38 @@ class Uses:
             return Use("value", name, unit, node, self._of_method(parent, node))
         if legacy is Unnamed.MODULE:
             return Use("module", name, unit, node, self._made_by_name(unit, node, parent))
-        things = self._made_by(
-            unit, lambda thing: thing.made_by == legacy and not self._direct(thing)
-        )
+        objects = self._made_by(unit, lambda obj: obj.made_by == legacy and not self._direct(obj))
         if name == "Optimizer" and self._tells_at_run_time(unit, node):
-            things = self._any_optimizer(unit)
-        return Use("value", name, unit, node, things)
+            objects = self._any_optimizer(unit)
+        return Use("value", name, unit, node, objects)
 
     def _of_pattern(self, unit: Unit, node: ast.expr, name: str, pattern: ast.MatchClass) -> Use:
         subject = next(
             outer.subject for outer in unit.ancestors(pattern) if isinstance(outer, ast.Match)
         )
         is_plain = not (pattern.patterns or pattern.kwd_patterns)
-        things = tuple(self.facts.things(subject)) or self._any_optimizer(unit)
-        return Use("check" if is_plain else "reflection", name, unit, node, things)
+        objects = tuple(self.facts.legacy_objects(subject)) or self._any_optimizer(unit)
+        return Use("check" if is_plain else "reflection", name, unit, node, objects)
 
     def _is_isinstance(self, call: ast.Call) -> bool:
         return "builtins.isinstance" in self.facts.externals(call.func)
 
-    def _checked(self, unit: Unit, call: ast.Call, classes: ast.AST | None) -> tuple[Thing, ...]:
-        """The things that an `isinstance` checks; any optimizer, if only this check shows one."""
-        things = tuple(self.facts.things(call.args[0], "optimizer", "definition"))
+    def _checked(
+        self, unit: Unit, call: ast.Call, classes: ast.AST | None
+    ) -> tuple[LegacyObject, ...]:
+        """The objects that an `isinstance` checks; any optimizer, if only this check shows one."""
+        objects = tuple(self.facts.legacy_objects(call.args[0], "optimizer", "definition"))
         if any(TRAIN_STATE in self.facts.externals(one) for one in _each(classes)):
-            return things
-        if all(thing.node is call for thing in things):
-            return (*things, *self._any_optimizer(unit))
-        return things
+            return objects
+        if all(obj.node is call for obj in objects):
+            return (*objects, *self._any_optimizer(unit))
+        return objects
 
     def _made_by_name(
         self, unit: Unit, node: ast.expr, parent: ast.AST | None
-    ) -> tuple[Thing, ...]:
+    ) -> tuple[LegacyObject, ...]:
         """The definitions that the module makes where its classes are chosen by name."""
-        chosen = self._made_by(unit, lambda thing: thing.made_by is Unnamed.RUN_TIME)
+        chosen = self._made_by(unit, lambda obj: obj.made_by is Unnamed.RUN_TIME)
         # getattr(optim, name)
         is_first = isinstance(parent, ast.Call) and parent.args[:1] == [node]
         if chosen and isinstance(parent, ast.Call) and is_first and len(parent.args) > 1:
@@ -305,67 +303,71 @@ class Uses:
                 return isinstance(outer, ast.Dict | ast.Tuple | ast.List | ast.Set | ast.Compare)
         return False
 
-    def _any_optimizer(self, unit: Unit) -> tuple[Thing, ...]:
+    def _any_optimizer(self, unit: Unit) -> tuple[LegacyObject, ...]:
         """The optimizers of a file's programs, for questions that may be about each of them."""
         paths = self.facts.together(unit)
         return tuple(
-            thing
-            for thing in self._all_things
-            if thing.kind == "optimizer" and thing.unit.path in paths
+            obj for obj in self._all_objects if obj.kind == "optimizer" and obj.unit.path in paths
         )
 
-    def _of_method(self, parent: ast.AST | None, node: ast.expr) -> tuple[Thing, ...]:
-        """The things that a method of a legacy class may be called with.
+    def _of_method(self, parent: ast.AST | None, node: ast.expr) -> tuple[LegacyObject, ...]:
+        """The objects that a method of a legacy class may be called with.
 
         They are the arguments of a call; any, if it is not called here.
         """
         if not (isinstance(parent, ast.Call) and parent.func is node):
-            return tuple(self._all_things)
-        given = (thing for argument in values_of(parent) for thing in self.facts.things(argument))
+            return tuple(self._all_objects)
+        given = (
+            obj for argument in values_of(parent) for obj in self.facts.legacy_objects(argument)
+        )
         return tuple(dict.fromkeys(given))
 
-    def _made_by(self, unit: Unit, condition: Callable[[Thing], bool]) -> tuple[Thing, ...]:
+    def _made_by(
+        self, unit: Unit, condition: Callable[[LegacyObject], bool]
+    ) -> tuple[LegacyObject, ...]:
         """The definitions of a file's programs that meet a condition."""
         program = self.facts.together(unit)
         return tuple(
-            thing
-            for thing in self._all_things
-            if thing.kind == "definition" and condition(thing) and thing.unit.path in program
+            obj
+            for obj in self._all_objects
+            if obj.kind == "definition" and condition(obj) and obj.unit.path in program
         )
 
     @cached_property
-    def _all_things(self) -> list[Thing]:
+    def _all_objects(self) -> list[LegacyObject]:
         places = self.facts.flow.places
-        return list(dict.fromkeys(thing for node in places for thing in self.facts.things(node)))
+        return list(
+            dict.fromkeys(obj for node in places for obj in self.facts.legacy_objects(node))
+        )
 
-    def _direct(self, thing: Thing) -> bool:
-        """Whether a thing is made by the name of its class, as in `optim.Adam(…)`."""
-        return isinstance(thing.node, ast.Call) and self.facts.names_legacy(thing.node.func)
+    def _direct(self, obj: LegacyObject) -> bool:
+        """Whether an object is made by the name of its class, as in `optim.Adam(…)`."""
+        return isinstance(obj.node, ast.Call) and self.facts.names_legacy(obj.node.func)
 
-    def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[Thing, ...]:
+    def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[LegacyObject, ...]:
         """The custom definitions of the class around an expression."""
         around = class_around(unit, node)
         if around is None:
             return ()
         cls = self.facts.flow.class_of(around)
-        return self._made_by(unit, lambda thing: _is_custom(thing) and self._makes(thing, cls))
+        return self._made_by(unit, lambda obj: _is_custom(obj) and self._makes(obj, cls))
 
-    def _makes(self, thing: Thing, cls: Class) -> bool:
-        """Whether the allocation site of a thing makes an instance of a class."""
-        items = self.facts.objects(thing.node.func) if isinstance(thing.node, ast.Call) else ()
+    def _makes(self, obj: LegacyObject, cls: Class) -> bool:
+        """Whether the allocation site of an object makes an instance of a class."""
+        items = self.facts.objects(obj.node.func) if isinstance(obj.node, ast.Call) else ()
         classes = (item for item in items if isinstance(item, Class))
         return any(cls in self.facts.flow.ancestry(item) for item in classes)
 
-    def _annotated_things(self, annotation: Annotation) -> tuple[Thing, ...]:
+    def _annotated_objects(self, annotation: Annotation) -> tuple[LegacyObject, ...]:
         within = self.facts.within(annotation.target)
-        return tuple(thing for thing in within if thing.kind in ("optimizer", "definition"))
+        return tuple(obj for obj in within if obj.kind in ("optimizer", "definition"))
 
     def _quoted(self, unit: Unit, node: ast.Constant, annotation: Annotation) -> Iterable[Use]:
         """A use for each legacy name in an annotation in quotes."""
         if annotation.node is not node:
             return
         quoted = list(self.facts.with_quoted(annotation))
-        things = dict.fromkeys(thing for found in quoted for thing in self._annotated_things(found))
+        objects = dict.fromkeys(obj for found in quoted for obj in self._annotated_objects(found))
         named: dict[tuple[str, str], list[ast.expr]] = {}
         for inner in (inner for found in quoted for inner in ast.walk(found.expression)):
             if not isinstance(inner, ast.Name | ast.Attribute):
@@ -376,20 +378,22 @@ class Uses:
                 if isinstance(name, str):
                     named.setdefault((name, ast.unparse(inner)), []).append(inner)
         for (name, text), where in named.items():
-            yield Use("annotation", name, unit, node, tuple(things), quoted=text, said=tuple(where))
+            yield Use(
+                "annotation", name, unit, node, tuple(objects), quoted=text, said=tuple(where)
+            )
 
     def _dynamic_use(self, unit: Unit, node: ast.Call) -> Use | None:
         """A call of a legacy class in a variable, or of a class that derives from one."""
         if self.facts.names_legacy(node.func):
             return None
-        things = tuple(self.facts.things(node, "definition"))
+        objects = tuple(self.facts.legacy_objects(node, "definition"))
         # make = optim.Adam; make(1e-3)
         names = [legacy_name(name) for name in self.facts.externals(node.func)]
         name = next((name for name in names if name in (*DEFINITIONS, Unnamed.RUN_TIME)), None)
         if name is not None:
-            return Use("dynamic", str(name), unit, node, things, legacy=name)
+            return Use("dynamic", str(name), unit, node, objects, legacy=name)
         # class Mine(optim.OptimizerDef): …; Mine(1e-3)
-        own = tuple(thing for thing in things if thing.node is node and _is_custom(thing))
+        own = tuple(obj for obj in objects if obj.node is node and _is_custom(obj))
         if not own:
             return None
         items = self.facts.objects(node.func)
@@ -397,16 +401,16 @@ class Uses:
         return Use("custom", ast.unparse(node.func), unit, node, own, others)
 
     def _attribute_use(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
-        """The use of an attribute of a thing."""
+        """The use of an attribute of an object."""
         if not isinstance(node, ast.Attribute):
             return None
         if node.attr == "_filter_fn":
             return self._filter_use(unit, node)
-        things = self.facts.things(node.value)
-        if not things:
+        objects = self.facts.legacy_objects(node.value)
+        if not objects:
             return None
-        having = [thing for thing in things if node.attr in ATTRIBUTES.get(thing.kind, ())]
-        kinds = list(dict.fromkeys(thing.kind for thing in having))
+        having = [obj for obj in objects if node.attr in ATTRIBUTES.get(obj.kind, ())]
+        kinds = list(dict.fromkeys(obj.kind for obj in having))
         if not kinds:
             return self._own_attribute(unit, node)
         call = unit.parents.get(node)
@@ -414,22 +418,22 @@ class Uses:
         if is_ambiguous and isinstance(call, ast.Call) and call.func is node:
             # that of a definition takes params and state, too
             kinds = ["optimizer" if len(call.args) <= 1 else "definition"]
-            having = [thing for thing in having if thing.kind in kinds]
+            having = [obj for obj in having if obj.kind in kinds]
         others = [
             item for item in self.facts.objects(node.value) if self.members.offers(item, node.attr)
         ]
-        others += [thing for thing in having if thing.kind != kinds[0]]
+        others += [obj for obj in having if obj.kind != kinds[0]]
         return Use(f"{kinds[0]}.{node.attr}", node.attr, unit, node, tuple(having), tuple(others))
 
     def _own_attribute(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """An attribute of a definition that legacy classes do not have, but its own class."""
         objects = list(self.facts.objects(node.value))
-        things = tuple(
-            item for item in objects if isinstance(item, Thing) and item.kind == "definition"
+        legacy_objects = tuple(
+            item for item in objects if isinstance(item, LegacyObject) and item.kind == "definition"
         )
-        if not things or any(self.members.offers(item, node.attr) for item in objects):
+        if not legacy_objects or any(self.members.offers(item, node.attr) for item in objects):
             return None
-        return Use("definition.own", node.attr, unit, node, things)
+        return Use("definition.own", node.attr, unit, node, legacy_objects)
 
     def _filter_use(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """The predicate of a traversal, in a class that derives from MultiOptimizer."""
@@ -448,9 +452,9 @@ def _name_among(externals: list[str]) -> LegacyName | None:
     return next((name for name in map(legacy_name, externals) if name is not None), None)
 
 
-def _is_custom(thing: Thing) -> bool:
+def _is_custom(obj: LegacyObject) -> bool:
     """Whether a class of the program made a definition."""
-    return thing.made_by is Unnamed.CUSTOM
+    return obj.made_by is Unnamed.CUSTOM
 
 
 def _class_of_state(name: str, last: str) -> str | None:

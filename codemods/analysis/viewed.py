@@ -11,7 +11,7 @@ from functools import cached_property
 from codemods.analysis.snapshots import Snapshots
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.optimizers.base import Support
 from codemods.optimizers.views import OPTIMIZER_STATE, is_viewable, param_state
 from codemods.sources.modules import Unit
@@ -25,15 +25,15 @@ class Viewed:
         self.facts = stepping.facts
 
     @cached_property
-    def states(self) -> dict[Thing, str]:
+    def states(self) -> dict[LegacyObject, str]:
         """The states that are read for more than the step, with the name of their optimizers."""
-        names: dict[Thing, set[str | Enum | None]] = defaultdict(set)
+        names: dict[LegacyObject, set[str | Enum | None]] = defaultdict(set)
         for use in self._reads():
             made = {found.made_by for found in self.stepping.definitions(use)}
-            proven = all(thing.evidence == "proven" for thing in use.things)
-            sure = proven and all(map(self.facts.legacy.definitions, use.things))
+            proven = all(obj.evidence == "proven" for obj in use.objects)
+            sure = proven and all(map(self.facts.legacy.definitions, use.objects))
             node = use.node
-            states = self.facts.things(node, "state") if isinstance(node, ast.expr) else []
+            states = self.facts.legacy_objects(node, "state") if isinstance(node, ast.expr) else []
             # optimizers of several classes, or of unknown ones, have no name in common
             for state in states:
                 names[state] |= made if sure else {None}
@@ -70,7 +70,7 @@ class Viewed:
         return found
 
     @cached_property
-    def together(self) -> tuple[Thing, ...]:
+    def together(self) -> tuple[LegacyObject, ...]:
         """The states that are read, if the program makes some itself: it may make any of these."""
         uses = (use for use in self.facts.uses if use.kind in ("definition", "annotation", "check"))
         return tuple(self.states) if any(use.name in self.classes for use in uses) else ()

@@ -58,7 +58,7 @@ def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
     return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=EQUAL)
 
 
-class Layout:
+class CallLayout:
     """How a call lays out its arguments, and the pieces that these are."""
 
     def __init__(self, call: cst.Call) -> None:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codemods.dataflow.control_flow import ENTRY, FunctionNode
 from codemods.dataflow.effects import Variable
-from codemods.dataflow.order import ENTRY, FunctionNode
 from codemods.dataflow.program import Program
 from codemods.flow.objects import Function
 from codemods.flow.scopes import SCOPES, Comprehension

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.dataflow import pure
+from codemods.dataflow.control_flow import FunctionNode, Owner
 from codemods.dataflow.definitions import Definitions, names_set
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
-from codemods.dataflow.order import FunctionNode, Owner
 from codemods.dataflow.program import Program, behind, functions_in, is_any
 from codemods.flow.binding import values_of
 from codemods.flow.objects import (
@@ -17,12 +17,12 @@ from codemods.flow.objects import (
     Container,
     External,
     Instance,
+    LegacyObject,
     Method,
     Module,
     Object,
     Record,
     Result,
-    Thing,
 )
 from codemods.flow.scopes import Comprehension
 from codemods.sources.modules import Unit
@@ -250,7 +250,7 @@ class Evaluations:
     def _is_unchanging(self, item: Object) -> bool:
         if isinstance(item, Instance):
             return self._is_frozen(item.cls)
-        return isinstance(item, Thing | Result)
+        return isinstance(item, LegacyObject | Result)
 
     def _is_frozen(self, cls: Class) -> bool:
         """Whether the instances of a class cannot be changed."""
@@ -386,7 +386,7 @@ class Evaluations:
                 return Effects(acts="__call__" not in self.program.members(inner.cls))
             case Result(name=name):
                 return Effects(acts=not pure.is_pure(name))
-            case Record() | Thing():
+            case Record() | LegacyObject():
                 return Effects()
         return Effects(acts=not list(functions_in([inner])))
 
@@ -455,7 +455,7 @@ class Evaluations:
 
     def _method_of(self, owner: Object, name: str) -> Effects:
         # optimizer.apply_gradient(grads) gives a new optimizer, and changes none.
-        if isinstance(owner, Thing):
+        if isinstance(owner, LegacyObject):
             return Effects(reads={Field(None)})
         cells: set[Cell] = {Field(None, frozenset((owner,)))}
         if isinstance(owner, Container):

@@ -6,9 +6,9 @@ import ast
 from typing import get_args
 
 from codemods.dataflow import pure
+from codemods.dataflow.control_flow import FunctionNode
 from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Variable
-from codemods.dataflow.order import FunctionNode
 from codemods.dataflow.program import Program, is_any
 from codemods.flow.binding import Bound, bind_values, signature_of
 from codemods.flow.objects import Container, Result

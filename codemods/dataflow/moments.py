@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import takewhile
 
+from codemods.dataflow.control_flow import EXIT, FunctionNode, Order, Owner
 from codemods.dataflow.definitions import LOOPS, Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.evaluation import Evaluations
-from codemods.dataflow.order import EXIT, FunctionNode, Order, Owner
-from codemods.dataflow.program import Program, Site, is_any
+from codemods.dataflow.program import EvaluationSite, Program, is_any
 from codemods.flow.binding import parameters_of, values_of
 from codemods.flow.constraints import Constraints
 from codemods.flow.objects import (
@@ -46,7 +46,7 @@ class Dataflow:
         """What evaluating an expression or statement reads and writes."""
         return self.evaluations.whole(self.program.unit_of(node), node)
 
-    def is_quiet(self, node: ast.AST) -> bool:
+    def has_no_effect(self, node: ast.AST) -> bool:
         """Whether the evaluation of an expression changes nothing else."""
         return self.effects(node).are_none
 
@@ -368,7 +368,11 @@ class Dataflow:
         return {cell for cell in found if isinstance(cell, Variable)}
 
     def _may_change(
-        self, made: Site, later: Site, cells: set[Cell], carriers: Collection[Object]
+        self,
+        made: EvaluationSite,
+        later: EvaluationSite,
+        cells: set[Cell],
+        carriers: Collection[Object],
     ) -> bool:
         """Whether cells may change between something being made and a later place.
 
@@ -410,7 +414,7 @@ class Dataflow:
         return any(variable.scope.function.node is owner for variable in variables)
 
     def _changes_on_the_way(
-        self, made: Site, meeting: set[Owner], above: Numbers, cells: set[Cell]
+        self, made: EvaluationSite, meeting: set[Owner], above: Numbers, cells: set[Cell]
     ) -> bool:
         """Whether cells may change after something is made, on the way up to functions.
 
@@ -431,7 +435,7 @@ class Dataflow:
             pending += [site.owner for site in callers or ()]
         return False
 
-    def _up(self, site: Site) -> Numbers:
+    def _up(self, site: EvaluationSite) -> Numbers:
         """The evaluations in which another happens, by the function that they are in.
 
         They are itself, and the calls that lead to it.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from codemods.dataflow.order import ENTRY, FunctionNode, Order, Owner
+from codemods.dataflow.control_flow import ENTRY, FunctionNode, Order, Owner
 from codemods.dataflow.pure import CALLING
 from codemods.flow.constraints import Constraints
 from codemods.flow.containers import POOL
@@ -29,7 +29,7 @@ Members = dict[str, list[Function]]
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class EvaluationSite:
     """An evaluation in an owner's code."""
 
     unit: Unit
@@ -43,7 +43,7 @@ class Program:
     def __init__(self, flow: Constraints) -> None:
         self.flow = flow
         self._orders: dict[Owner, Order] = {}
-        self._sites: dict[ast.AST, Site | None] = {}
+        self._sites: dict[ast.AST, EvaluationSite | None] = {}
         self._members: dict[Class, Members] = {}
 
     def objects(self, node: ast.AST) -> tuple[Object, ...]:
@@ -69,7 +69,7 @@ class Program:
             self._orders[owner] = Order(owner)
         return self._orders[owner]
 
-    def site(self, unit: Unit, node: ast.AST) -> Site | None:
+    def site(self, unit: Unit, node: ast.AST) -> EvaluationSite | None:
         """Where a node is evaluated; None for what never is, such as an annotation.
 
         The arguments of a function stand for its beginning.
@@ -77,11 +77,11 @@ class Program:
         function = unit.parents.get(node)
         # Parameters get their values before anything in the body is evaluated.
         if isinstance(node, ast.arguments) and isinstance(function, FunctionNode):
-            return Site(unit, function, ENTRY)
+            return EvaluationSite(unit, function, ENTRY)
         if node not in self._sites:
             owner = owner_of(unit, node)
             number = self.order(owner).at.get(node)
-            self._sites[node] = None if number is None else Site(unit, owner, number)
+            self._sites[node] = None if number is None else EvaluationSite(unit, owner, number)
         return self._sites[node]
 
     # Variables
@@ -146,7 +146,7 @@ class Program:
                     found[site.node][node] = None
         return found
 
-    def callers(self, function: FunctionNode) -> list[Site] | None:
+    def callers(self, function: FunctionNode) -> list[EvaluationSite] | None:
         """The calls of a function; None if others may call it than those in view."""
         entered = self.flow.entered.get(function, ())
         if isinstance(function, ast.Lambda) and not entered:
@@ -157,7 +157,7 @@ class Program:
         known = [site for site in found if site is not None]
         return known if known and len(known) == len(entered) else None
 
-    def _mapping(self, function: ast.Lambda) -> list[Site] | None:
+    def _mapping(self, function: ast.Lambda) -> list[EvaluationSite] | None:
         """The call of which a lambda is an argument, if that does nothing but call it.
 
         `jax.tree_map(lambda p, g: p - g, params, grads)` is one.

@@ -28,6 +28,7 @@ from codemods.flow.objects import (
     Function,
     Getter,
     Instance,
+    LegacyObject,
     Method,
     Module,
     Namespace,
@@ -37,7 +38,6 @@ from codemods.flow.objects import (
     Place,
     Record,
     Result,
-    Thing,
 )
 from codemods.flow.scopes import Scope
 from codemods.flow.sites import CallSite, Effect, Key
@@ -82,11 +82,11 @@ class Library:
         raise NotImplementedError
 
     def method(self, owner: Object, name: str) -> Behaviour | None:
-        """What a call of a method of a thing, or of an external function's result, does."""
+        """What a call of a method of an object, or of an external function's result, does."""
         raise NotImplementedError
 
-    def attribute(self, flow: Calls, thing: Thing, name: str, result: Place) -> None:
-        """Let the value of a thing's attribute reach `result`."""
+    def attribute(self, flow: Calls, obj: LegacyObject, name: str, result: Place) -> None:
+        """Let the value of an object's attribute reach `result`."""
         raise NotImplementedError
 
 
@@ -120,10 +120,10 @@ class Calls(Elements):
     """
     returned: dict[Place, dict[Place, None]] = field(default_factory=lambda: defaultdict(dict))
     """The places of what functions return, by the place that gets it."""
-    got: dict[ast.Call, dict[tuple[Thing, str], None]] = field(
+    got: dict[ast.Call, dict[tuple[LegacyObject, str], None]] = field(
         default_factory=lambda: defaultdict(dict)
     )
-    """The things of which each `attrgetter` or `methodcaller` takes an attribute, and its name."""
+    """The objects of which each `attrgetter` or `methodcaller` takes an attribute, and its name."""
     _handed: dict[ast.AST, HandedBack] = field(default_factory=dict)
     _spread: set[tuple[ast.AST, Place]] = field(default_factory=set)
     _special: set[tuple[str, Instance]] = field(default_factory=set)
@@ -168,8 +168,8 @@ class Calls(Elements):
             case Derived() | AnyDerived():
                 self.solver.add(result, item)
             # optimizer.target, optimizer.apply_gradient
-            case Thing() | Result():
-                self._load_from_thing(item, name, result)
+            case LegacyObject() | Result():
+                self._load_from_legacy(item, name, result)
             case _:
                 pass
 
@@ -181,8 +181,8 @@ class Calls(Elements):
         if self.library.follows(member):
             self.solver.add(result, External(member))
 
-    def _load_from_thing(self, item: Thing | Result, name: str, result: Place) -> None:
-        if isinstance(item, Thing):
+    def _load_from_legacy(self, item: LegacyObject | Result, name: str, result: Place) -> None:
+        if isinstance(item, LegacyObject):
             self.library.attribute(self, item, name, result)
         if self.library.method(item, name) is not None:
             self.solver.add(result, Method(item, name))
@@ -376,10 +376,10 @@ class Calls(Elements):
             case Derived() | AnyDerived() | Result():
                 self.solver.add(result, item)
             # to_state_dict(optimizer)["target"]
-            case Thing() if isinstance(key, str):
+            case LegacyObject() if isinstance(key, str):
                 self.library.attribute(self, item, key, result)
             # optimizer.state[0], of a MultiOptimizer: one state for each part
-            case Thing(kind="state"):
+            case LegacyObject(kind="state"):
                 self.solver.add(result, item)
             case _:
                 pass
@@ -415,7 +415,11 @@ class Calls(Elements):
                 self.store_element(item, key, source)
             case Instance(cls=cls):
                 self.call_special(item, "__setitem__", ("stored", item), ("key of", item), source)
-                place = self.field(cls, key) if isinstance(key, str) else self.held_by(cls)
+                place = (
+                    self.field(cls, key)
+                    if isinstance(key, str)
+                    else self.elements_of_instances(cls)
+                )
                 self.as_container(cls, lambda: self.solver.connect(source, place))
             # vars(self)[name] = value
             case Namespace(owner=owner):
@@ -563,7 +567,7 @@ class Calls(Elements):
         return {word.arg: self.places[word.value] for word in call.keywords if word.arg}
 
     def _note_got(self, getter: Getter, name: str, item: Object) -> None:
-        if isinstance(item, Thing):
+        if isinstance(item, LegacyObject):
             self.got[getter.call][item, name] = None
 
     def site_with(self, site: CallSite, box: Place, result: Place) -> CallSite:
@@ -779,7 +783,7 @@ class Calls(Elements):
         for place in (*site.positional, *site.unpacked):
             self.solver.watch(place, lambda item: self._update_fields(owner, item))
             if name not in MERGING:
-                self.solver.connect(place, self.held_by(owner))
+                self.solver.connect(place, self.elements_of_instances(owner))
         for word, place in site.keywords.items():
             self.solver.connect(place, self.field(owner, word))
         key = key_argument(site)

@@ -62,7 +62,7 @@ OPERATORS: dict[type[ast.operator], str] = {
 MANY = 50
 """If a computed name may be that of more modules, none of them is followed.
 
-What they are given is lost, and comes back wherever such a thing is read.
+What they are given is lost, and comes back wherever such an object is read.
 """
 
 UNARY: dict[type[ast.unaryop], str] = {

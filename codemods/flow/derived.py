@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from codemods.flow.calls import Calls
+from codemods.flow.carriers import Carriers, Token
 from codemods.flow.containers import POOL, arguments
-from codemods.flow.contents import Contents, Token
 from codemods.flow.objects import (
     AnyDerived,
     Class,
@@ -25,13 +25,13 @@ from codemods.flow.objects import (
     External,
     Function,
     Instance,
+    LegacyObject,
     Method,
     Module,
     Namespace,
     Opaque,
     Place,
     Result,
-    Thing,
 )
 from codemods.flow.reading import Store
 from codemods.flow.roots import Roots
@@ -67,8 +67,8 @@ class Derivation:
     """Derives what code out of view returns, keeps and passes from its arguments."""
 
     flow: Calls
-    escapes: dict[Thing, Escape] = field(default_factory=dict)
-    """The first escape of each thing."""
+    escapes: dict[LegacyObject, Escape] = field(default_factory=dict)
+    """The first escape of each object."""
     _sites: dict[Place, list[tuple[Place, CallSite]]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -77,7 +77,7 @@ class Derivation:
     _derived: int = 0
 
     def __post_init__(self) -> None:
-        self.contents = Contents(self.flow)
+        self.contents = Carriers(self.flow)
         self.roots = Roots(self.flow)
 
     def add(self, callee: Place, site: CallSite) -> None:
@@ -177,7 +177,7 @@ class Derivation:
         effect = self._effect(site)
         if effect == "none":
             return False
-        if effect == "contents" and any(isinstance(token, Thing) for token in carried):
+        if effect == "contents" and any(isinstance(token, LegacyObject) for token in carried):
             if self._may_keep(site):
                 self._escape(carried, site.unit, site.node)
             return self._mix(site)
@@ -206,15 +206,15 @@ class Derivation:
         return bool(roots) and not any(isinstance(root, ast.Call) for root in roots)
 
     def _are_carried_whole(self, near: Iterable[Token], carried: Mapping[Token, None]) -> bool:
-        """Whether a thing itself is carried beside what is derived from it."""
+        """Whether an object itself is carried beside what is derived from it."""
         sources = chain.from_iterable(map(self.sources, near))
-        return any(thing in carried for thing in sources)
+        return any(obj in carried for obj in sources)
 
-    def sources(self, token: Token) -> Iterator[Thing]:
-        """The things that something carried is, or is derived from."""
+    def sources(self, token: Token) -> Iterator[LegacyObject]:
+        """The objects that something carried is, or is derived from."""
         for item in self.flow.solver.members(token):
-            if isinstance(item, Thing | Derived):
-                yield item if isinstance(item, Thing) else item.source
+            if isinstance(item, LegacyObject | Derived):
+                yield item if isinstance(item, LegacyObject) else item.source
 
     def _sets_unknown(self, callee: Place, site: CallSite) -> bool:
         """Whether this is `setattr` of an object of which nothing is known."""
@@ -228,7 +228,7 @@ class Derivation:
 
     def _escape(self, carried: Iterable[Token], unit: Unit, node: ast.AST) -> None:
         for token in carried:
-            if isinstance(token, Thing) and isinstance(node, ast.expr | ast.stmt):
+            if isinstance(token, LegacyObject) and isinstance(node, ast.expr | ast.stmt):
                 self.escapes.setdefault(token, Escape(unit, node))
 
     def _effect(self, site: CallSite) -> Effect:
@@ -286,7 +286,7 @@ class Derivation:
     def _store(self, store: Store) -> bool:
         """Keep what is put into an object of which nothing is known."""
         carried = self.contents.at((store.source,))
-        if not any(isinstance(token, Thing) for token in carried):
+        if not any(isinstance(token, LegacyObject) for token in carried):
             return False
         owners = self.flow.solver.at(store.owner)
         # function.__wrapped__ = optimizer

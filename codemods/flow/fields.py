@@ -55,7 +55,7 @@ class Fields:
         if old in self._whole:
             self._whole.remove(old)
             self.any_field(new)
-            for word in ("any field", "some field", "held"):
+            for word in ("any field", "some field", "own elements"):
                 self._join((word, old), (word, new))
         assert isinstance(old, Class)
         assert isinstance(new, Class)
@@ -92,14 +92,14 @@ class Fields:
             self._whole.add(top)
             for name in tuple(self._fields.get(top, ())):
                 self._join_whole(top, name)
-            for place in (("some field", top), ("held", top)):
+            for place in (("some field", top), ("own elements", top)):
                 self.solver.connect(place, ("any field", top))
         return ("any field", top), ("some field", top)
 
-    def held_by(self, owner: Owner) -> Place:
+    def elements_of_instances(self, owner: Owner) -> Place:
         """The place of the elements that instances of a class have as containers."""
         self.any_field(owner)
-        return ("held", self.hierarchy(owner))
+        return ("own elements", self.hierarchy(owner))
 
     def _join_whole(self, top: Owner, name: str) -> None:
         self.solver.connect(("field", top, name), ("any field", top))
@@ -112,4 +112,4 @@ class Fields:
         """The places of all fields of an instance that anything has asked for, inherited or not."""
         top = self.hierarchy(owner)
         named = (("field", top, name) for name in self._fields.get(top, ()))
-        return (*named, ("some field", top), ("held", top))
+        return (*named, ("some field", top), ("own elements", top))

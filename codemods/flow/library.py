@@ -16,6 +16,7 @@ from codemods.flow.objects import (
     External,
     Getter,
     Instance,
+    LegacyObject,
     Module,
     Namespace,
     Object,
@@ -24,7 +25,6 @@ from codemods.flow.objects import (
     Place,
     Record,
     Result,
-    Thing,
 )
 from codemods.flow.sites import CallSite
 
@@ -262,7 +262,7 @@ def replace(flow: Calls, site: CallSite) -> None:
 
     # dataclasses.replace(optimizer, target=params) is as optimizer.replace(target=params).
     def arrive(item: Object) -> None:
-        behaviour = flow.library.method(item, "replace") if isinstance(item, Thing) else None
+        behaviour = flow.library.method(item, "replace") if isinstance(item, LegacyObject) else None
         if behaviour is not None:
             behaviour(flow, site)
         flow.replace_fields(item, site)

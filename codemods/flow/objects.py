@@ -195,8 +195,8 @@ class Declared:
 
 @interned
 @dataclass(frozen=True, eq=False)
-class Thing:
-    """An object of interest that the library makes, such as an optimizer, by its allocation site.
+class LegacyObject:
+    """An abstract object that the library makes, such as an optimizer, by its allocation site.
 
     `kind` is the library's word for it, `made_by` the class that made it, by its name: a member of
     an enumeration of the library's if it has none there, None if no class is known.
@@ -212,12 +212,12 @@ class Thing:
 @interned
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """What an unknown function made of a thing that was passed to it.
+    """What an unknown function made of an object that was passed to it.
 
-    It may be the thing again, a part of it, or something else.
+    It may be the object again, a part of it, or something else.
     """
 
-    source: Thing
+    source: LegacyObject
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +243,7 @@ Object = (
     | Record
     | Getter
     | Declared
-    | Thing
+    | LegacyObject
     | Derived
     | AnyDerived
 )

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from codemods.analysis.facts import unify
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
-from codemods.functional.annotations import tuple_of_parts
+from codemods.flow.objects import LegacyObject
 from codemods.functional.draft import Draft
+from codemods.functional.emitting import write
+from codemods.functional.group import Beside, Group, Index
 from codemods.functional.interfaces import Interfaces
+from codemods.functional.part_types import tuple_of_parts
 from codemods.functional.parts import Names
-from codemods.functional.places import Beside, Group, Index
-from codemods.functional.writing import write
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
 from codemods.idioms.groups import refuse_plain
@@ -62,7 +62,7 @@ AT_RUN_TIME = tuple(
 
 
 @dataclass
-class Outcomes:
+class FunctionalOutcomes:
     """What came of all groups.
 
     `uses` has what becomes of uses, None if that is done elsewhere, `edits` all edits, `concerned`
@@ -70,9 +70,9 @@ class Outcomes:
     """
 
     uses: dict[ast.AST, Edit | None] = field(default_factory=dict)
-    left: dict[Thing, Message] = field(default_factory=dict)
+    left: dict[LegacyObject, Message] = field(default_factory=dict)
     edits: Edits = field(default_factory=Edits)
-    concerned: dict[ast.AST, list[Thing]] = field(default_factory=lambda: defaultdict(list))
+    concerned: dict[ast.AST, list[LegacyObject]] = field(default_factory=lambda: defaultdict(list))
     rewritten: set[ast.AST] = field(default_factory=set)
     beside: set[tuple[ast.AST, Edit]] = field(default_factory=set)
 
@@ -124,7 +124,7 @@ def train_step(params, opt_state, batch, tx):
 
     def __init__(self, stepping: Stepping, results: Results) -> None:
         super().__init__(stepping, results)
-        self.groups = Outcomes()
+        self.groups = FunctionalOutcomes()
         if stepping.options.style != "functional" or stepping.options.partial:
             return
         attempts = _Attempts(Beside(stepping, results))
@@ -133,20 +133,22 @@ def train_step(params, opt_state, batch, tx):
         if refused:
             self.groups = attempts.outcomes(refused)
 
-    def _refused_together(self, stored: Mapping[Thing, Thing]) -> dict[Thing, Message]:
+    def _refused_together(
+        self, stored: Mapping[LegacyObject, LegacyObject]
+    ) -> dict[LegacyObject, Message]:
         """The optimizers that stay train states because of checkpoints, and why.
 
         An optimizer restores what another one of its family has stored: they change together.
         """
-        left: dict[Thing, Message] = {}
-        for thing, family in stored.items():
-            if self.reason([thing]):
-                where = thing.unit.location(getattr(thing.node, "lineno", 1))
+        left: dict[LegacyObject, Message] = {}
+        for obj, family in stored.items():
+            if self.reason([obj]):
+                where = obj.unit.location(getattr(obj.node, "lineno", 1))
                 why = "so does the one made at {}, which is stored in checkpoints, too"
                 left.setdefault(family, message(why, where))
         return {
-            thing: self.reason([thing]) or left[family]
-            for thing, family in stored.items()
+            obj: self.reason([obj]) or left[family]
+            for obj, family in stored.items()
             if family in left
         }
 
@@ -156,14 +158,14 @@ def train_step(params, opt_state, batch, tx):
         return self.groups.uses[use.node] or Keep()
 
     def note(self, use: Use) -> Prose:
-        why = self.reason(use.things) if use.kind == "definition.create" else None
+        why = self.reason(use.objects) if use.kind == "definition.create" else None
         if why is None:
             return ""
         return message("This optimizer stays in one piece, as a train state: {}.", why)
 
-    def reason(self, things: Iterable[Thing]) -> Message | None:
+    def reason(self, objects: Iterable[LegacyObject]) -> Message | None:
         """Why some optimizers stay train states; None if they do not."""
-        return next(filter(None, map(self.groups.left.get, things)), None)
+        return next(filter(None, map(self.groups.left.get, objects)), None)
 
     def edit(self, use: Use) -> Edit:
         return self.groups.edits[use.node][1]
@@ -172,7 +174,7 @@ def train_step(params, opt_state, batch, tx):
         concerned = self.groups.concerned
         edits = Edits({node: self.groups.edits[node] for node in concerned})
         uses = edits.uses(self.kind, ())
-        return [replace(use, things=tuple(concerned[use.node])) for use in uses]
+        return [replace(use, objects=tuple(concerned[use.node])) for use in uses]
 
 
 class _Attempts:
@@ -186,42 +188,42 @@ class _Attempts:
         self.groups = [
             members
             for members in self.facts.members.values()
-            if any(thing.kind == "optimizer" for thing in members)
+            if any(obj.kind == "optimizer" for obj in members)
         ]
         self.stored = self._families()
         self.counted = self._counted()
 
-    def _counted(self) -> set[Thing]:
+    def _counted(self) -> set[LegacyObject]:
         """The families of which the number of steps is read."""
         removed: set[ast.AST] = set()
         for members in self.groups:
-            removed |= self.beside.gone(members)
-        found: set[Thing] = set()
+            removed |= self.beside.removed(members)
+        found: set[LegacyObject] = set()
         for use in self.facts.uses:
             if use.kind == "state.step" and use.node not in removed:
-                found.update(self.stored[thing] for thing in use.things if thing in self.stored)
+                found.update(self.stored[obj] for obj in use.objects if obj in self.stored)
         return found
 
-    def _families(self) -> dict[Thing, Thing]:
+    def _families(self) -> dict[LegacyObject, LegacyObject]:
         """A representative for each optimizer that is stored or restored.
 
         Optimizers of the same kind have the same: one may restore what another has stored.
         """
-        stored: set[Thing] = set()
+        stored: set[LegacyObject] = set()
         for use in self.facts.uses:
             if use.kind in ("stored", "restored"):
-                stored.update(use.things)
+                stored.update(use.objects)
         groups = [members for members in self.groups if not stored.isdisjoint(members)]
-        alike: dict[object, list[Thing]] = defaultdict(list)
+        alike: dict[object, list[LegacyObject]] = defaultdict(list)
         for members in groups:
-            for thing in members:
-                if thing.kind == "definition":
-                    alike[thing.made_by].append(thing)
+            for obj in members:
+                if obj.kind == "definition":
+                    alike[obj.made_by].append(obj)
         return unify([*groups, *alike.values()])
 
-    def outcomes(self, refused: Mapping[Thing, Message]) -> Outcomes:
+    def outcomes(self, refused: Mapping[LegacyObject, Message]) -> FunctionalOutcomes:
         """What comes of each group; some are refused for a reason that is known."""
-        names, outcomes = Names(self.beside.stepping.origins), Outcomes()
+        names, outcomes = Names(self.beside.stepping.origins), FunctionalOutcomes()
         for members in self.groups:
             # a refused group gives its names back
             trial = names.copy()
@@ -234,9 +236,11 @@ class _Attempts:
                 outcomes.left.update(dict.fromkeys(members, why.message))
         return outcomes
 
-    def _written(self, members: list[Thing], names: Names, others: Outcomes) -> Draft:
+    def _written(
+        self, members: list[LegacyObject], names: Names, others: FunctionalOutcomes
+    ) -> Draft:
         """All changes for a group, beside those of others."""
-        if any({*members} & {*state.things} for state in self.own_states.states):
+        if any({*members} & {*state.objects} for state in self.own_states.states):
             raise Unproven("the dataclass around it is a train state")
         is_counted = self.stored.get(members[0]) in self.counted
         group = Group(self.beside, self.index, members, is_counted)
@@ -265,13 +269,13 @@ def _check_uses(group: Group) -> None:
             raise Unproven("`.{}` is used at {}", use.name, use.location)
         if use.kind == "definition.create" and use.call is None:
             raise Unproven("`create` is passed on at {}", use.location)
-        if group.beside.stepping.axes(use.things):
+        if group.beside.stepping.axes(use.objects):
             raise Unproven("its own method replicated it")
     units = {use.unit for use in group.uses}
     for unit, call in facts.flow.reading.calls:
         if unit in units and facts.full_name(call.func) in AT_RUN_TIME:
             raise Unproven("its variables may be found by name at {}", unit.location(call.lineno))
-    if not all(facts.legacy.definitions(thing) for thing in group.optimizers):
+    if not all(facts.legacy.definitions(obj) for obj in group.optimizers):
         raise Unproven("the place that makes it is not in view")
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from codemods.analysis.origins import Variable
 from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
+from codemods.functional.group import Group
 from codemods.functional.interfaces import Interfaces
 from codemods.functional.parts import Names, Parts
-from codemods.functional.places import Group
 from codemods.functional.transformations import Transformations
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits

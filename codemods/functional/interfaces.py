@@ -6,9 +6,9 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from codemods.analysis.origins import Argument, Binding, FunctionNode, Variable
+from codemods.analysis.origins import Binding, FunctionNode, PassedArgument, Variable
 from codemods.flow.binding import parameters_of
-from codemods.functional.places import Group, function_around
+from codemods.functional.group import Group, function_around
 from codemods.idioms import Unproven
 from codemods.sources.modules import Unit
 from codemods.vocabulary import CONTROL
@@ -48,7 +48,7 @@ class Interfaces:
         self.group = group
         self.origins = group.origins
         self.found: dict[ast.AST, Interface] = {}
-        self.arguments: dict[ast.expr, list[tuple[Interface, Argument]]] = defaultdict(list)
+        self.arguments: dict[ast.expr, list[tuple[Interface, PassedArgument]]] = defaultdict(list)
         for variable in group.variables:
             if any(isinstance(store, ast.arg) for store in self.origins.stores(variable)):
                 self._take(variable)

@@ -80,7 +80,7 @@ class Making:
 
     def _zero(self, node: ast.Call) -> str:
         """The number of steps of a new optimizer."""
-        return self.group.counted.zero(self.group.facts.things(node, "optimizer"))
+        return self.group.counted.zero(self.group.facts.legacy_objects(node, "optimizer"))
 
     @staticmethod
     def _new(use: Use, node: ast.Call) -> tuple[ast.expr, ast.expr]:
@@ -113,7 +113,7 @@ class Making:
         old, unit = self.draft.owner(use), use.unit
         gradients = self.stepping.gradients(use)
         where = unit.location(node.lineno)
-        if gradients is None or self.stepping.axes(use.things):
+        if gradients is None or self.stepping.axes(use.objects):
             raise Unproven("its gradients are not plain to see at {}", where)
         if self.overrides.keeps_rate(use):
             raise Unproven("the constructor's learning rate is set again at {}", where)

@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 from codemods.analysis.origins import Origins, Variable, statement_of
 from codemods.flow.scopes import ScopeNode, bound_names
-from codemods.functional.places import Group
+from codemods.functional.group import Group
 from codemods.idioms import Unproven
-from codemods.renaming.names import WORD
+from codemods.renaming.new_names import WORD
 from codemods.sources.modules import Unit
 
 PARAMS = ("params", "model_params")

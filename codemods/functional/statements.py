@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from codemods.analysis.origins import Variable
 from codemods.functional.draft import Draft, Lines
+from codemods.functional.group import function_around
 from codemods.functional.making import Making
 from codemods.functional.parts import Parts
-from codemods.functional.places import function_around
 from codemods.idioms import Unproven
 from codemods.model import Location
 from codemods.rewriting.edits import ReplaceStatement

@@ -9,14 +9,14 @@ from codemods.analysis.origins import FunctionNode, Variable, names_read, statem
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Function
 from codemods.flow.scopes import bound_names
+from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.parts import TRANSFORMATION, Names
-from codemods.functional.places import Group
 from codemods.functional.wrappers import PARTIAL, Wrappers, required
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.model import Location
-from codemods.renaming.names import DEFINITIONS
+from codemods.renaming.new_names import DEFINITIONS
 from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
 from codemods.sources.modules import Unit
 

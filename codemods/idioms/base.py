@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms.order import Edits
 from codemods.model import Prose
 from codemods.rewriting.edits import Edit, Keep
@@ -62,14 +62,14 @@ class Idiom(ABC):
         del use
         return ""
 
-    def edits_of(self, things: Iterable[Thing]) -> Edits:
+    def edits_of(self, objects: Iterable[LegacyObject]) -> Edits:
         """What changes beside the legacy constructs of some objects."""
-        del things
+        del objects
         return Edits()
 
-    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
+    def removed(self, objects: Iterable[LegacyObject]) -> set[ast.AST]:
         """The nodes that are removed for some objects: nothing that is left may need them."""
-        del things
+        del objects
         return set()
 
 
@@ -122,11 +122,11 @@ class Results:
     def _all(self) -> tuple[Idiom, ...]:
         return tuple(self[idiom] for idiom in self._order)
 
-    def edits_of(self, things: Collection[Thing]) -> Iterator[Edits]:
+    def edits_of(self, objects: Collection[LegacyObject]) -> Iterator[Edits]:
         """What each of these idioms changes for some objects."""
         for idiom in self:
-            yield idiom.edits_of(things)
+            yield idiom.edits_of(objects)
 
-    def gone(self, things: Collection[Thing]) -> set[ast.AST]:
+    def removed(self, objects: Collection[LegacyObject]) -> set[ast.AST]:
         """The nodes that these idioms remove for some objects."""
-        return {node for idiom in self for node in idiom.gone(things)}
+        return {node for idiom in self for node in idiom.removed(objects)}

@@ -118,7 +118,7 @@ def train_step(optimizer, batch):
         """Whether a statement only sets or deletes variables, or is a docstring."""
         match statement:
             case ast.Assign(targets=[ast.Name() | ast.Tuple()], value=value):
-                return self.facts.dataflow.is_quiet(value)
+                return self.facts.dataflow.has_no_effect(value)
             case ast.Expr(value=ast.Constant()) | ast.Delete():
                 return True
         return False

@@ -6,10 +6,10 @@ import ast
 
 from codemods.analysis.origins import Origins, Path
 from codemods.flow.binding import arguments_of, taking
-from codemods.flow.holding import unwrapped
+from codemods.flow.holders import unwrapped
 from codemods.flow.objects import Class, External, Instance, Method
 from codemods.idioms import Unproven
-from codemods.idioms.copies import Copies, filled_in
+from codemods.idioms.unfollowed import UnfollowedChanges, filled_in
 from codemods.sources.modules import Unit
 
 DEEPEST = 3
@@ -55,7 +55,7 @@ class Counters:
             where = unit.location(node.lineno)
             return Unproven("{} does not always count the steps of its optimizer ({})", what, where)
 
-        for unit, node in Copies(self.origins).of_class(cls, (counter, field)):
+        for unit, node in UnfollowedChanges(self.origins).of_class(cls, (counter, field)):
             raise doubt(unit, node)
         for unit, call in self.facts.flow.reading.calls:
             # State(step=0, optimizer=…)
@@ -92,7 +92,7 @@ class Counters:
                 return all(value is not None and self._is_new(value, depth) for value in assigned)
             case ast.Call():
                 # definition.create(params)
-                if any(thing.node is node for thing in self.facts.things(node, "optimizer")):
+                if any(obj.node is node for obj in self.facts.legacy_objects(node, "optimizer")):
                     return True
                 return bool(depth) and self._makes_new(node, depth - 1)
         return False

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from codemods.analysis.origins import Origins, Path
 from codemods.analysis.uses import Use, owner_of_state
-from codemods.flow.objects import Instance, Object, Thing
+from codemods.flow.objects import Instance, LegacyObject, Object
 from codemods.idioms import Unproven
-from codemods.idioms.copies import Copies
 from codemods.idioms.counters import Counters
+from codemods.idioms.unfollowed import UnfollowedChanges
 
 
 @dataclass(frozen=True)
-class Step:
+class SeenStep:
     """A step as seen in some function: where it is taken, or where a call takes it.
 
     `owner` is the expression for the optimizer that takes it there, and `optimizer` the path to
@@ -33,16 +33,16 @@ class Counts:
         self.facts = origins.facts
         self.origins = origins
         self.counters = Counters(origins)
-        self._copies = Copies(origins)
-        self._together: set[Thing | None] = set()
+        self._copies = UnfollowedChanges(origins)
+        self._together: set[LegacyObject | None] = set()
         """Groups of which the step changes by steps alone."""
 
-    def step(self, use: Use) -> Step:
+    def step(self, use: Use) -> SeenStep:
         """The step that a use takes."""
         assert use.call is not None
-        return Step(self.origins.path(use.owner), use.call, use.owner)
+        return SeenStep(self.origins.path(use.owner), use.call, use.owner)
 
-    def ahead(self, node: ast.expr, step: Step) -> int | None:
+    def ahead(self, node: ast.expr, step: SeenStep) -> int | None:
         """By how much an expression is ahead of the optimizer's own count before a step.
 
         None if that is not known.
@@ -65,42 +65,42 @@ class Counts:
             # optimizer.state.step, or state.step
             case ast.Attribute(attr=name, value=state):
                 owner = owner_of_state(state) if name == "step" else None
-                things = self.facts.things(owner, "optimizer") if owner is not None else []
-                if owner is None or not things:
+                objects = self.facts.legacy_objects(owner, "optimizer") if owner is not None else []
+                if owner is None or not objects:
                     return self._counter(node, step)
                 if not self._is_stepped(owner, step):
                     return None
-                self._refuse_set_apart(things)
+                self._refuse_set_apart(objects)
                 return 0
         return None
 
-    def _refuse_set_apart(self, things: list[Thing]) -> None:
+    def _refuse_set_apart(self, objects: list[LegacyObject]) -> None:
         """Refuse optimizers whose step may change without a step: one is made of other leaves."""
         groups = self.facts.groups
-        ours = {groups.get(thing) for thing in things}
+        ours = {groups.get(obj) for obj in objects}
         if ours <= self._together:
             return
 
         def is_ours(item: Object) -> bool:
-            return isinstance(item, Thing) and groups.get(item) in ours
+            return isinstance(item, LegacyObject) and groups.get(item) in ours
 
         for unit, node in self._copies.changed(is_ours):
             where = unit.location(node.lineno)
             raise Unproven("the step of the optimizer is made of other leaves at {}", where)
         self._together |= ours
 
-    def _is_stepped(self, owner: ast.expr, step: Step) -> bool:
+    def _is_stepped(self, owner: ast.expr, step: SeenStep) -> bool:
         """Whether an optimizer is, unchanged, the one that takes the step."""
         path = self.origins.path(owner)
         return path is not None and path == step.optimizer and self._is_kept(owner, step)
 
-    def _is_kept(self, node: ast.expr, step: Step) -> bool:
+    def _is_kept(self, node: ast.expr, step: SeenStep) -> bool:
         """Whether a path, and the one to the optimizer, lead to the same objects until the step."""
         read = [*self.origins.chain(node), *self.origins.chain(step.owner)]
         stays = self.facts.dataflow.stays
         return all(stays([one], one, step.node) for one in read)
 
-    def _counter(self, node: ast.Attribute, step: Step) -> int | None:
+    def _counter(self, node: ast.Attribute, step: SeenStep) -> int | None:
         """The same for a field of the object that holds the optimizer in another field."""
         base, optimizer = self.origins.path(node.value), step.optimizer
         items = self.facts.objects(node.value)

@@ -9,7 +9,7 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms.overrides import Overrides
 from codemods.optimizers.base import RATE
 
@@ -22,9 +22,9 @@ def first_rate(use: Use, stepping: Stepping, overrides: Overrides) -> str:
     It is a number, or a name at the top level of the constructor's own file that is a number from
     before the constructor on; empty if the steps do not all set the same.
     """
-    made = (found for thing in use.things for found in stepping.optimizers_of(thing))
+    made = (found for obj in use.objects for found in stepping.optimizers_of(obj))
     given = [overrides.of(step) for step in stepping.steps(made)]
-    if _takes_bare_steps(use.things, stepping.facts):
+    if _takes_bare_steps(use.objects, stepping.facts):
         return ""
     texts: set[str] = set()
     for word in given:
@@ -40,10 +40,10 @@ def has_room(use: Use) -> bool:
     return isinstance(statement, SIMPLE) and not line[: statement.col_offset].strip()
 
 
-def _takes_bare_steps(things: Iterable[Thing], facts: Facts) -> bool:
+def _takes_bare_steps(objects: Iterable[LegacyObject], facts: Facts) -> bool:
     """Whether a definition takes steps without an optimizer."""
     bare = (use for use in facts.uses if use.kind == "definition.apply_gradient")
-    return any(not {*things}.isdisjoint(use.things) for use in bare)
+    return any(not {*objects}.isdisjoint(use.objects) for use in bare)
 
 
 def _text(rate: ast.expr, use: Use, origins: Origins) -> str:

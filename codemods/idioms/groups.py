@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
 from codemods.idioms.order import Edits
@@ -26,7 +26,7 @@ class Change(Protocol):
     """What an idiom does for a group: edits elsewhere, and nodes that are removed."""
 
     edits: Edits
-    gone: set[ast.AST]
+    removed: set[ast.AST]
 
 
 T = TypeVar("T", bound=Change)
@@ -37,11 +37,11 @@ class Outcomes(Idiom, Generic[T]):
 
     def __init__(self, stepping: Stepping, results: Results) -> None:
         super().__init__(stepping, results)
-        self.found: dict[Thing, T | Message] = {}
+        self.found: dict[LegacyObject, T | Message] = {}
         self.edits = Edits()
-        self._concerned: dict[ast.AST, list[Thing]] = defaultdict(list)
+        self._concerned: dict[ast.AST, list[LegacyObject]] = defaultdict(list)
 
-    def add(self, members: list[Thing], outcome: T | Message) -> None:
+    def add(self, members: list[LegacyObject], outcome: T | Message) -> None:
         """Note what came of a group. Changes of several groups at one place are one change."""
         if not isinstance(outcome, Message):
             edits = Edits(self.edits)
@@ -52,35 +52,35 @@ class Outcomes(Idiom, Generic[T]):
                 outcome = why.message
             else:
                 self.edits = edits
-                optimizers = [thing for thing in members if thing.kind == "optimizer"]
+                optimizers = [obj for obj in members if obj.kind == "optimizer"]
                 for node in outcome.edits:
                     self._concerned[node] += optimizers[:1]
         self.found.update(dict.fromkeys(members, outcome))
 
-    def edits_of(self, things: Iterable[Thing]) -> Edits:
+    def edits_of(self, objects: Iterable[LegacyObject]) -> Edits:
         """What changes for some objects, with what changes at the same places for others."""
-        found = self.of(things)
+        found = self.of(objects)
         if found is None:
             return Edits()
         return Edits({node: self.edits[node] for node in found.edits})
 
-    def of(self, things: Iterable[Thing]) -> T | None:
+    def of(self, objects: Iterable[LegacyObject]) -> T | None:
         """What the idiom does for some objects that meet at a use; None if it does nothing."""
-        found = self._of(things)
+        found = self._of(objects)
         return None if isinstance(found, Message) else found
 
-    def reason(self, things: Iterable[Thing]) -> Message | None:
+    def reason(self, objects: Iterable[LegacyObject]) -> Message | None:
         """Why the idiom does nothing for them; None if it does something, or was not tried."""
-        found = self._of(things)
+        found = self._of(objects)
         return found if isinstance(found, Message) else None
 
-    def gone(self, things: Iterable[Thing]) -> set[ast.AST]:
+    def removed(self, objects: Iterable[LegacyObject]) -> set[ast.AST]:
         """The nodes that are removed for them."""
-        found = self.of(things)
-        return set() if found is None else found.gone
+        found = self.of(objects)
+        return set() if found is None else found.removed
 
-    def _of(self, things: Iterable[Thing]) -> T | Message | None:
-        return next((self.found[thing] for thing in things if thing in self.found), None)
+    def _of(self, objects: Iterable[LegacyObject]) -> T | Message | None:
+        return next((self.found[obj] for obj in objects if obj in self.found), None)
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
@@ -89,31 +89,31 @@ class Outcomes(Idiom, Generic[T]):
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
         uses = self.edits.uses(self.kind, ())
-        return [replace(use, things=tuple(self._concerned[use.node])) for use in uses]
+        return [replace(use, objects=tuple(self._concerned[use.node])) for use in uses]
 
 
-def constructors(members: list[Thing], stepping: Stepping) -> dict[ast.Call, Thing]:
+def constructors(members: list[LegacyObject], stepping: Stepping) -> dict[ast.Call, LegacyObject]:
     """The calls that make the definitions of a group.
 
     Raises:
       Unproven: if one of them is not made by a constructor in view.
     """
-    made = {thing.node: thing for thing in members if thing.kind == "definition"}
-    stepped = (thing for thing in members if thing.kind == "optimizer")
+    made = {obj.node: obj for obj in members if obj.kind == "definition"}
+    stepped = (obj for obj in members if obj.kind == "optimizer")
     if not made or not all(map(stepping.facts.legacy.definitions, stepped)):
         raise Unproven("the place that makes the optimizer is not in view")
     known = optimizers()
     calls = {
-        node: thing
-        for node, thing in made.items()
-        if isinstance(node, ast.Call) and thing.made_by in known
+        node: obj
+        for node, obj in made.items()
+        if isinstance(node, ast.Call) and obj.made_by in known
     }
     if len(calls) < len(made) or not calls.keys() <= stepping.constructors:
         raise Unproven("the optimizer is not made by a plain constructor")
     return calls
 
 
-def refuse_templates(members: list[Thing], stepping: Stepping) -> None:
+def refuse_templates(members: list[LegacyObject], stepping: Stepping) -> None:
     """Refuse a group if another optimizer, which takes no step, may restore its checkpoints.
 
     Its state would be another than that of the group.
@@ -121,24 +121,24 @@ def refuse_templates(members: list[Thing], stepping: Stepping) -> None:
     Raises:
       Unproven: if there may be such an optimizer.
     """
-    names = {thing.made_by for thing in members if thing.kind == "definition"}
-    stepped = {thing for use in stepping.all_steps for thing in use.things}
-    for thing in stepping.facts.groups:
-        if thing.kind != "optimizer" or thing.evidence != "proven":
+    names = {obj.made_by for obj in members if obj.kind == "definition"}
+    stepped = {obj for use in stepping.all_steps for obj in use.objects}
+    for obj in stepping.facts.groups:
+        if obj.kind != "optimizer" or obj.evidence != "proven":
             continue
-        if thing in stepped or thing in members:
+        if obj in stepped or obj in members:
             continue
-        made = {found.made_by for found in stepping.facts.legacy.definitions(thing)}
+        made = {found.made_by for found in stepping.facts.legacy.definitions(obj)}
         if made.isdisjoint(names):
             continue
-        if any(word in thing.unit.code for word in RESTORING):
-            where = thing.unit.location(getattr(thing.node, "lineno", 1))
+        if any(word in obj.unit.code for word in RESTORING):
+            where = obj.unit.location(getattr(obj.node, "lineno", 1))
             raise Unproven(
                 "{} restores checkpoints into such an optimizer that takes no step", where
             )
 
 
-def refuse_plain(edits: Edits, places: Iterable[Use | Thing], stepping: Stepping) -> None:
+def refuse_plain(edits: Edits, places: Iterable[Use | LegacyObject], stepping: Stepping) -> None:
     """Refuse an idiom that changes something where no idiom may be used.
 
     Raises:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from codemods.analysis.origins import Variable, block_of, statement_of
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
+from codemods.idioms.dead_code import DeadCode
 from codemods.idioms.groups import Outcomes, constructors, refuse_plain, refuse_templates
-from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
@@ -67,12 +67,12 @@ class Linked:
     """What becomes of what a group does to its gradients.
 
     `links` has the first link of each transformation, by its constructor, `edits` what changes
-    elsewhere, and `gone` the nodes that are removed.
+    elsewhere, and `removed` the nodes that are removed.
     """
 
     links: dict[ast.AST, str]
     edits: Edits
-    gone: set[ast.AST]
+    removed: set[ast.AST]
 
 
 class Links(Outcomes[Linked]):
@@ -119,13 +119,13 @@ class Links(Outcomes[Linked]):
         return False
 
     def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
-        linked = self.of(use.things)
+        linked = self.of(use.objects)
         if not isinstance(general, ConvertDefinition) or linked is None:
             return general
         return replace(general, link=linked.links.get(use.node, general.link))
 
     def note(self, use: Use) -> Prose:
-        why = self.reason(use.things) if use.kind in STEPS else None
+        why = self.reason(use.objects) if use.kind in STEPS else None
         if why is None:
             return ""
         return message(
@@ -136,7 +136,7 @@ class Links(Outcomes[Linked]):
 
     # The steps of a group
 
-    def _outcome(self, members: list[Thing], steps: list[Use]) -> Linked | Message | None:
+    def _outcome(self, members: list[LegacyObject], steps: list[Use]) -> Linked | Message | None:
         """What becomes of a group, or why it stays; None if there is no such call."""
         try:
             found = [self._before(use) for use in steps]
@@ -149,7 +149,7 @@ class Links(Outcomes[Linked]):
         except Unproven as why:
             return why.message
 
-    def _join(self, members: list[Thing], steps: list[Use], taken: list[Taken]) -> Linked:
+    def _join(self, members: list[LegacyObject], steps: list[Use], taken: list[Taken]) -> Linked:
         """Make the calls the first link of the chain, and take them out of the steps."""
         outermost = self._outermost(members)
         refuse_templates(members, self.stepping)
@@ -161,21 +161,21 @@ class Links(Outcomes[Linked]):
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in outermost}
         read = {self.origins.variable(one.link.before) for one in taken}
         needed = passing.needed | {variable for variable in read if variable is not None}
-        gone = self.results.gone(members)
-        leftovers = Leftovers(self.origins, passing.edits, needed, gone, self.may_go)
+        removed = self.results.removed(members)
+        dead_code = DeadCode(self.origins, passing.edits, needed, removed, self.may_go)
         for use, one in zip(steps, taken, strict=True):
-            self._take_out(use, one, leftovers)
-        self._bequeath(list(links), leftovers.edits, members)
-        refuse_plain(leftovers.edits, (*steps, *members), self.stepping)
+            self._take_out(use, one, dead_code)
+        self._bequeath(list(links), dead_code.edits, members)
+        refuse_plain(dead_code.edits, (*steps, *members), self.stepping)
         beside = Edits()
         for edits in self.results.edits_of(members):
             beside.update(edits)
         for node, (unit, edit) in beside.items():
-            if node in leftovers.edits:
-                leftovers.edits.put(node, unit, edit)
-        return Linked(links, leftovers.edits, leftovers.gone)
+            if node in dead_code.edits:
+                dead_code.edits.put(node, unit, edit)
+        return Linked(links, dead_code.edits, dead_code.removed)
 
-    def _outermost(self, members: list[Thing]) -> list[ast.Call]:
+    def _outermost(self, members: list[LegacyObject]) -> list[ast.Call]:
         """The constructors of a group that are no part of another.
 
         One with a mask stands for the MultiOptimizer that it replaces.
@@ -185,42 +185,42 @@ class Links(Outcomes[Linked]):
         """
         masks = self.results[Masks].found
         made = constructors(members, self.stepping)
-        parts: set[Thing] = set()
-        for thing in made.values():
-            inner = self.facts.legacy.definitions(thing)
-            parts.update(part for part in inner if part != thing)
-        whole = [call for call, thing in made.items() if thing not in parts]
+        parts: set[LegacyObject] = set()
+        for obj in made.values():
+            inner = self.facts.legacy.definitions(obj)
+            parts.update(part for part in inner if part != obj)
+        whole = [call for call, obj in made.items() if obj not in parts]
         return [masks[call].definition if call in masks else call for call in whole]
 
-    def _refuse_looks(self, members: list[Thing]) -> None:
+    def _refuse_looks(self, members: list[LegacyObject]) -> None:
         """The state of a chain is not laid out as that of its last link alone."""
         looks = (use for use in self.facts.uses if use.kind in LOOKING)
-        if any(not {*members}.isdisjoint(use.things) for use in looks):
+        if any(not {*members}.isdisjoint(use.objects) for use in looks):
             raise Unproven("the state of the optimizer is used")
 
     @staticmethod
-    def _bequeath(constructors: list[ast.AST], edits: Edits, members: list[Thing]) -> None:
+    def _bequeath(constructors: list[ast.AST], edits: Edits, members: list[LegacyObject]) -> None:
         """Let the comments on a statement go to the chain, if that is made in the same file."""
         heirs = {
-            thing.unit: statement_of(thing.unit, thing.node)
-            for thing in members
-            if thing.node in constructors
+            obj.unit: statement_of(obj.unit, obj.node)
+            for obj in members
+            if obj.node in constructors
         }
         for node, (unit, edit) in edits.items():
             if unit in heirs:
                 edits[node] = (unit, edit.with_heir(unit.span(heirs[unit])))
 
-    def _take_out(self, use: Use, taken: Taken, leftovers: Leftovers) -> None:
+    def _take_out(self, use: Use, taken: Taken, dead_code: DeadCode) -> None:
         """Take the statement away, and let the step have the gradients that went into it."""
         unit, before = use.unit, taken.link.before
-        leftovers.take_away(taken.statement, unit)
+        dead_code.take_away(taken.statement, unit)
         given = self.stepping.gradients(use)
         assert given is not None
         # `clipped = clip(grads)`: the step gets `grads`
         if before.id != ast.unparse(given):
             if not self.facts.dataflow.stays([before], before, use.node):
                 raise Unproven(f"what is {self.done} is another tree when the step is taken")
-            leftovers.edits[given] = (unit, Replace(unit.span(given), before.id))
+            dead_code.edits[given] = (unit, Replace(unit.span(given), before.id))
 
     # What the gradients of a step go through last
 
@@ -228,11 +228,11 @@ class Links(Outcomes[Linked]):
         """The statement that gives the gradients of a step; None if it does something else.
 
         Raises:
-          Unproven: if optax does no such thing, or something else depends on it.
+          Unproven: if optax does no such object, or something else depends on it.
         """
         given = self.stepping.gradients(use)
         variable = self.origins.variable(given)
-        if not isinstance(given, ast.Name) or variable is None or self.stepping.axes(use.things):
+        if not isinstance(given, ast.Name) or variable is None or self.stepping.axes(use.objects):
             return None
         taken = self._last(use, given, variable)
         if taken is None:
@@ -241,7 +241,7 @@ class Links(Outcomes[Linked]):
         self._refuse_changes(use.unit, taken, given)
         if isinstance(taken.statement, ast.If):
             self._refuse_more(taken.statement, variable)
-            if not self.facts.dataflow.is_quiet(taken.statement.test):
+            if not self.facts.dataflow.has_no_effect(taken.statement.test):
                 raise Unproven(f"its condition may do more than to tell whether to {self.does}")
         return taken
 

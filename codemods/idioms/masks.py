@@ -12,7 +12,7 @@ from codemods.analysis.origins import block_of, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.binding import arguments_of, values_of
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
 from codemods.idioms.order import Edits, ahead_of, may_wait
@@ -32,7 +32,7 @@ LOOKING = ("state.param_states", "state.replace", "definition.hyper_params", "op
 
 
 @dataclass(frozen=True)
-class Group:
+class PartitionGroup:
     """A part of a MultiOptimizer: the constructors of its traversal and definition.
 
     `chosen_by` and `stepped_by` are the expressions that stand for them in the call.
@@ -52,12 +52,12 @@ class Group:
 class Mask:
     """What becomes of a MultiOptimizer that is one optimizer with a mask.
 
-    `things` are what it is made of, `definition` is the constructor that stays and gets the mask,
+    `objects` are what it is made of, `definition` is the constructor that stays and gets the mask,
     `stands_for` the expression for it in the call, `predicate` the one that chooses the parameters
     that decay. `opposite` has the source texts of that predicate and of its negation.
     """
 
-    things: tuple[Thing, ...]
+    objects: tuple[LegacyObject, ...]
     definition: ast.Call
     stands_for: ast.expr
     predicate: ast.expr
@@ -139,14 +139,14 @@ optimizer_def = decay
         """The mask that a constructor gets."""
         return next((mask for mask in self.found.values() if mask.definition is node), None)
 
-    def within(self, members: Iterable[Thing]) -> list[Mask]:
+    def within(self, members: Iterable[LegacyObject]) -> list[Mask]:
         """The masks of a group."""
-        calls = {thing.node for thing in members}
+        calls = {obj.node for obj in members}
         return [mask for call, mask in self.found.items() if call in calls]
 
-    def edits_of(self, things: Iterable[Thing]) -> Edits:
+    def edits_of(self, objects: Iterable[LegacyObject]) -> Edits:
         found = Edits()
-        for mask in self.within(things):
+        for mask in self.within(objects):
             found.update(mask.edits)
         return found
 
@@ -157,7 +157,7 @@ optimizer_def = decay
     def uses(self) -> list[Use]:
         found: list[Use] = []
         for mask in self.found.values():
-            found += mask.edits.uses(self.kind, mask.things)
+            found += mask.edits.uses(self.kind, mask.objects)
         return found
 
     def _mask(self, use: Use, call: ast.Call) -> Mask | None:
@@ -175,7 +175,7 @@ optimizer_def = decay
         self._refuse_other_uses(use)
         opposite = (ast.unparse(decaying.predicate), ast.unparse(other.predicate))
         mask = Mask(
-            use.things, decaying.definition, decaying.stepped_by, decaying.chosen_by, opposite
+            use.objects, decaying.definition, decaying.stepped_by, decaying.chosen_by, opposite
         )
         for part in (decaying.chosen_by, decaying.stepped_by, other.chosen_by, other.stepped_by):
             if isinstance(part, ast.Name):
@@ -184,7 +184,7 @@ optimizer_def = decay
         return mask
 
     def _clear_up(
-        self, use: Use, call: ast.Call, mask: Mask, decaying: Group, other: Group
+        self, use: Use, call: ast.Call, mask: Mask, decaying: PartitionGroup, other: PartitionGroup
     ) -> None:
         """Take away what the call has no use for any more, and let the predicate be known to it."""
         leftover = [other.chosen_by, other.stepped_by]
@@ -200,7 +200,7 @@ optimizer_def = decay
         if isinstance(other.predicate, ast.Name):
             self._take_function_away(other.predicate, mask)
 
-    def _group(self, argument: ast.expr) -> Group | None:
+    def _group(self, argument: ast.expr) -> PartitionGroup | None:
         """The part of a MultiOptimizer that an argument gives, if that is a pair written there."""
         if self.origins.expanded(argument) is not argument:
             return None
@@ -217,17 +217,22 @@ optimizer_def = decay
             return None
         if definition not in self.stepping.constructors:
             return None
-        return Group(traversal, definition, chosen_by, stepped_by)
+        return PartitionGroup(traversal, definition, chosen_by, stepped_by)
 
     def _is_made(self, node: ast.expr, kind: str) -> TypeGuard[ast.Call]:
         """Whether an expression is the call that makes something."""
         if not isinstance(node, ast.Call):
             return False
-        return any(thing.node is node for thing in self.facts.things(node, kind))
+        return any(obj.node is node for obj in self.facts.legacy_objects(node, kind))
 
-    def _decaying(self, first: Group, second: Group, unit: Unit) -> Group | None:
+    def _decaying(
+        self, first: PartitionGroup, second: PartitionGroup, unit: Unit
+    ) -> PartitionGroup | None:
         """The group that decays, of two that are otherwise the same."""
-        definitions = [*self.facts.things(first.definition), *self.facts.things(second.definition)]
+        definitions = [
+            *self.facts.legacy_objects(first.definition),
+            *self.facts.legacy_objects(second.definition),
+        ]
         kinds = {definition.made_by: legacy_optimizer(definition) for definition in definitions}
         kind = kinds.popitem()[1] if len(kinds) == 1 else None
         if kind is None or not kind.masks_decay:
@@ -236,7 +241,7 @@ optimizer_def = decay
         found = [given(group.definition, signature) for group in (first, second)]
         one, other = [arguments if isinstance(arguments, dict) else {} for arguments in found]
         # a schedule takes the place of both rates
-        if self.schedules.of(self.facts.things(first.definition)):
+        if self.schedules.of(self.facts.legacy_objects(first.definition)):
             one.pop(RATE, None)
             other.pop(RATE, None)
         decays = [arguments.pop(DECAY, None) for arguments in (one, other)]
@@ -257,7 +262,7 @@ optimizer_def = decay
         """Whether arguments of two calls that read alike are the same when the calls are made."""
         dataflow = self.facts.dataflow
         if statement_of(unit, first) is statement_of(unit, second):
-            return all(dataflow.is_quiet(value) for value in one.values())
+            return all(dataflow.has_no_effect(value) for value in one.values())
         before = dataflow.is_before(first, second)
         earlier, start, end = (one, first, second) if before else (other, second, first)
         return dataflow.is_before(start, end) and dataflow.stays(earlier.values(), start, end)
@@ -266,9 +271,9 @@ optimizer_def = decay
 
     def _refuse_other_uses(self, use: Use) -> None:
         """Refuse uses of the state: that of one optimizer has another layout than that of two."""
-        group = self.facts.groups[use.things[0]] if use.things else None
+        group = self.facts.groups[use.objects[0]] if use.objects else None
         for other in (one for one in self.facts.uses if one.kind in LOOKING):
-            if any(self.facts.groups[thing] is group for thing in other.things):
+            if any(self.facts.groups[obj] is group for obj in other.objects):
                 raise Unproven("the state of its two groups is used at {}", other.location)
 
     def _refuse_shared(self, name: ast.Name) -> None:
@@ -277,7 +282,7 @@ optimizer_def = decay
         if variable is None or len(self.origins.loads(variable)) != 1:
             raise Unproven(f"`{name.id}` is used elsewhere, too")
 
-    def _bring_forward(self, group: Group, mask: Mask, unit: Unit) -> None:
+    def _bring_forward(self, group: PartitionGroup, mask: Mask, unit: Unit) -> None:
         """Let the predicate be there where the optimizer is made."""
         if not isinstance(group.chosen_by, ast.Name):
             raise Unproven("its traversal has no name, and its optimizer has one")

@@ -6,7 +6,7 @@ import ast
 
 from codemods.analysis.origins import Origins, Variable, block_of, names_read, statement_of
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.rewriting.edits import Edit, MoveStatement, ReplaceStatement
 from codemods.sources.modules import Unit
@@ -30,9 +30,9 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
         """Remove a statement, in the place of any other change of it."""
         self[statement] = (unit, ReplaceStatement(unit.span(statement), ()))
 
-    def uses(self, kind: str, things: tuple[Thing, ...]) -> list[Use]:
+    def uses(self, kind: str, objects: tuple[LegacyObject, ...]) -> list[Use]:
         """The changes as uses of a kind, for some objects."""
-        return [Use(kind, "", unit, node, things) for node, (unit, _) in self.items()]  # type: ignore[arg-type]
+        return [Use(kind, "", unit, node, objects) for node, (unit, _) in self.items()]  # type: ignore[arg-type]
 
 
 def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits:

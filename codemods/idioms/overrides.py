@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codemods.analysis.stepping import Stepping, bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms.base import Results
 from codemods.idioms.schedules import Schedules
 
@@ -26,30 +26,32 @@ class Overrides:
 
     def of(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` of a step, unless it becomes a schedule."""
-        return None if self.schedules.of(use.things) else self.stepping.given_override(use)
+        return None if self.schedules.of(use.objects) else self.stepping.given_override(use)
 
     def keeps_rate(self, use: Use) -> bool:
         """Whether a step has the constructor's rate, and another step of the optimizer sets one."""
-        is_bare = self.stepping.given_override(use) is None and not self.schedules.of(use.things)
+        is_bare = self.stepping.given_override(use) is None and not self.schedules.of(use.objects)
         return is_bare and not self.overridden.isdisjoint(self.stepping.definitions(use))
 
-    def is_fixed(self, definitions: Collection[Thing], things: Collection[Thing]) -> bool:
+    def is_fixed(
+        self, definitions: Collection[LegacyObject], objects: Collection[LegacyObject]
+    ) -> bool:
         """Whether the constructors' rates of some definitions hold for all of some objects."""
-        return self.injected.isdisjoint(definitions) and self.schedules.of(things) is None
+        return self.injected.isdisjoint(definitions) and self.schedules.of(objects) is None
 
     @cached_property
-    def injected(self) -> frozenset[Thing]:
+    def injected(self) -> frozenset[LegacyObject]:
         """The definitions whose learning rate is in the state: it is set by a step, or read."""
-        found: set[Thing] = set()
+        found: set[LegacyObject] = set()
         for use in self.facts.uses:
             if use.kind == "definition.hyper_params" and rate_read(use) is not None:
-                found.update(use.things)
+                found.update(use.objects)
         return self.overridden | found
 
     @cached_property
-    def overridden(self) -> frozenset[Thing]:
+    def overridden(self) -> frozenset[LegacyObject]:
         """The definitions whose learning rate is set at a step."""
-        found: set[Thing] = set()
+        found: set[LegacyObject] = set()
         for use in self.stepping.all_steps:
             if self.of(use) is not None:
                 found.update(self.stepping.definitions(use))
@@ -58,5 +60,5 @@ class Overrides:
             if use.kind == "definition.apply_gradient":
                 given = bare_step(use.call)
                 if given and new_rate(given["hyper_params"]) is not None:
-                    found.update(use.things)
+                    found.update(use.objects)
         return frozenset(found)

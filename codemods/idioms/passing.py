@@ -6,10 +6,10 @@ import ast
 from collections.abc import Mapping
 
 from codemods.analysis.origins import (
-    Argument,
     Binding,
     FunctionNode,
     Origins,
+    PassedArgument,
     Variable,
     names_within,
     statement_of,
@@ -166,7 +166,7 @@ class Passing:
             raise Unproven(f"a call of `{function.name}` may be one of another function")
         return bindings
 
-    def _exchange(self, argument: Argument) -> None:
+    def _exchange(self, argument: PassedArgument) -> None:
         """Put the value in the place of an argument."""
         value, unit = argument.value, argument.unit
         if value in self.edits:

@@ -10,7 +10,7 @@ from codemods.analysis.uses import Use
 from codemods.dataflow.evaluation import evaluated
 from codemods.flow.binding import values_of
 from codemods.idioms import Unproven
-from codemods.idioms.counts import Counts, Step
+from codemods.idioms.counts import Counts, SeenStep
 from codemods.idioms.tracing import is_traceable
 from codemods.idioms.values import Value, Values, common_value
 
@@ -39,7 +39,7 @@ class Rates:
             return common_value([self._of(given, inner, until=step.node) for given, inner in calls])
         return self._of(value, step)
 
-    def _calls(self, value: ast.Name, step: Step) -> list[tuple[ast.expr, Step]]:
+    def _calls(self, value: ast.Name, step: SeenStep) -> list[tuple[ast.expr, SeenStep]]:
         """What each call of a function gives for the rate, and the step that it takes there.
 
         There are none if the rate is no parameter, or the optimizer comes from elsewhere.
@@ -53,18 +53,18 @@ class Rates:
             return []
         if not self.origins.dataflow.unchanged(path.root, function.args, step.node):
             return []
-        found: list[tuple[ast.expr, Step]] = []
+        found: list[tuple[ast.expr, SeenStep]] = []
         for binding in self.origins.bindings(function) or ():
             rate, optimizer = binding.given.get(variable.name), binding.given.get(path.root.name)
             outer = self.origins.path(optimizer.value) if optimizer is not None else None
             if rate is None or optimizer is None or outer is None:
                 return []
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
-            inner = Step(whole, binding.call, optimizer.value)
+            inner = SeenStep(whole, binding.call, optimizer.value)
             found.append((self.origins.expanded(rate.value), inner))
         return found
 
-    def _of(self, value: ast.expr, step: Step, until: ast.expr | None = None) -> Value:
+    def _of(self, value: ast.expr, step: SeenStep, until: ast.expr | None = None) -> Value:
         """What an expression is: a constant, or a function of the step that it is read for.
 
         `until` is that step, if it is in another function.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.idioms.counts import Counts
+from codemods.idioms.dead_code import DeadCode
 from codemods.idioms.groups import Outcomes, constructors, refuse_plain, refuse_templates
-from codemods.idioms.leftovers import Leftovers
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
@@ -32,13 +32,13 @@ class Schedule:
 
     `rates` has the source text of the learning rate for each constructor; `edits` has what changes
     elsewhere, by the node that it changes. It `counts` steps in the state unless the rate is a
-    constant. `gone` has the nodes that are removed.
+    constant. `removed` has the nodes that are removed.
     """
 
     rates: dict[ast.Call, str]
     edits: Edits
     counts: bool
-    gone: set[ast.AST]
+    removed: set[ast.AST]
 
 
 class Schedules(Outcomes[Schedule]):
@@ -96,28 +96,28 @@ def train_step(optimizer, batch):
 
     def note(self, use: Use) -> Prose:
         is_set = use.kind in STEPS and self.stepping.given_override(use) is not None
-        why = self.reason(use.things) if is_set else None
+        why = self.reason(use.objects) if is_set else None
         if why is None:
             return ""
         return message("The learning rate is set before this step, and is no schedule: {}.", why)
 
 
-def _schedule(stepping: Stepping, things: list[Thing], steps: list[Use]) -> Schedule:
+def _schedule(stepping: Stepping, objects: list[LegacyObject], steps: list[Use]) -> Schedule:
     """The proof for one group, step by step; whatever cannot be proven raises `Unproven`."""
-    calls = _constructors(stepping, things)
+    calls = _constructors(stepping, objects)
     origins = stepping.origins
     values = Values(origins)
     rates = Rates(origins, Counts(origins), values)
     rate = common_value([rates.of_step(_given(use, stepping), use) for use in steps])
-    values.refuse_changes(rate, calls, things)
+    values.refuse_changes(rate, calls, objects)
     passing = Passing(origins, rate, "schedule")
     filled = passing.as_argument({call: learning_rate(call) for call in calls})
-    leftovers = Leftovers(origins, passing.edits, passing.needed, ())
+    dead_code = DeadCode(origins, passing.edits, passing.needed, ())
     for use in steps:
-        leftovers.clear(_given(use, stepping))
-    refuse_plain(leftovers.edits, (*steps, *things), stepping)
+        dead_code.clear(_given(use, stepping))
+    refuse_plain(dead_code.edits, (*steps, *objects), stepping)
     counts = not isinstance(rate.expression, ast.Constant)
-    return Schedule(filled, leftovers.edits, counts, leftovers.gone)
+    return Schedule(filled, dead_code.edits, counts, dead_code.removed)
 
 
 def _given(use: Use, stepping: Stepping) -> ast.expr:
@@ -128,14 +128,14 @@ def _given(use: Use, stepping: Stepping) -> ast.expr:
     return override.value
 
 
-def _constructors(stepping: Stepping, things: list[Thing]) -> list[ast.Call]:
+def _constructors(stepping: Stepping, objects: list[LegacyObject]) -> list[ast.Call]:
     """The constructors of a group's optimizers that take a learning rate."""
-    made = constructors(things, stepping)
+    made = constructors(objects, stepping)
     reading = (use for use in stepping.facts.uses if use.kind in READING)
-    if any(not {*things}.isdisjoint(use.things) for use in reading):
+    if any(not {*objects}.isdisjoint(use.objects) for use in reading):
         raise Unproven("the hyperparameters of the optimizer are read")
-    refuse_templates(things, stepping)
-    return [call for call, thing in made.items() if thing.made_by not in composite()]
+    refuse_templates(objects, stepping)
+    return [call for call, obj in made.items() if obj.made_by not in composite()]
 
 
 IDIOM = Schedules

@@ -81,7 +81,7 @@ class Value:
 
     def text(self, names: Sequence[str]) -> str:
         """The source text, by what its parts are called at some place."""
-        return ast.unparse(_Fill(names).visit(copy.deepcopy(self.expression)))
+        return ast.unparse(_FillParts(names).visit(copy.deepcopy(self.expression)))
 
 
 def common_value(values: Sequence[Value]) -> Value:
@@ -222,7 +222,7 @@ class Values:
 
     def _value_given(self, given: ast.expr | None, depth: int) -> Value | None:
         """The value that calls give for a parameter; None if it cannot be written elsewhere."""
-        if given is not None and depth and self.facts.dataflow.is_quiet(given):
+        if given is not None and depth and self.facts.dataflow.has_no_effect(given):
             with suppress(Unproven):
                 return self._of(given, _nothing, depth - 1)
         return None
@@ -279,7 +279,7 @@ def _nothing(node: ast.expr) -> None:
     del node
 
 
-class _Fill(ast.NodeTransformer):
+class _FillParts(ast.NodeTransformer):
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
 

@@ -7,7 +7,7 @@ from inspect import Signature
 
 import libcst as cst
 
-from codemods.cst.pieces import Layout, Piece, new
+from codemods.cst.pieces import CallLayout, Piece, new
 from codemods.cst.spacing import EQUAL, source
 from codemods.cst.template import expression
 from codemods.flow.binding import Bound, bind_values, taking
@@ -43,7 +43,7 @@ class Arguments:
     def __init__(self, call: cst.Call, signature: tuple[Parameter, ...], inject: bool) -> None:
         self.inject = inject
         self.first = signature[0].name
-        self.layout = Layout(call)
+        self.layout = CallLayout(call)
         self.left: dict[str, Piece] = {}
         taken = taking("**more", **{parameter.name: parameter.default for parameter in signature})
         names = {id(argument): name for name, argument in bound(taken, call).items()}
@@ -174,7 +174,7 @@ def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
         args = [arg.with_changes(value=rate) if arg is given else arg for arg in call.args]
         return call.with_changes(args=args)
     added = cst.Arg(rate, cst.Name(RATE), EQUAL)
-    return Layout(call).arrange(call.func, [Piece(added), *Layout(call).pieces])
+    return CallLayout(call).arrange(call.func, [Piece(added), *CallLayout(call).pieces])
 
 
 def has_unset_rate(node: cst.CSTNode) -> bool:
@@ -184,7 +184,7 @@ def has_unset_rate(node: cst.CSTNode) -> bool:
 
 def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
     """A constructor call with a mask for its weight decay, behind that."""
-    layout = Layout(call)
+    layout = CallLayout(call)
     value = expression("mask_by_path({predicate})", predicate=predicate)
     mask = Piece(cst.Arg(value, cst.Name(MASK), EQUAL))
     keywords = [arg.keyword.value if arg.keyword is not None else None for arg in call.args]
@@ -194,7 +194,7 @@ def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
 
 def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
     """A transformation behind another, as one chain in its layout."""
-    layout = Layout(transformation)
+    layout = CallLayout(transformation)
     # another link for a chain that is there already
     if source(transformation.func) == "optax.chain":
         return layout.arrange(transformation.func, [Piece(cst.Arg(link)), *layout.pieces])

@@ -25,8 +25,8 @@ class Accounting:
         """The account of a decision, given the imports and the new texts of its file."""
         use, span = decision.use, decision.use.span
         status, refusal, cause = decision.status, decision.refusal, decision.cause
-        if use.kind == "import" and decision.applies and use.node in imports.kept:
-            status, refusal, cause = imports.kept[use.node]
+        if use.kind == "import" and decision.applies and use.node in imports.staying:
+            status, refusal, cause = imports.staying[use.node]
         after = _text_after(decision, imports, applied) if status == "rewritten" else None
         reported = refusal if status in ("unresolved", "hint") else None
         cell = use.unit.cell(span[0])
@@ -50,8 +50,8 @@ class Accounting:
         )
 
     def _group(self, decision: Decision) -> Location | None:
-        things = decision.use.things
-        return self._groups.get(things[0]) if things else None
+        objects = decision.use.objects
+        return self._groups.get(objects[0]) if objects else None
 
     def _way(self, decision: Decision) -> tuple[Location, ...]:
         way = self._traces.way(decision.use) if self._traces is not None else None

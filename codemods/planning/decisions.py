@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.names import Name
+from codemods.analysis.import_names import Name
 from codemods.analysis.uses import Use
 from codemods.model import Options, Prose, Refusal, Status
 from codemods.planning.sharing import Shared

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.removed_names import MODERNIZED
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.model import Location, Refusal
 from codemods.planning.decisions import Decision
 
@@ -18,7 +18,7 @@ def decline(
     decisions: Sequence[Decision],
     facts: Facts,
     places: Collection[Location],
-    first: Mapping[Thing, Location],
+    first: Mapping[LegacyObject, Location],
 ) -> None:
     """Leave the groups at some places, with what goes with them.
 
@@ -29,12 +29,12 @@ def decline(
       decisions: those of all groups.
       facts: what is known of the project.
       places: where groups begin that the user declined, and sites of no group.
-      first: for each thing where its group begins.
+      first: for each object where its group begins.
     """
     declined = set(places)
     for decision in filter(_goes_with_all, decisions):
         program = facts.together(decision.use.unit)
-        groups = {place for thing, place in first.items() if thing.unit.path in program}
+        groups = {place for obj, place in first.items() if obj.unit.path in program}
         if groups & declined:
             declined |= {*groups, decision.use.location}
     for decision in decisions:
@@ -47,12 +47,12 @@ def _goes_with_all(decision: Decision) -> bool:
     use = decision.use
     # an import stays for what needs it, and a removed name or a DynamicScale is of no optimizer
     is_apart = use.kind in ("import", *MODERNIZED) or decision.rule.code == DYNAMIC_SCALE
-    return decision.applies and not use.things and not is_apart
+    return decision.applies and not use.objects and not is_apart
 
 
-def _place(decision: Decision, first: Mapping[Thing, Location]) -> Location | None:
+def _place(decision: Decision, first: Mapping[LegacyObject, Location]) -> Location | None:
     """What a decision is declined by: its group, or the place of a site that has none."""
     use = decision.use
     if use.kind in ("import", *MODERNIZED):
         return None
-    return first.get(use.things[0]) if use.things else use.location
+    return first.get(use.objects[0]) if use.objects else use.location

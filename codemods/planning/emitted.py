@@ -78,8 +78,8 @@ class Emitter:
 
     def _inner(self, decision: Decision) -> Iterator[ast.AST]:
         """The allocation sites of the definitions that a definition is made of."""
-        for thing in decision.use.things:
-            for found in self.facts.legacy.definitions(thing):
+        for obj in decision.use.objects:
+            for found in self.facts.legacy.definitions(obj):
                 yield found.node
 
     def _text(self, decision: Decision) -> str:
@@ -150,9 +150,9 @@ class Emitter:
         """The converted call that makes the definition or traversal at a name within `whole`."""
         if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or node is whole:
             return None
-        for thing in self.facts.things(node, "definition", "traversal"):
-            if thing.node in self.converted and isinstance(thing.node, ast.Call):
-                return thing.node
+        for obj in self.facts.legacy_objects(node, "definition", "traversal"):
+            if obj.node in self.converted and isinstance(obj.node, ast.Call):
+                return obj.node
         return None
 
 

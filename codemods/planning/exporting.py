@@ -40,7 +40,7 @@ INERT = (
 """Statements that have no effect when a module is imported but to bind names."""
 
 
-class Kept(NamedTuple):
+class Reason(NamedTuple):
     """How an import stays, why, and for the sake of which decision if what needs it stays, too."""
 
     status: Status
@@ -59,7 +59,7 @@ class Exports:
         self.facts = plan.facts
         self._removed_nodes = removed_nodes
         self._removed: dict[Unit, set[ast.AST]] = {}
-        self._known: dict[ast.alias, Kept | None] = {}
+        self._known: dict[ast.alias, Reason | None] = {}
         self._asked: set[tuple[Scope, str]] = set()
 
     def removed_nodes(self, unit: Unit) -> set[ast.AST]:
@@ -72,14 +72,14 @@ class Exports:
         removed = self.removed_nodes(item.unit)
         return [node for node in loads(item.unit, item, self.facts) if node not in removed]
 
-    def kept(self, item: Import) -> Kept | None:
+    def reason_to_stay(self, item: Import) -> Reason | None:
         """Why an import stays; None if it can be removed."""
         if item.alias not in self._known:
             self._known[item.alias] = None  # imports in a circle do not keep one another
             self._known[item.alias] = self._reason(item)
         return self._known[item.alias]
 
-    def _reason(self, item: Import) -> Kept | None:
+    def _reason(self, item: Import) -> Reason | None:
         unit = item.unit
         decisions = self.plan.of(unit)
         of_item = (
@@ -87,24 +87,24 @@ class Exports:
         )
         own = next(of_item, None)
         if own is not None and own.refusal is not None:
-            return Kept(own.status, own.refusal)
+            return Reason(own.status, own.refusal)
         remaining = self._needing(item, decisions)
         if remaining:
             return _needed(remaining, decisions, unit)
         if self._is_export(item):
             if self._exported_anew(item) is not None:
                 return None
-            return Kept(
+            return Reason(
                 "unresolved",
-                reasons.name_kept(
+                reasons.name_needed(
                     f"`{item.name}` may be imported from this module by others.",
                     "Export what replaces it, or remove the import.",
                 ),
             )
         if not self._only_for_names(item):
-            return Kept(
+            return Reason(
                 "unresolved",
-                reasons.name_kept(
+                reasons.name_needed(
                     "This import also runs the module that it imports from.",
                     "Import the module itself in its place.",
                 ),
@@ -131,7 +131,9 @@ class Exports:
         `""`. Of what only is there for others, all that is in view has changed. Where nothing
         replaces a name, it has to stay.
         """
-        offers = not self.remaining(item) and self.kept(item) is None and self._is_export(item)
+        offers = (
+            not self.remaining(item) and self.reason_to_stay(item) is None and self._is_export(item)
+        )
         return self._exported_anew(item) if offers else None
 
     def _exported_anew(self, item: Import) -> tuple[str, str] | None:
@@ -224,7 +226,7 @@ class Exports:
             )
             return read or self._leaves(passed.scope, name)
         items = (item for item in self.facts.imported(passed.unit) if item.alias is passed.alias)
-        return any(self.kept(item) is not None for item in items)
+        return any(self.reason_to_stay(item) is not None for item in items)
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
         """Whether another file reads the name as an attribute of a module, and goes on doing so."""
@@ -327,15 +329,15 @@ def _parts(use: Use) -> set[ast.AST]:
     return {part for node in (use.node, *use.said) for part in ast.walk(node)}
 
 
-def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> Kept:
+def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> Reason:
     lines = sorted({getattr(node, "lineno", 0) for node in remaining})
     where = joined(", ", map(unit.location, lines[:3]))
     needs = "needs" if len(lines) == 1 else "need"
     inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
     is_suppressed = inside and all(found.status == "suppressed" for found in inside)
     status: Status = "suppressed" if is_suppressed else "unresolved"
-    refusal = reasons.name_kept(
+    refusal = reasons.name_needed(
         message("{} still {} this import.", where, needs), "Migrate what needs it first."
     )
     first = next((found for found in inside if not found.applies), None)
-    return Kept(status, refusal, first and (first.cause or first))
+    return Reason(status, refusal, first and (first.cause or first))

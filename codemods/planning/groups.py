@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from codemods.analysis.facts import Facts, unify
 from codemods.analysis.trace import Traces, Way
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Location, Refusal
 from codemods.planning.decisions import Decision, Plan
@@ -24,43 +24,45 @@ SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
 
 
-def grouped(plan: Plan) -> dict[Thing, Thing]:
-    """The group of each thing: what changes for several of them at once changes for all or none."""
-    together = (decision.use.things for decision in plan.decisions if len(decision.use.things) > 1)
+def grouped(plan: Plan) -> dict[LegacyObject, LegacyObject]:
+    """The group of each object: what changes several of them changes all or none."""
+    together = (
+        decision.use.objects for decision in plan.decisions if len(decision.use.objects) > 1
+    )
     return unify([*plan.facts.groups.items(), *together])
 
 
-def refused_groups(plan: Plan) -> dict[Thing, Decision]:
+def refused_groups(plan: Plan) -> dict[LegacyObject, Decision]:
     """The groups of which a site stays, each with the first that has a reason of its own."""
     groups = grouped(plan)
-    causes: dict[Thing, Decision] = {}
+    causes: dict[LegacyObject, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies and decision.code != SIBLING:
-            for thing in decision.use.things:
-                causes.setdefault(groups[thing], decision)
+            for obj in decision.use.objects:
+                causes.setdefault(groups[obj], decision)
     return causes
 
 
-def first_sites(plan: Plan) -> dict[Thing, Location]:
-    """For each thing where its group begins: where an optimizer is made, or else at a site.
+def first_sites(plan: Plan) -> dict[LegacyObject, Location]:
+    """For each object where its group begins: where an optimizer is made, or else at a site.
 
     It is the first by path and line, so that it does not depend on the order of the files.
     """
     groups = grouped(plan)
-    made: dict[Thing, list[Location]] = defaultdict(list)
-    for thing, group in groups.items():
+    made: dict[LegacyObject, list[Location]] = defaultdict(list)
+    for obj, group in groups.items():
         # optimizer = optim.Adam(1e-3).create(params)
-        if thing.kind == "optimizer" and isinstance(thing.node, ast.Call):
-            made[group].append(thing.unit.location(thing.node.lineno))
-    used: dict[Thing, list[Location]] = defaultdict(list)
+        if obj.kind == "optimizer" and isinstance(obj.node, ast.Call):
+            made[group].append(obj.unit.location(obj.node.lineno))
+    used: dict[LegacyObject, list[Location]] = defaultdict(list)
     for decision in plan.decisions:
-        for thing in decision.use.things:
-            used[groups[thing]].append(decision.use.location)
+        for obj in decision.use.objects:
+            used[groups[obj]].append(decision.use.location)
     first = {group: min(made[group] or locations) for group, locations in used.items()}
-    return {thing: first[group] for thing, group in groups.items() if group in first}
+    return {obj: first[group] for obj, group in groups.items() if group in first}
 
 
-def complete_groups(plan: Plan, viewed: Thing | None) -> None:
+def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
     """Where one site of a group stays, all of it stays, unless the user asked for partial work.
 
     `viewed` is any of the states that keep their legacy form; what makes such states without an
@@ -68,19 +70,19 @@ def complete_groups(plan: Plan, viewed: Thing | None) -> None:
     """
     groups = grouped(plan)
     # a suppressed site makes the others of its group stay, too
-    causes: dict[Thing, Decision] = {}
+    causes: dict[LegacyObject, Decision] = {}
     for decision in plan.decisions:
         if not decision.applies:
-            for thing in _concerned(decision, viewed, plan.facts):
-                causes.setdefault(groups[thing], decision)
+            for obj in _concerned(decision, viewed, plan.facts):
+                causes.setdefault(groups[obj], decision)
     if plan.options.partial:
         return
     traces = Traces(plan.facts)
     for decision in plan.decisions:
-        concerned = (groups[thing] for thing in _concerned(decision, viewed, plan.facts))
+        concerned = (groups[obj] for obj in _concerned(decision, viewed, plan.facts))
         cause = next((causes[group] for group in concerned if group in causes), None)
         # isinstance(x, optim.Adam): any optimizer of the program may be of the class
-        if decision.use.kind in ("check", "value") and not decision.use.things:
+        if decision.use.kind in ("check", "value") and not decision.use.objects:
             program = plan.facts.together(decision.use.unit)
             cause = next((one for one in causes.values() if one.use.unit.path in program), None)
         if cause is not None and decision.applies:
@@ -88,15 +90,17 @@ def complete_groups(plan: Plan, viewed: Thing | None) -> None:
             decision.cause = cause
 
 
-def _concerned(decision: Decision, viewed: Thing | None, facts: Facts) -> Iterable[Thing]:
-    """The things that a decision is about."""
+def _concerned(
+    decision: Decision, viewed: LegacyObject | None, facts: Facts
+) -> Iterable[LegacyObject]:
+    """The objects that a decision is about."""
     # definition.init_state(params), which makes a state without an optimizer
-    if decision.rule.code in MAKING_STATES and not decision.use.things and viewed is not None:
+    if decision.rule.code in MAKING_STATES and not decision.use.objects and viewed is not None:
         return (viewed,)
     # what a class makes that is used as a value may come back from out of view
     if decision.use.kind == "value" and not decision.applies:
-        return (*decision.use.things, *facts.of_unknown_origin(decision.use.unit))
-    return decision.use.things
+        return (*decision.use.objects, *facts.of_unknown_origin(decision.use.unit))
+    return decision.use.objects
 
 
 def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from codemods.analysis.import_names import CHOICES
 from codemods.analysis.legacy import legacy_name
-from codemods.analysis.names import CHOICES
 from codemods.flow.reading import Import
 from codemods.planning.decisions import Decision, Plan
-from codemods.planning.exporting import Exports, Kept, loads
+from codemods.planning.exporting import Exports, Reason, loads
 from codemods.planning.nesting import bindings_of, nested_import, start_of
 from codemods.rewriting.edits import MoveImport
 from codemods.rewriting.imports import Addition, ImportedName
@@ -21,13 +21,13 @@ from codemods.sources.modules import Unit
 class ImportPlan:
     """The names to drop from import statements, and the statements to add.
 
-    `kept` has the legacy imports that stay, with the reason. `origins` are where the statements
+    `staying` has the legacy imports that stay, with the reason. `origins` are where the statements
     start that bind what is replaced.
     """
 
     drop: list[ImportedName] = field(default_factory=list)
     add: list[Addition] = field(default_factory=list)
-    kept: dict[ast.AST, Kept] = field(default_factory=dict)
+    staying: dict[ast.AST, Reason] = field(default_factory=dict)
     origins: list[tuple[int, int]] = field(default_factory=list)
 
     @property
@@ -60,7 +60,7 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
 def _unneeded(
     unit: Unit, plan: Plan, applied: list[Decision], exports: Exports, result: ImportPlan
 ) -> list[Import]:
-    """The imports that nothing needs any more; the legacy ones that stay get into `result.kept`."""
+    """The imports that nothing needs any more; `result.staying` gets the legacy ones that stay."""
     removed = exports.removed_nodes(unit)
     words = _words_of_new_code(unit, plan, applied)
     unneeded: list[Import] = []
@@ -73,16 +73,16 @@ def _unneeded(
             is_in_use = item.name in words or not any(node in removed for node in reads)
             if is_in_use or exports.remaining(item):
                 continue
-        keep = exports.kept(item)
+        keep = exports.reason_to_stay(item)
         if keep is None:
             (unneeded if reads else unused).append(item)
         elif is_legacy:
-            result.kept[item.statement] = keep
+            result.staying[item.statement] = keep
     # Names that nobody uses are removed with their statement, and stay with it.
     unneeded += [
         item
         for item in unused
-        if item.statement not in result.kept or _mentioned_elsewhere(item, plan)
+        if item.statement not in result.staying or _mentioned_elsewhere(item, plan)
     ]
     return unneeded
 

@@ -94,8 +94,8 @@ def _unproven(decision: Decision, options: Options) -> Refusal | None:
 
 
 def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
-    """The refusal of things that may get to a file that is not analysed."""
-    file = facts.gets_beyond(use.things)
+    """The refusal of objects that may get to a file that is not analysed."""
+    file = facts.gets_beyond(use.objects)
     if file is None:
         return None
     where = File(file.path)
@@ -129,7 +129,7 @@ def _unlikely(use: Use, plan: Plan) -> Refusal | None:
     """The refusal of what is only likely to be a legacy object."""
     if use.evidence != "likely" or plan.options.unsafe:
         return None
-    if any(thing in plan.facts.suspected for thing in use.things):
+    if any(obj in plan.facts.suspected for obj in use.objects):
         remedy = "Annotate it: as `optim.Optimizer` if it is one, else as what it is."
         return reasons.suspected(_doubt(use, plan.facts), remedy)
     return reasons.likely(
@@ -139,7 +139,7 @@ def _unlikely(use: Use, plan: Plan) -> Refusal | None:
 
 
 def _doubt(use: Use, facts: Facts) -> Prose:
-    escapes = (facts.suspected.get(thing) for thing in use.things)
+    escapes = (facts.suspected.get(obj) for obj in use.objects)
     escape = next((found for found in escapes if found is not None), None)
     if escape is None:
         return "Nothing in view shows what this object is; it may be an optimizer of this program."

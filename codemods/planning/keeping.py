@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import Unnamed
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.optimizers.interface import has_interface, interface_of
@@ -14,26 +14,26 @@ from codemods.planning.decisions import Decision, Plan
 from codemods.planning.groups import grouped, refused_groups
 
 
-def may_keep_interface(plan: Plan) -> dict[Thing, Message]:
-    """The things of groups that stay, but may migrate if definitions keep their interface.
+def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
+    """The objects of groups that stay, but may migrate if definitions keep their interface.
 
     For each, the reason why they stay.
     """
     facts, groups = plan.facts, grouped(plan)
-    members: dict[Thing, list[Thing]] = defaultdict(list)
-    for thing, group in groups.items():
-        members[group].append(thing)
-    # the decisions about things, then those about classes
+    members: dict[LegacyObject, list[LegacyObject]] = defaultdict(list)
+    for obj, group in groups.items():
+        members[group].append(obj)
+    # the decisions about objects, then those about classes
     causes = refused_groups(plan)
     for decision in plan.decisions:
         # a refused class of which no object is known: `class Mine(optim.Adam)`
-        if not (decision.applies or decision.use.things) and interface_of(decision.use.name):
+        if not (decision.applies or decision.use.objects) and interface_of(decision.use.name):
             program = facts.together(decision.use.unit)
             classes = (Unnamed.CUSTOM, decision.use.name)
-            own = (thing for thing in groups if thing.made_by in classes)
-            within = (thing for thing in own if thing.unit.path in program)
-            causes |= {groups[thing]: decision for thing in within if groups[thing] not in causes}
-    found: dict[Thing, Message] = {}
+            own = (obj for obj in groups if obj.made_by in classes)
+            within = (obj for obj in own if obj.unit.path in program)
+            causes |= {groups[obj]: decision for obj in within if groups[obj] not in causes}
+    found: dict[LegacyObject, Message] = {}
     for group, cause in causes.items():
         if cause.status == "unresolved" and _can_keep_interface(members[group], facts):
             reason = message("{}", _reason_of(cause)).as_clause()
@@ -42,19 +42,17 @@ def may_keep_interface(plan: Plan) -> dict[Thing, Message]:
     return found
 
 
-def _can_keep_interface(members: list[Thing], facts: Facts) -> bool:
+def _can_keep_interface(members: list[LegacyObject], facts: Facts) -> bool:
     """Whether all definitions of a group are made in view, by classes that have an interface."""
-    definitions = [thing for thing in members if thing.kind == "definition"]
+    definitions = [obj for obj in members if obj.kind == "definition"]
     # each optimizer that is created in view has to have known definitions
-    optimizers = (
-        thing for thing in members if thing.kind == "optimizer" and thing.evidence == "proven"
-    )
+    optimizers = (obj for obj in members if obj.kind == "optimizer" and obj.evidence == "proven")
     made = [one for one in definitions if one.evidence == "proven"]
     known = all(_can_have_interface(one) for one in made)
     return bool(made) and known and all(map(facts.legacy.definitions, optimizers))
 
 
-def _can_have_interface(definition: Thing) -> bool:
+def _can_have_interface(definition: LegacyObject) -> bool:
     """Whether the class that made a definition is the program's own, or has an interface."""
     name = definition.made_by
     return name in (Unnamed.CUSTOM, Unnamed.RUN_TIME) or (
@@ -67,13 +65,13 @@ def _reason_of(decision: Decision) -> Prose:
     return decision.refusal.reason
 
 
-def staying(plan: Plan) -> set[Thing]:
+def staying(plan: Plan) -> set[LegacyObject]:
     """The groups that stay: one site is refused, or no file can have the classes they need."""
     found, groups = set(refused_groups(plan)), grouped(plan)
     for decision in plan.decisions:
         is_homeless = decision.use.unit in plan.shared.homeless
         if decision.applies and is_homeless and _has_helpers(decision):
-            found |= {groups[thing] for thing in decision.use.things}
+            found |= {groups[obj] for obj in decision.use.objects}
     return found
 
 

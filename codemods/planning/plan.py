@@ -1,6 +1,6 @@
 """What becomes of every use: the decisions of the rules, made whole for each group.
 
-A group is a set of things that migrate together, or stay together.
+A group is a set of objects that migrate together, or stay together.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.names import names_for
+from codemods.analysis.import_names import names_for
 from codemods.analysis.removed_names import MODERNIZED, UNKNOWN
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.messages import joined
 from codemods.model import Message, Options, Refusal
 from codemods.planning.attempts import Attempts
@@ -48,7 +48,7 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
         blank.names[unit] = names_for(unit, facts)
         blank.comments[unit], blank.left[unit] = suppressions(unit.code), left(unit.code)
 
-    def decided(keeping: Mapping[Thing, Message]) -> Plan:
+    def decided(keeping: Mapping[LegacyObject, Message]) -> Plan:
         return _decided(
             replace(blank, decisions=[], used_comments=set(), hints=[]), attempts, keeping
         )
@@ -62,32 +62,32 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
         return plan
     keeping = decided(tried)
     stay, groups = staying(keeping), grouped(keeping)
-    whole = {thing: why for thing, why in tried.items() if groups[thing] not in stay}
+    whole = {obj: why for obj, why in tried.items() if groups[obj] not in stay}
     if whole == tried:
         return keeping
     return decided(whole) if whole else plan
 
 
 def _without_hopeless(
-    tried: dict[Thing, Message], plan: Plan, attempts: Attempts, context: Context
-) -> dict[Thing, Message]:
-    """The things of groups that do not stay for a reason that an interface leaves as it is."""
+    tried: dict[LegacyObject, Message], plan: Plan, attempts: Attempts, context: Context
+) -> dict[LegacyObject, Message]:
+    """The objects of groups that do not stay for a reason that an interface leaves as it is."""
     groups, uses = grouped(plan), {*plan.facts.uses}
-    hopeless: set[Thing] = set()
+    hopeless: set[LegacyObject] = set()
     for cause in plan.decisions:
         # optimizer == other cannot be rewritten, whatever becomes of the definition
-        affected = {groups[thing] for thing in cause.use.things if thing in tried} - hopeless
+        affected = {groups[obj] for obj in cause.use.objects if obj in tried} - hopeless
         if not affected or cause.applies or cause.code == SIBLING:
             continue
         if cause.use in uses or cause.use.kind == "whole":
             again = _decision(cause.use, plan, attempts, context)
             if again is not None and not again.applies:
                 hopeless |= affected
-    return {thing: why for thing, why in tried.items() if groups[thing] not in hopeless}
+    return {obj: why for obj, why in tried.items() if groups[obj] not in hopeless}
 
 
-def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[Thing, Message]) -> Plan:
-    """Fill a plan with decisions; the things of `keeping` keep the interface of definitions."""
+def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[LegacyObject, Message]) -> Plan:
+    """Fill a plan with decisions; the objects of `keeping` keep the interface of definitions."""
     facts, options = plan.facts, plan.options
     context = Context(facts, options, attempts.plain, keeping)
     facts.legacy.links.update(dict.fromkeys(pairwise(context.viewed.together)))
@@ -142,7 +142,7 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
     """
     if not (use.name == "ModelParamTraversal" or use.kind.startswith("traversal.")):
         return False
-    linked = any(inner in use.things for _, inner in facts.legacy.links)
+    linked = any(inner in use.objects for _, inner in facts.legacy.links)
     return not linked and (use.kind.startswith("traversal.") or not use.legacy_import)
 
 

@@ -11,7 +11,7 @@ SIGNATURE = taking("x", "idx", "y", indices_are_sorted=False, unique_indices=Fal
 
 
 @dataclass(frozen=True)
-class Update:
+class IndexedUpdate:
     """A call of such a function: the array and the index.
 
     `passed_on` has the keywords and places of the arguments that `x.at[…].set` takes.
@@ -23,7 +23,7 @@ class Update:
     passed_on: tuple[tuple[str | None, int], ...]
 
 
-def updated(call: ast.Call | None) -> Update | None:
+def updated(call: ast.Call | None) -> IndexedUpdate | None:
     """What a call updates.
 
     None for calls that unpack arguments, or have the array or the index behind others.
@@ -40,7 +40,7 @@ def updated(call: ast.Call | None) -> Update | None:
         (_keyword(name, is_keyword=place >= len(call.args)), place)
         for place, name in enumerate(order[2:], start=2)
     )
-    return Update(call, given["x"], given["idx"], passed_on)
+    return IndexedUpdate(call, given["x"], given["idx"], passed_on)
 
 
 def _keyword(name: str, *, is_keyword: bool) -> str | None:

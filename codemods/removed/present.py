@@ -25,7 +25,7 @@ ALIKE = 0.75
 """The least similarity of a misspelt name to an existing one."""
 
 
-class Module(NamedTuple):
+class ModuleVersion(NamedTuple):
     """The public names of a module in a version of its package."""
 
     version: str
@@ -45,11 +45,13 @@ class Unknown(NamedTuple):
 
 
 @cache
-def present() -> Mapping[str, Module]:
+def present() -> Mapping[str, ModuleVersion]:
     """The public modules of up to two words."""
     _, *lines = files(__package__).joinpath("present.tsv").read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines)
-    return {module: Module(version, frozenset(names.split())) for module, version, names in rows}
+    return {
+        module: ModuleVersion(version, frozenset(names.split())) for module, version, names in rows
+    }
 
 
 @cache

@@ -3,7 +3,7 @@
 It has a row for each name that JAX, Flax, optax or NumPy had and have no more. The columns are
 
 - `name`: the full name;
-- `gone`: the first version without it;
+- `removed_in`: the first version without it;
 - `how`: how it is replaced;
 - `to`: what it becomes;
 - `module`: the module whose import makes that available;
@@ -38,7 +38,7 @@ ATTRIBUTE = "attribute"
 NEVER = "never"
 """The `how` of a name that today's package does not have, though no removal is known.
 
-Its `gone` is the version that was looked at.
+Its `removed_in` is the version that was looked at.
 """
 
 
@@ -47,7 +47,7 @@ class Removed:
     """A row: what was removed, and what replaces it."""
 
     name: str
-    gone: str
+    removed_in: str
     how: str
     to: str
     module: str
@@ -60,7 +60,7 @@ class Removed:
 
 
 @dataclass(frozen=True)
-class Found:
+class RemovedUse:
     """A use of a removed name, or what keeps a file from being read, which has no row."""
 
     path: str

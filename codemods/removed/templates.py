@@ -18,7 +18,7 @@ ARROW = " -> "
 
 
 @dataclass(frozen=True)
-class Part:
+class Hole:
     """A hole of an expression from `start` to `end`: a parameter, or a full name."""
 
     start: int
@@ -33,7 +33,7 @@ class Expression:
 
     signature: Signature
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[Hole, ...]
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -65,12 +65,12 @@ class Expression:
             text = f"{text[: part.start]}{new}{text[part.end :]}"
         return text
 
-    def _filling(self, part: Part, names: Mapping[str, str], given: Collection[str]) -> str:
+    def _filling(self, part: Hole, names: Mapping[str, str], given: Collection[str]) -> str:
         if not part.is_parameter:
             return names[part.name]
         return f"{{{part.name}}}" if part.name in given else self._default(part)
 
-    def _default(self, part: Part) -> str:
+    def _default(self, part: Hole) -> str:
         default = self.signature.parameters[part.name].default
         return ast.unparse(default) if isinstance(default, ast.expr) else repr(default)
 
@@ -93,7 +93,7 @@ def _expression(text: str) -> Expression:
     return Expression(signature, body, tuple(parts))
 
 
-def _parts(node: ast.AST, signature: Signature) -> Iterator[Part]:
+def _parts(node: ast.AST, signature: Signature) -> Iterator[Hole]:
     root = node
     while isinstance(root, ast.Attribute):
         root = root.value
@@ -104,7 +104,7 @@ def _parts(node: ast.AST, signature: Signature) -> Iterator[Part]:
         name = ast.unparse(named)
         if not is_parameter and "." not in name:
             name = f"builtins.{name}"
-        yield Part(named.col_offset, named.end_col_offset or 0, name, is_parameter)
+        yield Hole(named.col_offset, named.end_col_offset or 0, name, is_parameter)
         return
     for inner in ast.iter_child_nodes(node):
         yield from _parts(inner, signature)

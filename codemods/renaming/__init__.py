@@ -10,14 +10,16 @@ from collections.abc import Iterable
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.renaming.attributes import plan_attributes
-from codemods.renaming.names import Functions, Renames
+from codemods.renaming.new_names import Functions, Renames
 from codemods.renaming.variables import plan_function
 from codemods.sources.modules import Unit
 
 
-def plan_renames(facts: Facts, origins: Origins, migrated: Iterable[Thing]) -> dict[Unit, Renames]:
+def plan_renames(
+    facts: Facts, origins: Origins, migrated: Iterable[LegacyObject]
+) -> dict[Unit, Renames]:
     """The new names for variables that only have migrated optimizers.
 
     Only where no name collides and all calls are in view.

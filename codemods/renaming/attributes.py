@@ -7,8 +7,8 @@ from collections import defaultdict
 
 from codemods.analysis.evidence import CONFIG_LIKE, last_word
 from codemods.analysis.facts import Facts
-from codemods.flow.objects import Class, Instance, Thing
-from codemods.renaming.names import STATE, WORD, Attribute, Renames, kind_of, scope_path
+from codemods.flow.objects import Class, Instance, LegacyObject
+from codemods.renaming.new_names import STATE, WORD, Attribute, Renames, kind_of, scope_path
 from codemods.sources.modules import Unit
 
 BY_NAME = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__slots__"))
@@ -17,7 +17,7 @@ BY_NAME = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delatt
 Nodes = list[tuple[Unit, ast.Attribute]]
 
 
-def plan_attributes(facts: Facts, done: set[Thing], found: dict[Unit, Renames]) -> None:
+def plan_attributes(facts: Facts, done: set[LegacyObject], found: dict[Unit, Renames]) -> None:
     """Note the new names of attributes of plain classes, where every place with them is in view.
 
     The fields of dataclasses keep their names: checkpoints have them as keys.
@@ -68,7 +68,7 @@ def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
 
 def _is_known(node: ast.expr, facts: Facts) -> bool:
     """Whether it is known what an expression is, or its name is that of a configuration."""
-    if any(isinstance(item, Instance | Thing) for item in facts.objects(node)):
+    if any(isinstance(item, Instance | LegacyObject) for item in facts.objects(node)):
         return True
     return bool(facts.full_name(node)) or CONFIG_LIKE.search(last_word(node)) is not None
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Binding, Origins, Variable, names_within
-from codemods.flow.objects import Object, Thing
+from codemods.flow.objects import LegacyObject, Object
 from codemods.flow.out_of_view import COMPUTING
 from codemods.flow.scopes import Scope
-from codemods.renaming import names
+from codemods.renaming import new_names
 from codemods.sources.modules import Unit
 
 LISTING = frozenset(f"builtins.{name}" for name in ("locals", "vars", "dir", "eval", "exec"))
@@ -21,7 +21,7 @@ LISTING = frozenset(f"builtins.{name}" for name in ("locals", "vars", "dir", "ev
 BY_NAME = ("static_argnames", "donate_argnames")
 """Keywords of JAX whose values have names of parameters in quotes."""
 
-_Keywords = dict[Unit, dict[names.Keyword, str]]
+_Keywords = dict[Unit, dict[new_names.Keyword, str]]
 """The new names of keywords in calls, by file."""
 
 _Renamed = tuple[str, _Keywords]
@@ -29,12 +29,12 @@ _Renamed = tuple[str, _Keywords]
 
 
 def plan_function(
-    node: names.Functions,
+    node: new_names.Functions,
     unit: Unit,
     facts: Facts,
     origins: Origins,
-    done: set[Thing],
-    found: dict[Unit, names.Renames],
+    done: set[LegacyObject],
+    found: dict[Unit, new_names.Renames],
 ) -> None:
     """Note the new names in one function.
 
@@ -49,17 +49,17 @@ def plan_function(
     for name in sorted(scope.names):
         variable = Variable(scope, name)
         items = list(facts.flow.solver.at(("variable", scope, name)))
-        kind = names.kind_of(items, done)
+        kind = new_names.kind_of(items, done)
         # state = train_step(state, batch)
-        if names.WORD.search(name) and kind == "optimizer":
-            new = names.WORD.sub(names.STATE, name)
+        if new_names.WORD.search(name) and kind == "optimizer":
+            new = new_names.WORD.sub(new_names.STATE, name)
             states[name] = _planned(new, node, variable, origins)
         # another object may be in the variable as well
-        elif names.WORD.search(name) and _may_be_optimizer(items, done):
+        elif new_names.WORD.search(name) and _may_be_optimizer(items, done):
             states[name] = None
         # tx = optax.adam(1e-3)
-        elif kind == "definition" and name in names.DEFINITIONS:
-            planned = _planned(names.TRANSFORMATION, node, variable, origins)
+        elif kind == "definition" and name in new_names.DEFINITIONS:
+            planned = _planned(new_names.TRANSFORMATION, node, variable, origins)
             if planned is not None:
                 _note({name: planned}, node, unit, found)
     known = {name: planned for name, planned in states.items() if planned is not None}
@@ -67,13 +67,13 @@ def plan_function(
         _note(known, node, unit, found)
 
 
-def _may_be_optimizer(items: Iterable[Object], done: set[Thing]) -> bool:
+def _may_be_optimizer(items: Iterable[Object], done: set[LegacyObject]) -> bool:
     """Whether there are optimizers among some objects, and these have all migrated."""
-    return names.kind_of(filter(names.is_optimizer, items), done) == "optimizer"
+    return new_names.kind_of(filter(new_names.is_optimizer, items), done) == "optimizer"
 
 
 def _planned(
-    new: str, node: names.Functions, variable: Variable, origins: Origins
+    new: str, node: new_names.Functions, variable: Variable, origins: Origins
 ) -> _Renamed | None:
     """The new name, with the keywords that get it, too; None if the variable keeps its name."""
     stores, name = origins.stores(variable), variable.name
@@ -94,17 +94,17 @@ def _planned(
 
 def _note(
     renamed: Mapping[str, _Renamed],
-    node: names.Functions,
+    node: new_names.Functions,
     unit: Unit,
-    found: dict[Unit, names.Renames],
+    found: dict[Unit, new_names.Renames],
 ) -> None:
     for name, (new, keywords) in renamed.items():
-        found[unit].variables[names.scope_path(node, unit)][name] = new
+        found[unit].variables[new_names.scope_path(node, unit)][name] = new
         for other, words in keywords.items():
             found[other].keywords.update(words)
 
 
-def _scope_of(node: names.Functions, facts: Facts) -> Scope | None:
+def _scope_of(node: new_names.Functions, facts: Facts) -> Scope | None:
     inside = (facts.flow.reading.scopes.get(inner) for inner in ast.walk(node))
     return next((scope for scope in inside if scope is not None and scope.node is node), None)
 
@@ -116,7 +116,7 @@ def _lists(call: ast.Call, facts: Facts) -> bool:
     return not LISTING.isdisjoint(facts.externals(call.func))
 
 
-def _is_called_out_of_view(node: names.Functions, variable: Variable, facts: Facts) -> bool:
+def _is_called_out_of_view(node: new_names.Functions, variable: Variable, facts: Facts) -> bool:
     """Whether a base class or decorator of another package may call a function by keywords."""
     around = None if variable.scope.parent is None else variable.scope.parent.node
     bases = around.bases if isinstance(around, ast.ClassDef) else []
@@ -150,10 +150,10 @@ def _plan_keywords(bindings: Iterable[Binding], name: str, new: str, keywords: _
         if argument is None or argument.keyword is None:
             continue
         # a keyword is found again by the text of its call, so there may be only one such
-        keyword = names.keyword_of(argument.call, argument.unit, name)
+        keyword = new_names.keyword_of(argument.call, argument.unit, name)
         calls = (call for call in argument.unit.nodes if isinstance(call, ast.Call))
         giving = (call for call in calls if name in _words(call))
-        same = [names.keyword_of(call, argument.unit, name) for call in giving]
+        same = [new_names.keyword_of(call, argument.unit, name) for call in giving]
         if same.count(keyword) != 1:
             return False
         keywords[argument.unit][keyword] = new

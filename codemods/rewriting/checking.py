@@ -52,8 +52,8 @@ def problem_of(before: str, after: str, allowed: Counter[str], drop: Iterable[Im
         return f"undefined: {', '.join(sorted(new))}"
     if shape := too_many(allowed, shapes_in(ast.walk(tree))):
         return f"something is still used as a legacy object is: `{shape}`"
-    lost = _comments(before, {name.line for name in drop}) - _comments(after, set())
-    return f"the comment `{min(lost)}` would be lost" if lost else ""
+    unaccounted = _comments(before, {name.line for name in drop}) - _comments(after, set())
+    return f"the comment `{min(unaccounted)}` would be lost" if unaccounted else ""
 
 
 def undefined_names(unit: Unit) -> set[str]:

@@ -9,7 +9,7 @@ from codemods.analysis.bound import stands_in_class
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import Support, learning_rate
@@ -76,7 +76,7 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
             f"`{use.name}` is taken from its class.", "Call it on the object itself."
         )
     # optimizer_class(rate): it stays, as functions take the place of the classes that it may call
-    classes = {use.legacy, *(thing.made_by for thing in use.things)}
+    classes = {use.legacy, *(obj.made_by for obj in use.objects)}
     replaceable = {*optimizers(), Unnamed.RUN_TIME, Unnamed.CUSTOM} - composite()
     if use.kind == "dynamic" and classes <= replaceable:
         return Keep()
@@ -84,7 +84,7 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     if use.name not in optimizers() or not classes.isdisjoint(composite()):
         return reasons.run_time_class(f"The class `{use.name}` is used as a value.", remedy)
     # optimizer_class is optim.Adam, optimizer_class.__name__
-    if not use.things or use.name in context.exposed:
+    if not use.objects or use.name in context.exposed:
         return reasons.run_time_class(
             f"The class `{use.name}` is used as a value, and more than a call may become of it.",
             remedy,
@@ -95,7 +95,7 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
 def as_function(use: Use, context: Context) -> Edit:
     """A function in the place of a class or of the callee of a call."""
     is_static = stands_in_class(use.node, use.unit, context.facts)
-    return ConvertClass(use.span, use.name, _sets_rate_later(use.things, context), is_static)
+    return ConvertClass(use.span, use.name, _sets_rate_later(use.objects, context), is_static)
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
@@ -103,7 +103,7 @@ def _looked_up(use: Use, context: Context) -> Edit | Refusal:
     lookup = use.parent
     if isinstance(lookup, ast.Call) and _is_lookup(lookup, use, context):
         named = tuple(sorted({*context.facts.named_classes} - composite())) or COMMONEST
-        is_late = _sets_rate_later(use.things, context)
+        is_late = _sets_rate_later(use.objects, context)
         return ConvertLookup(use.unit.span(lookup), named, is_late)
     return reasons.run_time_class(
         "The module `flax.optim` itself is used as a value, or looked up by its name.",
@@ -119,7 +119,7 @@ def _is_lookup(lookup: ast.Call, use: Use, context: Context) -> bool:
                 return False
             if LOOKUPS.isdisjoint(context.facts.externals(function)):
                 return False
-            is_used = bool(use.things) or word == "hasattr"
+            is_used = bool(use.objects) or word == "hasattr"
             return is_used and Unnamed.RUN_TIME not in context.exposed
     return False
 
@@ -136,12 +136,12 @@ def _annotation(use: Use) -> Edit | Refusal:
     )
 
 
-def _sets_rate_later(things: Iterable[Thing], context: Context) -> bool:
+def _sets_rate_later(objects: Iterable[LegacyObject], context: Context) -> bool:
     """Whether a step sets the learning rate, or none is given and no step is in view."""
-    definitions = list(things)
-    if any(thing in context.overrides.injected for thing in definitions):
+    definitions = list(objects)
+    if any(obj in context.overrides.injected for obj in definitions):
         return True
-    calls = (thing.node for thing in definitions if isinstance(thing.node, ast.Call))
+    calls = (obj.node for obj in definitions if isinstance(obj.node, ast.Call))
     is_unset = any(learning_rate(call) is None and not is_unpacked(call) for call in calls)
-    made = (found for thing in definitions for found in context.stepping.optimizers_of(thing))
+    made = (found for obj in definitions for found in context.stepping.optimizers_of(obj))
     return is_unset and not context.stepping.steps(made)

@@ -20,7 +20,7 @@ from codemods.analysis.steps import Steps
 from codemods.analysis.taken_for import uses_taken_for_others
 from codemods.analysis.uses import Use
 from codemods.analysis.viewed import Viewed
-from codemods.flow.objects import External, Object, Thing
+from codemods.flow.objects import External, LegacyObject, Object
 from codemods.functional import Functional
 from codemods.idioms.base import Results
 from codemods.idioms.counted import Counted
@@ -44,7 +44,7 @@ class Context:
         facts: Facts,
         options: Options,
         plain: Collection[Unit] = (),
-        kept: Mapping[Thing, Message] = MappingProxyType({}),
+        kept: Mapping[LegacyObject, Message] = MappingProxyType({}),
     ) -> None:
         self.facts = facts
         self.stepping = Stepping(facts, options, plain, kept)
@@ -94,7 +94,7 @@ class Context:
     def more_uses(self) -> list[Use]:
         """What changes beside the legacy constructs because of idioms, and what forbids changes.
 
-        Of several uses at one node, the last stands for all, with the things of all.
+        Of several uses at one node, the last stands for all, with the objects of all.
         """
         uses = [*self.older_checkpoints.uses()]
         for idiom in self.idioms:
@@ -102,11 +102,11 @@ class Context:
         uses += [*self.handling.uses(), *ComplexNumbers(self.facts).uses()]
         uses += uses_taken_for_others(self.facts)
         # a dict without values keeps its order, as a set does not: the output depends on it
-        things: dict[ast.AST, dict[Thing, None]] = defaultdict(dict)
+        objects: dict[ast.AST, dict[LegacyObject, None]] = defaultdict(dict)
         for use in uses:
-            things[use.node].update(dict.fromkeys(use.things))
+            objects[use.node].update(dict.fromkeys(use.objects))
         last = {use.node: use for use in uses}
-        return [replace(use, things=tuple(things[node])) for node, use in last.items()]
+        return [replace(use, objects=tuple(objects[node])) for node, use in last.items()]
 
     def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
         """What becomes of a use within idioms, of which its rule gives the general form."""

@@ -69,7 +69,7 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
     if any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes):
         return refuse_traversals(use.node, context) or Keep()
-    if any(thing in context.overrides.injected for thing in use.things):
+    if any(obj in context.overrides.injected for obj in use.objects):
         return reasons.overrides(
             "A step sets the learning rate of an optimizer of your own, and of others.",
             "Inject it with `optax.inject_hyperparams` by hand.",
@@ -92,6 +92,6 @@ def state(use: Use, context: Context) -> Edit | Refusal:
     if use.kind == "annotation" and not viewed:
         return named(use, "{optax}.OptState")
     # OptimizerState(0, param_states), for no optimizer in view
-    if not viewed and not use.things:
+    if not viewed and not use.objects:
         return made_by_hand(use)
     return named(use, f"{{support:{OPTIMIZER_STATE.name}}}", (OPTIMIZER_STATE,))

@@ -51,7 +51,7 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     if refusal is not None:
         return refusal
     conversion = ConvertDefinition(use.span, use.name, inject=False)
-    scheduled = context.idioms[Schedules].of(use.things)
+    scheduled = context.idioms[Schedules].of(use.objects)
     if scheduled is not None and use.node in scheduled.rates:
         return replace(conversion, rate=scheduled.rates[use.node])
     # a MultiOptimizer has no rate of its own
@@ -75,7 +75,7 @@ def _refuse_other(use: Use) -> Refusal:
 def _with_rate(conversion: ConvertDefinition, use: Use, context: Context) -> Edit | Refusal:
     """A conversion that injects the learning rate if steps set it, or if there is none yet."""
     assert isinstance(use.node, ast.Call)
-    is_set_by_steps = any(thing in context.overrides.injected for thing in use.things)
+    is_set_by_steps = any(obj in context.overrides.injected for obj in use.objects)
     if learning_rate(use.node) is not None:
         return replace(conversion, inject=is_set_by_steps)
     # optim.Adam()
@@ -92,14 +92,14 @@ def _with_rate(conversion: ConvertDefinition, use: Use, context: Context) -> Edi
 
 def _is_stepped(use: Use, context: Context) -> bool:
     """Whether an optimizer of a definition takes a step in view."""
-    made = (found for thing in use.things for found in context.stepping.optimizers_of(thing))
+    made = (found for obj in use.objects for found in context.stepping.optimizers_of(obj))
     return bool(context.stepping.steps(made))
 
 
 def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
     """Why a MultiOptimizer stays, if a group is not chosen by a traversal in view."""
     groups = (context.facts.within(context.facts.flow.places[argument]) for argument in call.args)
-    if all(any(thing.kind == "traversal" for thing in group) for group in groups):
+    if all(any(obj.kind == "traversal" for obj in group) for group in groups):
         return None
     return reasons.traversal(
         "Where a traversal of this MultiOptimizer comes from is not in view.",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from codemods.analysis.carried import typed
 from codemods.analysis.facts import Facts
-from codemods.analysis.names import free_name
+from codemods.analysis.import_names import free_name
 from codemods.analysis.uses import Use
 from codemods.dataflow.definitions import Definitions
 from codemods.flow.binding import arguments_of, values_of
@@ -200,7 +200,7 @@ def _set_rate(
 def _anywhere(use: Use, context: Context) -> Edit | Refusal:
     """The step as a call of a helper, whatever becomes of its result."""
     call = use.call
-    if call is None or _loss(call) is None or context.stepping.axes(use.things):
+    if call is None or _loss(call) is None or context.stepping.axes(use.objects):
         return _refuse()
     given = [*call.args, *call.keywords]
     keeps_interface = context.stepping.keeps_interface(use)

@@ -11,7 +11,7 @@ from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
-from codemods.flow.objects import Class, Thing
+from codemods.flow.objects import Class, LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support, given
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
@@ -84,7 +84,7 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     """
     assert isinstance(use.node, ast.Attribute)
     read = rate_read(use)
-    if read is not None and context.overrides.overridden.isdisjoint(use.things):
+    if read is not None and context.overrides.overridden.isdisjoint(use.objects):
         return _injected_rate(read, use.node, use, context)
     # optimizer.optimizer_def.hyper_params.beta1
     field = use.parent
@@ -146,7 +146,7 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
     """A train state keeps its transformation as the optimizer kept its definition."""
     assert isinstance(use.node, ast.Attribute)
     parent = use.parent
-    if context.facts.things(use.node, "definition"):
+    if context.facts.legacy_objects(use.node, "definition"):
         if isinstance(parent, ast.Attribute) and parent.attr == "hyper_params":
             return Keep()
     elif isinstance(parent, ast.Attribute):
@@ -159,19 +159,19 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 def made_with(name: str, use: Use, context: Context) -> str | None:
     """The text of a number that all optimizers at a use were made with, also if by default."""
-    things = [*use.things]
+    objects = [*use.objects]
     for node in ast.walk(use.node):
         if isinstance(node, ast.expr):
-            things += context.facts.things(node, "optimizer", "definition")
-    if any(thing.evidence != "proven" for thing in things):
+            objects += context.facts.legacy_objects(node, "optimizer", "definition")
+    if any(obj.evidence != "proven" for obj in objects):
         return None
     definitions = {*context.stepping.definitions(use)}
-    definitions.update(thing for thing in things if thing.kind == "definition")
+    definitions.update(obj for obj in objects if obj.kind == "definition")
     numbers = {_number(name, definition, context) for definition in definitions}
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def _number(name: str, definition: Thing, context: Context) -> str | None:
+def _number(name: str, definition: LegacyObject, context: Context) -> str | None:
     """The text of a number that a definition was made with; None if it is anything else."""
     call, legacy = definition.node, legacy_optimizer(definition)
     if legacy is None or not isinstance(call, ast.Call):
@@ -198,7 +198,7 @@ def keeps_rate(remedy: str) -> Refusal:
 
 def refuse_rate(use: Use, context: Context) -> Refusal | None:
     """Why a step cannot set the learning rate of its optimizer or definition, if it cannot."""
-    if not all(_is_made_in_view(thing, context) for thing in use.things):
+    if not all(_is_made_in_view(obj, context) for obj in use.objects):
         return reasons.overrides(
             "This step sets the learning rate, but the place that makes the optimizer is not in "
             "view.",
@@ -214,10 +214,10 @@ def refuse_rate(use: Use, context: Context) -> Refusal | None:
     return None
 
 
-def _is_made_in_view(thing: Thing, context: Context) -> bool:
-    if thing.kind == "definition":
-        return thing.evidence == "proven"
-    return bool(context.facts.legacy.definitions(thing))
+def _is_made_in_view(obj: LegacyObject, context: Context) -> bool:
+    if obj.kind == "definition":
+        return obj.evidence == "proven"
+    return bool(context.facts.legacy.definitions(obj))
 
 
 def with_rate(state: str, word: str, context: Context) -> tuple[str, tuple[Support, ...]]:
@@ -290,7 +290,7 @@ def _rates_of_groups(
 def _keeps_the_same_groups(rates: Rates, use: Use, context: Context) -> bool:
     """Whether all steps of the optimizers leave the same groups their own rates."""
     ours = _groups_without_rate(rates)
-    steps = context.stepping.steps(use.things)
+    steps = context.stepping.steps(use.objects)
     return all(_groups_left_alone(step, context) == ours for step in steps) or not ours
 
 
@@ -310,12 +310,12 @@ def _groups_without_rate(rates: Rates) -> set[int]:
 def _group_counts(use: Use, context: Context) -> set[int | None]:
     """How many groups the definitions of the optimizers at a use have."""
     links = context.facts.legacy.links
-    inner_things = [inner for outer, inner in links if outer in use.things]
+    inner_things = [inner for outer, inner in links if outer in use.objects]
     definitions = (inner for inner in inner_things if inner.kind == "definition")
     return {_group_count(definition, context) for definition in definitions}
 
 
-def _group_count(definition: Thing, context: Context) -> int | None:
+def _group_count(definition: LegacyObject, context: Context) -> int | None:
     """How many groups a MultiOptimizer has; None for any other definition."""
     call = definition.node
     if not isinstance(call, ast.Call) or is_unpacked(call):
@@ -341,7 +341,7 @@ def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rate
     # hyper_params=optimizer.optimizer_def.hyper_params.replace(learning_rate=rate)
     assert isinstance(value, ast.Call)
     assert isinstance(value.func, ast.Attribute)
-    return rate if context.facts.things(value.func.value, "hyper_params") else None
+    return rate if context.facts.legacy_objects(value.func.value, "hyper_params") else None
 
 
 def _rates_of_elements(elements: list[ast.expr], unit: Unit, context: Context) -> Rates | None:
@@ -362,7 +362,7 @@ def _rate_of_all(value: ast.expr, context: Context) -> ast.expr | None:
         case ast.ListComp(
             elt=ast.Call(func=ast.Attribute(value=ast.Name(id=name))) as new,
             generators=[ast.comprehension(target=ast.Name(id=target), iter=rates, ifs=[])],
-        ) if name == target and context.facts.things(rates, "hyper_params"):
+        ) if name == target and context.facts.legacy_objects(rates, "hyper_params"):
             rate = new_rate(new)
             # a rate such as 0.1 * one.learning_rate is another for each group
             return None if rate is None or _reads(name, rate) else rate
@@ -379,7 +379,7 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
     # optimizer.optimizer_def.hyper_params[0]
     match node:
         case ast.Subscript(value=value, slice=ast.Constant(value=int(index))):
-            return index if context.facts.things(value, "hyper_params") else None
+            return index if context.facts.legacy_objects(value, "hyper_params") else None
     # first, second = optimizer.optimizer_def.hyper_params
     variable = context.origins.variable(node)
     stores: list[ast.AST] = context.origins.stores(variable)
@@ -389,7 +389,7 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
     statement = unit.parents.get(target)
     if not isinstance(statement, ast.Assign):
         return None
-    if not context.facts.things(statement.value, "hyper_params"):
+    if not context.facts.legacy_objects(statement.value, "hyper_params"):
         return None
     return next(index for index, element in enumerate(target.elts) if element is stores[0])
 

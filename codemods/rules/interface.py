@@ -7,7 +7,7 @@ import ast
 from codemods.analysis.handling import PICKLED
 from codemods.analysis.uses import Use
 from codemods.flow.binding import Wrong, arguments_of, bind
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
@@ -79,7 +79,7 @@ def is_decided(use: Use) -> bool:
     """Whether FO706 decides on a use of optimizers that keep their interface, and no other rule."""
     match use.kind:
         case "whole" | "reflection":
-            return use.name != PICKLED and {thing.kind for thing in use.things} == {"definition"}
+            return use.name != PICKLED and {obj.kind for obj in use.objects} == {"definition"}
         # class Sign(optim.Momentum)
         case "base":
             return bool(interface_of(use.name))
@@ -188,7 +188,7 @@ def _refuse(use: Use) -> Refusal | None:
         return reasons.state(
             "One of several states is taken here.", "Read the state of the group that is meant."
         )
-    if any(isinstance(other, Thing) and other.kind == "optimizer" for other in use.others):
+    if any(isinstance(other, LegacyObject) and other.kind == "optimizer" for other in use.others):
         return reasons.conflict(
             f"What has `.{use.name}` here may be an optimizer or its definition.",
             "Use different names for the two.",
@@ -231,7 +231,7 @@ def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
 
 def _is_definition(node: ast.expr, context: Context) -> bool:
     """Whether something is a definition, or one more of the same class: `type(definition)(…)`."""
-    if context.facts.things(node, "definition"):
+    if context.facts.legacy_objects(node, "definition"):
         return True
     values = context.origins.values_of(node) if isinstance(node, ast.Name) else [node]
     return bool(values) and all(_is_of_the_same_class(value, context) for value in values)
@@ -241,7 +241,7 @@ def _is_of_the_same_class(value: ast.AST | None, context: Context) -> bool:
     match value:
         # type(optimizer.optimizer_def)(rate)
         case ast.Call(func=ast.Call(func=ast.Name(id="type"), args=[definition], keywords=[])):
-            return bool(context.facts.things(definition, "definition"))
+            return bool(context.facts.legacy_objects(definition, "definition"))
     return False
 
 

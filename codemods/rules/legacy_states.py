@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.uses import Use, legacy_bases
-from codemods.flow.objects import Object, Result, Thing
+from codemods.flow.objects import LegacyObject, Object, Result
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.views import is_viewable, param_state, to_legacy
@@ -25,8 +25,8 @@ parameter."""
 
 def viewed_as(use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form the state at a use is read, if there is one."""
-    read = context.facts.things(use.node, "state") if isinstance(use.node, ast.expr) else []
-    return _only_view(read if use.name == "state" else use.things, context)
+    read = context.facts.legacy_objects(use.node, "state") if isinstance(use.node, ast.expr) else []
+    return _only_view(read if use.name == "state" else use.objects, context)
 
 
 def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
@@ -46,7 +46,7 @@ def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
 def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form a value of `optimizer.replace(state=value)` is, if any."""
     made = {definition.made_by for definition in context.stepping.definitions(use)}
-    if len(made) != 1 or not all(map(context.facts.legacy.definitions, use.things)):
+    if len(made) != 1 or not all(map(context.facts.legacy.definitions, use.objects)):
         return None
     # the legacy form is that of one class, so all optimizers here have to be of one
     [name] = made
@@ -60,7 +60,7 @@ def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
     """Whether an object is a state that is read in the legacy form, or made by the program."""
     match item:
         # optimizer.state
-        case Thing(kind="state"):
+        case LegacyObject(kind="state"):
             return context.viewed.states.get(item) == optimizer
         # OptimizerState(step, param_states)
         case Result(name=name):
@@ -68,7 +68,7 @@ def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
     return False
 
 
-def _only_view(states: Iterable[Thing], context: Context) -> str | None:
+def _only_view(states: Iterable[LegacyObject], context: Context) -> str | None:
     """The optimizer in whose legacy form all of some states are read."""
     names = {context.viewed.states.get(state) for state in states}
     return names.pop() if len(names) == 1 else None

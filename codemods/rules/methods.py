@@ -33,7 +33,7 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
         return reasons.create_as_value(
             f"`{use.name}` is passed on instead of being called.", "Call it."
         )
-    axes = context.stepping.axes(use.things)
+    axes = context.stepping.axes(use.objects)
     given = arguments_of(REPLICATE if use.name == "replicate" else taking(), call)
     if given is None or len(axes) != 1 or None in axes:
         return reasons.deprecated_method(
@@ -125,7 +125,7 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     if loading is not None:
         return loading
     optimizers = (
-        value for value in values_of(use.node) if context.facts.things(value, "optimizer")
+        value for value in values_of(use.node) if context.facts.legacy_objects(value, "optimizer")
     )
     state = next(optimizers, None)
     if state is None or not may_have_copies(state, use, context.stepping):

@@ -11,9 +11,9 @@ from itertools import islice
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms.base import Results
-from codemods.idioms.kept import Kept
+from codemods.idioms.near_misses import NearMisses
 from codemods.idioms.overrides import Overrides
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -32,12 +32,12 @@ class Notes:
         self.stepping = stepping
         self.idioms = idioms
         self.older = older
-        self.kept = Kept(stepping.origins)
+        self.near_misses = NearMisses(stepping.origins)
 
     def of(self, use: Use) -> list[Prose]:
         """Why a use has a general form, and what it needs, as sentences; there may be none."""
         if use.kind in ("definition", "definition.create"):
-            kept = self._kept_because(use)
+            kept = self._why_interface(use)
             if kept is not None:
                 is_told = self.stepping.options.old_checkpoints and use.kind == "definition.create"
                 older = self._older_checkpoints(use) if is_told else ()
@@ -49,31 +49,33 @@ class Notes:
             sentences += self._handed_out(use)
             sentences += self._named_out_of_view(use)
         elif use.kind in STEPS:
-            sentences += self.kept.reasons(use)
+            sentences += self.near_misses.reasons(use)
         return sentences
 
-    def _kept_because(self, use: Use) -> Message | None:
+    def _why_interface(self, use: Use) -> Message | None:
         """Why a definition keeps its interface; None if it does not."""
-        reasons = map(self.stepping.with_interface.get, use.things)
+        reasons = map(self.stepping.with_interface.get, use.objects)
         return next(filter(None, reasons), None)
 
     def _older_checkpoints(self, created: Use) -> Iterator[Prose]:
         """What reads a checkpoint from before the migration, if the program restores one."""
-        ours = self._groups(created.things)
-        restored = (use for use in self.older.restored if ours & self._groups(use.things))
+        ours = self._groups(created.objects)
+        restored = (use for use in self.older.restored if ours & self._groups(use.objects))
         notes = map(self.older.note, restored)
         yield from islice(filter(None, notes), 1)
 
-    def _groups(self, things: Iterable[Thing]) -> set[Thing]:
-        """The groups, each of which migrates as a whole, to which some things belong."""
+    def _groups(self, objects: Iterable[LegacyObject]) -> set[LegacyObject]:
+        """The groups, each of which migrates as a whole, to which some objects belong."""
         groups = self.facts.groups
-        return {groups[thing] for thing in things if thing in groups}
+        return {groups[obj] for obj in objects if obj in groups}
 
     def _named_out_of_view(self, created: Use) -> Iterator[Prose]:
         """That steps set a rate by its name, though parameters get their names out of view."""
         stepping, overrides = self.stepping, self.idioms[Overrides]
         # jax.jit(definition.create)(params) has no call of its own
-        made = self.facts.things(created.call, "optimizer") if created.call is not None else []
+        made = (
+            self.facts.legacy_objects(created.call, "optimizer") if created.call is not None else []
+        )
         sets_rate = any(overrides.of(step) is not None for step in stepping.steps(made))
         if not sets_rate or stepping.param_names.may_be_rate:
             return
@@ -87,7 +89,7 @@ class Notes:
 
     def _handed_out(self, created: Use) -> Iterator[Prose]:
         """The first function out of view that gets the optimizer or its definition, if any does."""
-        ours = self._groups(created.things)
+        ours = self._groups(created.objects)
         # evaluate(optimizer, model), from a package that is not read
         for unit, call in self._unknown_calls:
             if ours & self._groups(self._legacy_within(call)):
@@ -99,12 +101,12 @@ class Notes:
                 )
                 return
 
-    def _legacy_within(self, call: ast.Call) -> Iterator[Thing]:
+    def _legacy_within(self, call: ast.Call) -> Iterator[LegacyObject]:
         """The optimizers and definitions that a call is given, also in containers."""
         for value in values_of(call):
-            for thing in self.facts.within(self.facts.flow.places[value]):
-                if thing.kind in ("optimizer", "definition"):
-                    yield thing
+            for obj in self.facts.within(self.facts.flow.places[value]):
+                if obj.kind in ("optimizer", "definition"):
+                    yield obj
 
     @cached_property
     def _unknown_calls(self) -> list[tuple[Unit, ast.Call]]:

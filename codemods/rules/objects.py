@@ -15,7 +15,7 @@ from codemods.analysis.stepping import OVERRIDES
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.dataflow.definitions import function_of
 from codemods.flow.binding import Wrong, bind, values_of
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.interface import interface_of
@@ -116,7 +116,7 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     if isinstance(found, Refusal):
         return found
     transformation, holes, supports = found
-    made = [thing for thing in context.facts.things(call, "optimizer") if thing.node is call]
+    made = [obj for obj in context.facts.legacy_objects(call, "optimizer") if obj.node is call]
     state, needed = _state_class(made, context)
     # tree_map over several train states compares their static fields, `apply_fn` among them
     joined = not context.handling.joined.isdisjoint(made)
@@ -138,7 +138,7 @@ def _transformation(
     if focus is None:
         return "{definition}", (definition,), ()
     # definition.create(params, focus=optim.ModelParamTraversal(…))
-    if not context.facts.things(focus, "traversal"):
+    if not context.facts.legacy_objects(focus, "traversal"):
         return reasons.traversal(
             "Where this `focus` comes from is not in view.",
             "Label the parameters for `optax.transforms.partition`.",
@@ -150,7 +150,7 @@ def _transformation(
     return template, (definition, ("focus", use.unit.span(focus))), supports
 
 
-def _array_as_step(made: list[Thing], context: Context) -> str:
+def _array_as_step(made: list[LegacyObject], context: Context) -> str:
     """What makes the step of a new train state an array, where the program needs one."""
     zero = context.counted.zero(made)
     return f".replace(step={zero})" if zero != "0" else ""
@@ -165,7 +165,7 @@ def _create_within(use: Use, context: Context) -> Edit | Refusal:
         )
     # the call of the result makes the optimizers, so they are found by their definition
     links = context.facts.legacy.links
-    made = [outer for outer, inner in links if inner in use.things and outer.kind == "optimizer"]
+    made = [outer for outer, inner in links if inner in use.objects and outer.kind == "optimizer"]
     state, supports = _state_class(made, context)
     # the parameter of the lambda must not hide a name that the definition reads
     taken = {node.id for node in ast.walk(use.owner) if isinstance(node, ast.Name)}
@@ -185,14 +185,14 @@ def _is_transformed(use: Use, context: Context) -> bool:
     return not CALL_WITH_OTHERS.isdisjoint(context.facts.externals(outer.func))
 
 
-def _state_class(made: list[Thing], context: Context) -> tuple[str, tuple[Support, ...]]:
+def _state_class(made: list[LegacyObject], context: Context) -> tuple[str, tuple[Support, ...]]:
     """A template for the class of train state that optimizers become, and its helper."""
     if not _needs_any_params(made, context):
         return "{TrainState}", ()
     return f"{{support:{ANY_PARAMS_TRAIN_STATE.name}}}", (ANY_PARAMS_TRAIN_STATE,)
 
 
-def _needs_any_params(made: list[Thing], context: Context) -> bool:
+def _needs_any_params(made: list[LegacyObject], context: Context) -> bool:
     """Whether the parameters may be no mapping, so that the plain `TrainState` fails.
 
     Where nothing is known of them, the optimizers that reach the same places decide. Where nothing
@@ -204,7 +204,7 @@ def _needs_any_params(made: list[Thing], context: Context) -> bool:
     return not all(map(context.stepping.parameters.come_from_outside, made))
 
 
-def _known_needs(optimizers: list[Thing], context: Context) -> set[bool]:
+def _known_needs(optimizers: list[LegacyObject], context: Context) -> set[bool]:
     """What is known of the parameters of optimizers: whether these may be no mapping."""
     needs = map(context.stepping.parameters.need_any, optimizers)
     return {need for need in needs if need is not None}
@@ -237,14 +237,14 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     """
     assert isinstance(use.node, ast.Attribute)
     # definition.init_state(params).step
-    if any(thing.made_by is Unnamed.DEFINITION for thing in use.things):
+    if any(obj.made_by is Unnamed.DEFINITION for obj in use.objects):
         return reasons.state(
             "The state that a definition made without an optimizer has no step of its own any "
             "more.",
             "Count the steps in a variable.",
         )
     owner = owner_of_state(use.owner)
-    if owner is None or not context.facts.things(owner, "optimizer"):
+    if owner is None or not context.facts.legacy_objects(owner, "optimizer"):
         return Keep()
     # optimizer.state[name].step
     if isinstance(use.owner, ast.Subscript) and not _is_numbered(use.owner):
@@ -389,10 +389,10 @@ def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
 
 def averaged_gradients(use: Use, context: Context) -> str | Refusal:
     """A template for the gradients of a step, averaged over devices after `replicate()`."""
-    axes = context.stepping.axes(use.things)
+    axes = context.stepping.axes(use.objects)
     if not axes:
         return "{grads}"
-    if any(_stand_together(use, other) for other in context.stepping.replicated(use.things)):
+    if any(_stand_together(use, other) for other in context.stepping.replicated(use.objects)):
         return reasons.deprecated_method(
             "This step is taken where the optimizer is replicated, and may come before that.",
             "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients of the steps on all "
@@ -499,12 +499,12 @@ def _place_of_gradients(
     word = words[others[0]]
     gradients = word.value if isinstance(word, ast.keyword) else word
     _, by_type = typed("", "", use, context.stepping)
-    if isinstance(gradients, ast.Starred) or by_type or context.stepping.axes(use.things):
+    if isinstance(gradients, ast.Starred) or by_type or context.stepping.axes(use.objects):
         return None
     return others[0] if context.facts.dataflow.may_swap(gradients, overrides.value) else None
 
 
-def _is_made_without_rate(definition: Thing) -> bool:
+def _is_made_without_rate(definition: LegacyObject) -> bool:
     """Whether a constructor is not given a learning rate, so that each step had to be."""
     call = definition.node
     if not isinstance(call, ast.Call) or call.args:
@@ -683,7 +683,7 @@ def _new_fields(
         return _new_step_fields(step, use, context)
     # optimizer.replace(state=definition.init_state(params))
     if makes_state(value, context):
-        zero = Argument("step", template=context.counted.zero(use.things))
+        zero = Argument("step", template=context.counted.zero(use.objects))
         return NewFields((zero, Argument("opt_state", index=index)))
     return None
 

@@ -13,7 +13,7 @@ from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.dataflow.bindings import bound_anywhere
 from codemods.flow.binding import arguments_of, values_of
-from codemods.flow.objects import Container, Instance, Place, Thing
+from codemods.flow.objects import Container, Instance, LegacyObject, Place
 from codemods.functional import Functional
 from codemods.messages import message
 from codemods.model import Prose
@@ -50,14 +50,14 @@ class OlderCheckpoints:
     def _of_dataclasses(self) -> list[Use]:
         known = {use.node for use in self.facts.uses if use.kind == "restored"}
         found = (
-            (unit, call, tuple(self._held(call)))
+            (unit, call, tuple(self._optimizers_in(call)))
             for unit, call in self.facts.flow.reading.calls
             if call not in known and RESTORE.intersection(self.facts.externals(call.func))
         )
         return [
-            Use("restored", ast.unparse(call.func), unit, call, held)
-            for unit, call, held in found
-            if held
+            Use("restored", ast.unparse(call.func), unit, call, optimizers)
+            for unit, call, optimizers in found
+            if optimizers
         ]
 
     def uses(self) -> list[Use]:
@@ -101,8 +101,8 @@ class OlderCheckpoints:
     def _names(self) -> frozenset[str]:
         """The optimizers whose old checkpoints are loaded: all calls have the same helpers."""
         uses = [use for use in self.restored if not self._reason(use)]
-        things = (thing for use in uses for thing in self._held(use.node))
-        made = (definition for thing in things for definition in self._made_by(thing))
+        objects = (obj for use in uses for obj in self._optimizers_in(use.node))
+        made = (definition for obj in objects for definition in self._made_by(obj))
         return frozenset(one.made_by for one in made if isinstance(one.made_by, str))
 
     def _reason(self, use: Use) -> str:
@@ -116,14 +116,14 @@ class OlderCheckpoints:
             return
         if use.unit in self.stepping.plain or self._has_other_imports(use.unit):
             yield "a name that this needs is taken"
-        held = self._held(call)
-        for thing in held:
-            yield from self._reasons_of(thing)
-        whole = replace(use, things=tuple(held))
+        optimizers = self._optimizers_in(call)
+        for obj in optimizers:
+            yield from self._reasons_of(obj)
+        whole = replace(use, objects=tuple(optimizers))
         if any(may_have_copies(value, whole, self.stepping) for value in values_of(call)):
             yield "the optimizer may have a copy for each device"
 
-    def _reasons_of(self, optimizer: Thing) -> Iterator[str]:
+    def _reasons_of(self, optimizer: LegacyObject) -> Iterator[str]:
         """Why an optimizer cannot be made of an old one, if it cannot."""
         options = self.stepping.options
         if options.style == "functional" and not (
@@ -153,21 +153,21 @@ class OlderCheckpoints:
         )
         return any(bound_anywhere(unit)[name] > imported[name] for name in IMPORTED)
 
-    def _made_by(self, optimizer: Thing) -> list[Thing]:
+    def _made_by(self, optimizer: LegacyObject) -> list[LegacyObject]:
         return [*self.facts.legacy.definitions(optimizer)]
 
-    def _held(self, call: ast.AST) -> list[Thing]:
+    def _optimizers_in(self, call: ast.AST) -> list[LegacyObject]:
         """The optimizers that a call restores, by themselves, in containers or in dataclasses."""
         assert isinstance(call, ast.Call)
         flow = self.facts.flow
         pending: list[Place] = [flow.places[argument] for argument in values_of(call)]
         seen: dict[Place, None] = dict.fromkeys(pending)
-        found: dict[Thing, None] = {}
+        found: dict[LegacyObject, None] = {}
         while pending:
             for item in flow.solver.at(pending.pop()):
                 inner: list[Place] = []
                 match item:
-                    case Thing(kind="optimizer"):
+                    case LegacyObject(kind="optimizer"):
                         found[item] = None
                     case Container():
                         inner = [("elements", item)]
@@ -180,7 +180,7 @@ class OlderCheckpoints:
 
 def may_have_copies(node: ast.expr, use: Use, stepping: Stepping) -> bool:
     """Whether an optimizer that comes here may have been replicated by its own method."""
-    if not stepping.axes(use.things):
+    if not stepping.axes(use.objects):
         return False
     # save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
     if isinstance(node, ast.Call) and last_word(node.func) == "unreplicate":
@@ -188,6 +188,6 @@ def may_have_copies(node: ast.expr, use: Use, stepping: Stepping) -> bool:
     # where it is replicated in the same function, what comes before that has no copies
     scope = stepping.facts.scope(node)
     replicated = (found for found in stepping.facts.uses if found.kind == "optimizer.replicate")
-    ours = (found for found in replicated if not {*found.things}.isdisjoint(use.things))
+    ours = (found for found in replicated if not {*found.objects}.isdisjoint(use.objects))
     here = [found for found in ours if stepping.facts.scope(found.owner) is scope]
     return not here or any(stepping.facts.dataflow.may_follow(node, found.node) for found in here)

@@ -9,7 +9,7 @@ from codemods.analysis.leaves import in_any_order
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import is_path
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Thing
+from codemods.flow.objects import LegacyObject
 from codemods.idioms.schedules import Schedules
 from codemods.model import Refusal
 from codemods.optimizers.base import LegacyOptimizer, Support, is_plain
@@ -89,14 +89,14 @@ def state_is_used() -> Refusal:
 
 def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
     """Whether all optimizers at a place keep the same arrays for each parameter in optax."""
-    for thing in context.facts.things(optimizer, "optimizer"):
-        definitions = context.facts.legacy.definitions(thing)
+    for obj in context.facts.legacy_objects(optimizer, "optimizer"):
+        definitions = context.facts.legacy.definitions(obj)
         if not definitions or not all(_keeps_fields(made) for made in definitions):
             return False
     return True
 
 
-def _keeps_fields(definition: Thing) -> bool:
+def _keeps_fields(definition: LegacyObject) -> bool:
     """Whether there is an array in optax for each field of the legacy parameter state."""
     found = legacy_optimizer(definition)
     return definition.made_by == "MultiOptimizer" or (found is not None and bool(found.rule))
@@ -132,14 +132,14 @@ def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
         return False
     if MAP_TREES.isdisjoint(context.facts.externals(call.func)):
         return False
-    things: list[Thing] = []
+    objects: list[LegacyObject] = []
     for tree in call.args[1:]:
         # a path, as it comes to stand twice: make_optimizer().state.param_states
         owner = _owner_of_state(_without_params(tree), "param_states", context)
         if owner is None or not is_path(owner):
             return False
-        things += context.facts.things(owner, "optimizer")
-    return len({context.facts.groups.get(thing) for thing in things}) == 1
+        objects += context.facts.legacy_objects(owner, "optimizer")
+    return len({context.facts.groups.get(obj) for obj in objects}) == 1
 
 
 def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
@@ -221,14 +221,14 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
 
     None if only some do, or if that is not known.
     """
-    things = context.facts.things(optimizer, "optimizer")
-    scheduled = context.idioms[Schedules].of(things)
+    objects = context.facts.legacy_objects(optimizer, "optimizer")
+    scheduled = context.idioms[Schedules].of(objects)
     if scheduled is not None and scheduled.counts:
         return True
     made: list[LegacyOptimizer | None] = []
-    for thing in things:
+    for obj in objects:
         # of an optimizer without known definitions, nothing is known
-        definitions = context.facts.legacy.definitions(thing) or [thing]
+        definitions = context.facts.legacy.definitions(obj) or [obj]
         made += map(legacy_optimizer, definitions)
     counts: set[bool] = set()
     for legacy in made:
@@ -308,7 +308,7 @@ def _owner_of_state(node: ast.expr, name: str, context: Context) -> ast.expr | N
         case ast.Attribute(attr=attr, value=ast.Attribute(attr="state", value=owner)) if (
             attr == name
         ):
-            return owner if context.facts.things(owner, "optimizer") else None
+            return owner if context.facts.legacy_objects(owner, "optimizer") else None
     return None
 
 

@@ -70,7 +70,7 @@ overrides = reason(
     the step. That is the same only if each step sets it, if it is the learning rate alone, and if
     the place that makes the optimizer is in view.""",
 )
-name_kept = reason(
+name_needed = reason(
     "FO911",
     "a legacy name is still needed or exported",
     """The import stays because something that was not migrated uses it, because the module exports

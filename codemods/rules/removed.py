@@ -17,7 +17,7 @@ from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
 from codemods.removed.table import once_modules
 from codemods.removed.templates import Expression, expressions_of
-from codemods.renaming.removed import Said, said
+from codemods.renaming.full_names import Said, said
 from codemods.rewriting.edits import (
     Argument,
     Edit,
@@ -186,7 +186,7 @@ def _may_move(used: list[str], given: dict[str, ast.expr], use: Use, context: Co
     written = sorted(order, key=use.unit.span)
     moved = [one for one, other in zip(order, written, strict=True) if one is not other]
     left_out = [value for name, value in given.items() if name not in used]
-    return all(map(context.facts.dataflow.is_quiet, (*left_out, *moved)))
+    return all(map(context.facts.dataflow.has_no_effect, (*left_out, *moved)))
 
 
 def _dropped(use: Use, row: Removed) -> Edit | Refusal:

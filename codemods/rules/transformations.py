@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.carried import typed
+from codemods.analysis.import_names import free_name
 from codemods.analysis.legacy import Unnamed
-from codemods.analysis.names import free_name
 from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, new_rate
 from codemods.analysis.uses import Use
@@ -42,7 +42,7 @@ def makes_state(node: ast.expr, context: Context) -> bool:
     """Whether this is `definition.init_state(params)`."""
     match node:
         case ast.Call(func=ast.Attribute(attr="init_state", value=owner)):
-            return bool(context.facts.things(owner, "definition"))
+            return bool(context.facts.legacy_objects(owner, "definition"))
     return False
 
 
@@ -96,9 +96,9 @@ def _refuse_hyper_params(
     if rate is not None:
         return refuse_rate(use, context)
     # definition.apply_gradient(definition.hyper_params, …)
-    if not context.facts.things(hyper_params, "hyper_params"):
+    if not context.facts.legacy_objects(hyper_params, "hyper_params"):
         return _refuse()
-    if not context.overrides.overridden.isdisjoint(use.things):
+    if not context.overrides.overridden.isdisjoint(use.objects):
         return keeps_rate("Set the learning rate here too.")
     return None
 
@@ -124,9 +124,9 @@ def _result(
 
 def _is_own_state(node: ast.expr, use: Use, context: Context) -> bool:
     """Whether a state can only be one that `init_state` of the same definitions made."""
-    states = context.facts.things(node, "state")
+    states = context.facts.legacy_objects(node, "state")
     makers = {inner for outer, inner in context.facts.legacy.links if outer in states}
-    return {thing.made_by for thing in states} == {Unnamed.DEFINITION} and makers <= {*use.things}
+    return {obj.made_by for obj in states} == {Unnamed.DEFINITION} and makers <= {*use.objects}
 
 
 def _with_rate_before(

@@ -37,7 +37,7 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
     """
     assert isinstance(use.node, ast.Call)
     # a traversal that is part of nothing lives on in flax.traverse_util
-    is_linked = any(inner in use.things for _, inner in context.facts.legacy.links)
+    is_linked = any(inner in use.objects for _, inner in context.facts.legacy.links)
     if not is_linked:
         return Replace(use.unit.span(use.node.func), "{ModelParamTraversal}")
     given = arguments_of(TRAVERSAL, use.node)
@@ -45,7 +45,7 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
         return reasons.arguments(
             "`ModelParamTraversal` takes one predicate.", "Pass one function of path and value."
         )
-    if not context.taken_by_classes.isdisjoint(use.things):
+    if not context.taken_by_classes.isdisjoint(use.objects):
         return reasons.traversal(
             "It becomes an attribute of a class, through a variable.",
             "Let a plain statement of the class make it.",

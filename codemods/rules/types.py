@@ -35,7 +35,7 @@ def annotation(use: Use, context: Context) -> Edit | Refusal:
     """
     template = NAMES.get(use.name, "{optax}.GradientTransformation")
     if use.name not in (*NAMES, *optimizers()):
-        return reasons.name_kept("This annotation has no counterpart.", "Remove it.")
+        return reasons.name_needed("This annotation has no counterpart.", "Remove it.")
     return named(use, template)
 
 

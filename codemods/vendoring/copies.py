@@ -18,9 +18,9 @@ from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
 from codemods.sources.parsing import parse
 from codemods.sources.suppression import suppressions
 from codemods.sources.text import Text, UndecodableError, decode
-from codemods.vendoring.accounting import Account, concerns
-from codemods.vendoring.places import Name, Places
-from codemods.vendoring.pointing import Way, imports_any, pointed
+from codemods.vendoring.account import Account, concerns
+from codemods.vendoring.places import ModuleName, Places
+from codemods.vendoring.pointing import Redirection, imports_any, pointed
 from codemods.vendoring.unpointed import unpointed
 from codemods.vocabulary import PACKAGE
 
@@ -43,7 +43,7 @@ class Copies:
     sources: Sequence[Source]
     existing: Collection[str]
     places: Places
-    users: Mapping[str, tuple[str, Name]]
+    users: Mapping[str, tuple[str, ModuleName]]
     back: Mapping[str, Source]
 
     @property
@@ -111,7 +111,7 @@ class Copies:
 
     def _names(
         self, results: Iterable[FileResult], new: Collection[str], place: str | None
-    ) -> dict[str, Name]:
+    ) -> dict[str, ModuleName]:
         """The name of its copy in each file that needs one."""
         names = {path: name for path, (_, name) in self.users.items()}
         if place is None:
@@ -123,15 +123,15 @@ class Copies:
         return names | self._only_named(results, new, names)
 
     def _only_named(
-        self, results: Iterable[FileResult], new: Iterable[str], names: Mapping[str, Name]
-    ) -> dict[str, Name]:
+        self, results: Iterable[FileResult], new: Iterable[str], names: Mapping[str, ModuleName]
+    ) -> dict[str, ModuleName]:
         """The files of the same programs that only have a name of `flax.optim` in a string."""
         program = {one for path in new for one in self.places.together(path)}
         full = next(name.full for path, name in names.items() if path in new)
         named = (
             one.path for one in results if one.path in program and PACKAGE.encode() in one.after
         )
-        return {path: Name(full, full) for path in named if path not in names}
+        return {path: ModuleName(full, full) for path in named if path not in names}
 
 
 def read_copies(
@@ -152,7 +152,7 @@ def read_copies(
             units[source.path] = unit
     packages = (f"{copy}/{module}.py" for copy in existing for module in ("__init__", *SUBPACKAGE))
     places = Places({path: unit.code for path, unit in units.items()}, (*others, *packages))
-    users: dict[str, tuple[str, Name]] = {}
+    users: dict[str, tuple[str, ModuleName]] = {}
     back: dict[str, Source] = {}
     for source in own:
         unit = units.get(source.path)
@@ -176,7 +176,7 @@ def spared(unit: Unit) -> set[int]:
     return {comment.line for comment in suppressions(unit.code) if comment.covers(IMPORTS)}
 
 
-def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[Name, str] | None:
+def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[ModuleName, str] | None:
     """The name of a copy in a file, and the code when it is pointed back.
 
     None if the file does not refer to the copy.
@@ -187,16 +187,18 @@ def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[Name, str] | N
     full = name.full if name is not None else min(said, default="")
     if not full:
         return None
-    code = pointed(unit, Way(said, PACKAGE, full, PACKAGE, in_line=True, spared=spared(unit)))
-    return None if code == unit.code else (Name(min(said, default=full), full), code)
+    code = pointed(
+        unit, Redirection(said, PACKAGE, full, PACKAGE, in_line=True, spared=spared(unit))
+    )
+    return None if code == unit.code else (ModuleName(min(said, default=full), full), code)
 
 
-def _pointed(path: str, content: bytes, name: Name) -> tuple[bytes, Unit] | None:
+def _pointed(path: str, content: bytes, name: ModuleName) -> tuple[bytes, Unit] | None:
     """A file with its imports pointed at a copy; None if the result is not valid."""
     unit, text = _unit(path, content), _read(path, content)
     assert unit is not None
     assert text is not None
-    code = pointed(unit, Way([PACKAGE], name.said, PACKAGE, name.full, spared=spared(unit)))
+    code = pointed(unit, Redirection([PACKAGE], name.said, PACKAGE, name.full, spared=spared(unit)))
     try:
         new = Unit(path, code, parse(code), unit.places)
         after = text.encode(code)

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from codemods.sources.modules import Layout
 from codemods.sources.relevance import Graph, import_graph, reachable
-from codemods.vendoring.bindings import joined, said
+from codemods.vendoring.module_names import joined, said
 
 Named = tuple[str, tuple[str, ...]]
 """The name of a module in a file, and the paths, without ending, that it may mean."""
 
 
-class Name(NamedTuple):
+class ModuleName(NamedTuple):
     """The name of a module in a file, with dots ahead if it is relative, and the full name."""
 
     said: str
@@ -67,7 +67,7 @@ class Places:
         # no other module may be found by the name
         return all(layout.absolute(path, *full) == (place,) for path in paths)
 
-    def name(self, path: str, place: str) -> Name | None:
+    def name(self, path: str, place: str) -> ModuleName | None:
         """The name of a package at a place in a file; None if the file cannot import it."""
         # `src` of src/models/vit.py, with `from models import vit`
         folder, target = PurePosixPath(path).parent, PurePosixPath(place)
@@ -77,7 +77,7 @@ class Places:
         full = ".".join(target.relative_to(root).parts)
         outer = self._outermost(folder)
         is_relative = outer is not None and target.is_relative_to(outer) and self._is_relative(path)
-        return Name(_relative(folder, target) if is_relative else full, full)
+        return ModuleName(_relative(folder, target) if is_relative else full, full)
 
     def names_said(self, path: str, place: str) -> set[str]:
         """The names by which a file imports a package at a place, or something in it."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from codemods.dataflow.bindings import bound_anywhere
 from codemods.flow.scopes import Scope
 from codemods.sources.modules import Unit
-from codemods.vendoring.bindings import Bindings, Bound, Statement, said
+from codemods.vendoring.module_names import Bindings, BoundModule, Statement, said
 from codemods.vendoring.splicing import Splice, behind, extent, spliced, without
 from codemods.vendoring.strings import imported_by, names_in_strings, quoted_annotations
 
 
 @dataclass(frozen=True)
-class Way:
+class Redirection:
     """From which names of a module to which: as a file imports it, and in full, as in strings.
 
     With `in_line` the lines keep their numbers: a new statement stands behind a semicolon. What
@@ -57,7 +57,7 @@ def _importing(unit: Unit, bindings: Bindings) -> Iterator[ast.stmt | ast.expr]:
             yield node
 
 
-def pointed(unit: Unit, way: Way) -> str:
+def pointed(unit: Unit, way: Redirection) -> str:
     """The code of a file that is pointed at another module.
 
     Its imports, dotted names, quoted annotations and names in strings are.
@@ -85,7 +85,7 @@ class _Change:
 
 
 class _Pointing:
-    def __init__(self, unit: Unit, way: Way) -> None:
+    def __init__(self, unit: Unit, way: Redirection) -> None:
         self.unit, self.way = unit, way
         self.bindings = Bindings(unit, way.old)
         self.changes: dict[Statement, _Change] = defaultdict(_Change)
@@ -133,7 +133,7 @@ class _Pointing:
             text = f"from{match[1] or ' '}{self.way.new}{found[1]}"
             self.splices.append((start, match.end(), text))
 
-    def _exchange(self, one: Bound, statement: str) -> None:
+    def _exchange(self, one: BoundModule, statement: str) -> None:
         change = self.changes[one.statement]
         if one.alias not in change.removed:
             change.removed.append(one.alias)
@@ -149,18 +149,18 @@ class _Pointing:
         self.splices += quoted
         if quoted:
             scopes = scopes.union(one.scope for one in self._bound_at_top())
-        bound: dict[Scope | None, list[Bound]] = defaultdict(list)
+        bound: dict[Scope | None, list[BoundModule]] = defaultdict(list)
         for one in self.bindings.packages_bound:
             bound[one.scope].append(one)
         for scope, found in bound.items():
             self._import_for(found, is_used=scope in scopes)
 
-    def _bound_at_top(self) -> list[Bound]:
+    def _bound_at_top(self) -> list[BoundModule]:
         """The packages that are bound at the top level of the file."""
         packages = self.bindings.packages_bound
         return [one for one in packages if one.scope and not one.scope.parent]
 
-    def _import_for(self, bound: list[Bound], is_used: bool) -> None:
+    def _import_for(self, bound: list[BoundModule], is_used: bool) -> None:
         """Import the module where a scope has a package around it.
 
         The import of the package is removed if nothing needs it any more.
@@ -186,12 +186,12 @@ class _Pointing:
         else:
             self.changes[first.statement].new.append(statement)
 
-    def _names_module(self, one: Bound) -> bool:
+    def _names_module(self, one: BoundModule) -> bool:
         """Whether an import such as `import flax.optim` names the module, but binds a package."""
         is_dotted = isinstance(one.statement, ast.Import) and not one.alias.asname
         return is_dotted and self.bindings.within(one.alias.name) is not None
 
-    def _still_read(self, one: Bound) -> bool:
+    def _still_read(self, one: BoundModule) -> bool:
         """Whether a name is read otherwise than in the dotted name of the module."""
         missing = re.escape(".".join(one.missing))
         other = re.compile(rf"(?<![\w.]){one.name}(?!\w)(?!\.{missing}(?!\w))")

@@ -14,7 +14,7 @@ class CheckpointError(Exception):
     """
 
 
-class UnwritableError(CheckpointError):
+class UnwritablePathError(CheckpointError):
     """A path cannot be written to, whatever the content would be."""
 
 
@@ -33,4 +33,4 @@ def to_be_written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UnwritableError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise UnwritablePathError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -24,8 +24,8 @@ from optim2optax.checkpoints.correspondence import (
     places_of,
 )
 from optim2optax.checkpoints.flax_msgpack import Array, Tree, as_numpy
-from optim2optax.checkpoints.places import Path, leaves, said
 from optim2optax.checkpoints.signs import descending
+from optim2optax.checkpoints.state_dict_places import Path, leaves, said
 
 AVERAGE = "m"
 """The average of Adafactor. Without it, Adafactor keeps one number in its place."""

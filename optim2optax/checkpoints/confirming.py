@@ -21,7 +21,7 @@ from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import copies_of
 from optim2optax.checkpoints.correspondence import COUNT, STEP
 from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
-from optim2optax.checkpoints.places import Path, key_of, leaves, said
+from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, said
 
 Mark = tuple[object, ...]
 """The shape, type and checksum of an array, or another value itself."""

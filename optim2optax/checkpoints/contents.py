@@ -17,7 +17,7 @@ TRAIN_STATE = frozenset(("step", "params", "opt_state"))
 
 
 @dataclass(frozen=True)
-class Leaf:
+class StoredLeaf:
     """A leaf by its path: shape and dtype if it is an array, else None and its type's name."""
 
     path: str
@@ -27,7 +27,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundState:
     """An optimizer, or the train state in the place of one.
 
     `names` are the legacy optimizers that it may be, by what it keeps for a parameter: several if
@@ -40,21 +40,21 @@ class Found:
     names: tuple[str, ...]
     step: int | None
     copies: int | None
-    parameters: tuple[Leaf, ...]
+    parameters: tuple[StoredLeaf, ...]
 
 
 @dataclass(frozen=True)
 class Contents:
     """All that a checkpoint contains: optimizers and train states, and the leaves beside them."""
 
-    found: tuple[Found, ...]
-    others: tuple[Leaf, ...]
+    found: tuple[FoundState, ...]
+    others: tuple[StoredLeaf, ...]
 
 
 def contents(tree: Tree) -> Contents:
     """What is in a tree."""
-    found: list[Found] = []
-    others: list[Leaf] = []
+    found: list[FoundState] = []
+    others: list[StoredLeaf] = []
     pending = deque([("", tree)])
     while pending:
         path, node = pending.popleft()
@@ -94,7 +94,7 @@ def _is_state(state: Tree) -> bool:
     return isinstance(state, dict) and {*state} == {"step", "param_states"}
 
 
-def _found(path: str, node: Mapping[str, Tree]) -> Found | None:
+def _found(path: str, node: Mapping[str, Tree]) -> FoundState | None:
     if is_legacy(node):
         # {"target": …, "state": {"step": …, "param_states": …}}
         state = node["state"]
@@ -105,10 +105,10 @@ def _found(path: str, node: Mapping[str, Tree]) -> Found | None:
             names = _names(state["param_states"], node["target"])
         step, copies = _steps(state["step"])
         parameters = tuple(leaves(node["target"]))
-        return Found(path, "legacy optimizer", tuple(sorted(names)), step, copies, parameters)
+        return FoundState(path, "legacy optimizer", tuple(sorted(names)), step, copies, parameters)
     if {*node} >= TRAIN_STATE:
         step, copies = _steps(node["step"])
-        return Found(path, "train state", (), step, copies, tuple(leaves(node["params"])))
+        return FoundState(path, "train state", (), step, copies, tuple(leaves(node["params"])))
     return None
 
 
@@ -152,7 +152,7 @@ def by_fields() -> Mapping[frozenset[str], tuple[str, ...]]:
     return found
 
 
-def leaves(tree: Tree, path: str = "") -> Iterator[Leaf]:
+def leaves(tree: Tree, path: str = "") -> Iterator[StoredLeaf]:
     """The leaves of a tree, in order."""
     if isinstance(tree, dict):
         for key, value in tree.items():
@@ -165,7 +165,7 @@ def _below(path: str, key: str) -> str:
     return f"{path}/{key}" if path else key
 
 
-def _leaf(path: str, value: Tree) -> Leaf:
+def _leaf(path: str, value: Tree) -> StoredLeaf:
     if isinstance(value, Array):
-        return Leaf(path, value.shape, str(value.dtype), value.nbytes)
-    return Leaf(path, None, type(value).__name__, 0)
+        return StoredLeaf(path, value.shape, str(value.dtype), value.nbytes)
+    return StoredLeaf(path, None, type(value).__name__, 0)

@@ -12,7 +12,7 @@ from flax import serialization
 
 from optim2optax.checkpoints import (
     CheckpointError,
-    UnwritableError,
+    UnwritablePathError,
     orbax,
     to_be_read,
     to_be_written,
@@ -26,10 +26,10 @@ from optim2optax.checkpoints.factories import (
 )
 from optim2optax.checkpoints.files import checkpoints_at, newest_at
 from optim2optax.checkpoints.loading import load
-from optim2optax.checkpoints.places import leaves, said
+from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.replaceable import refuse_to_replace
-from optim2optax.checkpoints.transformations import split
-from optim2optax.checkpoints.writing import write
+from optim2optax.checkpoints.serializing import write
+from optim2optax.checkpoints.state_dict_places import leaves, said
 
 Format = Literal["msgpack", "orbax"]
 AT_ONCE = 2**20
@@ -110,7 +110,7 @@ def make_folders(folders: Iterable[Path]) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UnwritableError(f"{folder} cannot be made: {error.strerror}.") from None
+            raise UnwritablePathError(f"{folder} cannot be made: {error.strerror}.") from None
 
 
 def _is_finite(leaf: Any) -> bool:
@@ -149,7 +149,7 @@ def _loaded(source: Path, factory: str) -> Any:
 
 def _compared(source: Path, factory: str, before: str) -> Any:
     """The same as `_loaded`, if the state steps as the program did before its migration."""
-    from optim2optax.checkpoints.stepping import compare_steps
+    from optim2optax.checkpoints.trial_step import compare_steps
 
     fresh = made(factory)
     state = load(source, fresh.state, fresh.transformations)

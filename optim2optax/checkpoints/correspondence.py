@@ -18,7 +18,7 @@ from flax import serialization
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.places import Path, key_of, leaves, said
+from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, said
 
 STEP = ("state", "step")
 COUNT = "count"
@@ -39,7 +39,7 @@ HYPERPARAMS = "hyperparams"
 
 
 @dataclass(frozen=True)
-class Place:
+class StatePlace:
     """A leaf of a state of optax.
 
     Attributes:
@@ -59,7 +59,7 @@ class Place:
     shape: tuple[int, ...] = ()
 
 
-def places_of(opt_state: Any) -> list[Place]:
+def places_of(opt_state: Any) -> list[StatePlace]:
     """All leaves of a state of optax.
 
     Raises:
@@ -95,7 +95,7 @@ def _kind(node: Any) -> str:
     return name
 
 
-def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]:
+def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
     kind = _kind(node)
     if kind in kept_by():
         # ScaleByAdamState(count=…, mu=…, nu=…)
@@ -104,7 +104,7 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Plac
         yield from _of_weight_norm(node, path, group)
     elif kind in SCHEDULES:
         # ScaleByScheduleState(count=…)
-        yield from (Place((*path, *below), path, group, STEP) for below, _ in _leaves(node))
+        yield from (StatePlace((*path, *below), path, group, STEP) for below, _ in _leaves(node))
     elif kind in INJECTED:
         yield from _injected(node, path, group, is_split)
     elif kind in WRAPPERS or _is_container(node):
@@ -116,12 +116,12 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Plac
         _refuse_leaves(node, path, kind)
 
 
-def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[Place]:
+def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
     """The direction and the scale of each parameter, and what an inner optimizer keeps for both."""
     for part in SPLIT:
         for param, leaf in _leaves(getattr(node, part)):
             source = ("state", "param_states", *param, part)
-            yield Place((*path, part, *param), path, group, source, param, np.shape(leaf))
+            yield StatePlace((*path, part, *param), path, group, source, param, np.shape(leaf))
     yield from _places(node.inner_state, (*path, "inner_state"), group, is_split=True)
 
 
@@ -139,12 +139,12 @@ def _called(kind: str) -> str:
     return f"the type {kind}" if kind else "no known type"
 
 
-def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]:
+def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
     """The fields of a state that keeps something for each parameter, and may count the steps."""
     names = old_names(_kind(node))
     for field in node._fields:
         if field == COUNT:
-            yield Place((*path, field), path, group, STEP)
+            yield StatePlace((*path, field), path, group, STEP)
             continue
         for below, leaf in _leaves(getattr(node, field)):
             param = below
@@ -155,18 +155,20 @@ def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]
                 param = tuple(rest)
                 source = (f"{part}_state", *source)
             source = ("state", "param_states", *param, *source)
-            yield Place((*path, field, *below), path, group, source, param, np.shape(leaf))
+            yield StatePlace((*path, field, *below), path, group, source, param, np.shape(leaf))
 
 
-def _injected(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Place]:
+def _injected(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
     """The state of `optax.inject_hyperparams`."""
     for field in node._fields:
         value = getattr(node, field)
         place = (*path, field)
         if field == COUNT:
-            yield Place(place, path, group, STEP)
+            yield StatePlace(place, path, group, STEP)
         elif field == HYPERPARAMS:
-            yield from (Place((*place, *below), path, group, None) for below, _ in _leaves(value))
+            yield from (
+                StatePlace((*place, *below), path, group, None) for below, _ in _leaves(value)
+            )
         else:
             yield from _places(value, place, group, is_split)
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from optim2optax.checkpoints.flax_msgpack import Array, Tree, as_numpy
-from optim2optax.checkpoints.places import leaves
+from optim2optax.checkpoints.state_dict_places import leaves
 
 AT_ONCE = 2**20
 """The number of elements that are compared at once."""
 
 
 @dataclass(frozen=True)
-class Difference:
+class LeafDifference:
     """A leaf that differs between two checkpoints: its place, and what differs.
 
     `largest` is the largest difference of its numbers, if they differ and it is finite.
@@ -28,31 +28,31 @@ class Difference:
     largest: float | None = None
 
 
-def differences(first: Tree, second: Tree) -> Iterator[Difference]:
+def differences(first: Tree, second: Tree) -> Iterator[LeafDifference]:
     """The leaves that are only in one tree, or differ, in the order of the first."""
     old, new = dict(leaves(first)), dict(leaves(second))
     for path, leaf in old.items():
         place = "/".join(path)
         if path not in new:
-            yield Difference(place, "is only in the first")
+            yield LeafDifference(place, "is only in the first")
         else:
             yield from _between(place, leaf, new[path])
     for path in new:
         if path not in old:
-            yield Difference("/".join(path), "is only in the second")
+            yield LeafDifference("/".join(path), "is only in the second")
 
 
-def _between(place: str, old: Tree, new: Tree) -> Iterator[Difference]:
+def _between(place: str, old: Tree, new: Tree) -> Iterator[LeafDifference]:
     """The difference between two leaves, if there is one."""
     if not isinstance(old, Array) or not isinstance(new, Array):
         if type(old) is not type(new) or old != new:
-            yield Difference(place, f"is {_described(old)}, then {_described(new)}")
+            yield LeafDifference(place, f"is {_described(old)}, then {_described(new)}")
     elif (old.shape, old.dtype) != (new.shape, new.dtype):
-        yield Difference(place, f"is {_described(old)}, then {_described(new)}")
+        yield LeafDifference(place, f"is {_described(old)}, then {_described(new)}")
     elif old.data != new.data:
         largest = _largest(as_numpy(old).ravel(), as_numpy(new).ravel())
         finite = largest if math.isfinite(largest) else None  # JSON has no NaN
-        yield Difference(place, f"differs by {largest:.3g} at most", finite)
+        yield LeafDifference(place, f"differs by {largest:.3g} at most", finite)
 
 
 def _described(leaf: Tree) -> str:

@@ -14,9 +14,9 @@ from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import has_groups
-from optim2optax.checkpoints.correspondence import Place, has_interface, places_of
+from optim2optax.checkpoints.correspondence import StatePlace, has_interface, places_of
 from optim2optax.checkpoints.flax_msgpack import Array, Tree
-from optim2optax.checkpoints.places import Path, leaves
+from optim2optax.checkpoints.state_dict_places import Path, leaves
 
 MODEL = "params"
 PLACEHOLDER = (1,)
@@ -55,7 +55,7 @@ Kept = dict[Path, dict[str, Shape]]
 """The shapes of what the optimizer of a group keeps for each of its parameters, by field."""
 
 
-def _kept_shapes(places: Sequence[Place], params: Collection[Path]) -> list[Kept]:
+def _kept_shapes(places: Sequence[StatePlace], params: Collection[Path]) -> list[Kept]:
     """The shapes of what is kept for parameters, group by group."""
     found: dict[Path, Kept] = {}
     for place in places:

@@ -14,8 +14,8 @@ from typing import Any
 import jax
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.places import Path
-from optim2optax.checkpoints.transformations import split
+from optim2optax.checkpoints.missing_transformations import split
+from optim2optax.checkpoints.state_dict_places import Path
 
 
 @dataclass(frozen=True)

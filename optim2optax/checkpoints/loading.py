@@ -19,10 +19,10 @@ from optim2optax.checkpoints.correspondence import STEP, has_interface
 from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
 from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
-from optim2optax.checkpoints.kinds import refuse_other_kinds
-from optim2optax.checkpoints.places import Path, at, child_at, key_of, said
+from optim2optax.checkpoints.leaf_kinds import refuse_other_kinds
+from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.remote import local_copies
-from optim2optax.checkpoints.transformations import split
+from optim2optax.checkpoints.state_dict_places import Path, at, child_at, key_of, said
 
 State = TypeVar("State")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optim2optax.checkpoints import CheckpointError, UnwritableError, to_be_written
+from optim2optax.checkpoints import CheckpointError, UnwritablePathError, to_be_written
 from optim2optax.checkpoints.flax_msgpack import DTYPES, Array, Tree
 
 MARKS = ("_METADATA", "manifest.ocdbt", "checkpoint")
@@ -121,7 +121,7 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
         _exchange(new, path, old)
     except (OSError, ValueError, TypeError) as error:
         kept = f" What was there is {old} now." if old.exists() else ""
-        raise UnwritableError(f"{path} cannot be written: {error}.{kept}") from None
+        raise UnwritablePathError(f"{path} cannot be written: {error}.{kept}") from None
     finally:
         # the former checkpoint is kept if nothing has taken its place
         if path.exists() or not old.exists():

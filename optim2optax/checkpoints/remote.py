@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
-from optim2optax.checkpoints import CheckpointError, UnwritableError
+from optim2optax.checkpoints import CheckpointError, UnwritablePathError
 from optim2optax.checkpoints.files import newest_at
 
 SEPARATOR = "://"
@@ -29,13 +29,13 @@ def is_address(path: Path | str) -> bool:
 
 
 @contextmanager
-def local_copies() -> Iterator[Copies]:
+def local_copies() -> Iterator[LocalCopies]:
     """Local copies of what is at addresses, which are removed when the context ends."""
     with tempfile.TemporaryDirectory() as folder:
-        yield Copies(Path(folder))
+        yield LocalCopies(Path(folder))
 
 
-class Copies:
+class LocalCopies:
     """Local copies in a folder of what is at addresses. A local path is its own copy."""
 
     def __init__(self, folder: Path) -> None:
@@ -92,7 +92,7 @@ class Copies:
                 f"{path} is or holds what is read, or is in it: choose another name."
             )
         address = _without_end(str(path))
-        with _explained(f"{address} cannot be written", UnwritableError):
+        with _explained(f"{address} cannot be written", UnwritablePathError):
             system, root = _opened(address)
             is_there = system.exists(root)
         place = self.copy_of(path, everything=True) if is_there else self._place_of(str(path))
@@ -108,7 +108,7 @@ class Copies:
         address = self._addresses.get(place)
         if address is None:  # a local path, where the file is already
             return
-        with _explained(f"{address} cannot be written", UnwritableError):
+        with _explained(f"{address} cannot be written", UnwritablePathError):
             system, root = _opened(address)
             part = f"{root}.{uuid4().hex}.tmp"
             try:

@@ -15,7 +15,7 @@ import numpy as np
 from codemods.optimizers.base import RATE
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.correspondence import STEP, is_trace, nodes_of, places_of
-from optim2optax.checkpoints.places import Path, key_of, said
+from optim2optax.checkpoints.state_dict_places import Path, key_of, said
 
 LARGEST = 2
 """The size of each axis of the parameters on which a transformation is tried.

@@ -13,7 +13,7 @@ from optim2optax.project.finding import printable
 Format = Literal["msgpack", "orbax"]
 
 
-class Place(click.Path):
+class PathOrAddress(click.Path):
     """A path, or an address such as `gs://bucket/run`, which stays a text."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -42,7 +42,9 @@ def command() -> None:
 
 
 @command.command(short_help="Tell what is in checkpoints.", epilog=EXAMPLES)
-@click.argument("paths", nargs=-1, required=True, type=Place(path_type=Path), metavar="PATH...")
+@click.argument(
+    "paths", nargs=-1, required=True, type=PathOrAddress(path_type=Path), metavar="PATH..."
+)
 @click.option(
     "--output-format", type=click.Choice(("text", "json")), default="text", show_default=True
 )
@@ -68,7 +70,7 @@ and all else.
       2  wrong usage, or the packages for it are not installed
     """  # noqa: D205 - the summary is the first paragraph of the help
     try:
-        from optim2optax.checkpoints import CheckpointError, report
+        from optim2optax.checkpoints import CheckpointError, listing
         from optim2optax.checkpoints.files import checkpoints_at
         from optim2optax.checkpoints.remote import local_copies
     except ModuleNotFoundError as error:
@@ -79,15 +81,15 @@ and all else.
     if diff:
         _print_differences(context, paths, output_format)
         return
-    inspected: list[report.Inspected] = []
+    inspected: list[listing.Inspected] = []
     with local_copies() as copies:
         for path in paths:
             try:
                 files = checkpoints_at(copies.copy_of(path, everything=True))
-                inspected += [report.inspect(file) for file in files]
+                inspected += [listing.inspect(file) for file in files]
             except CheckpointError as error:
-                inspected.append(report.Inspected(path, 0, None, str(error)))
-    shown = (report.as_json if output_format == "json" else report.as_text)(inspected)
+                inspected.append(listing.Inspected(path, 0, None, str(error)))
+    shown = (listing.as_json if output_format == "json" else listing.as_text)(inspected)
     click.echo(copies.named(shown), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
 
@@ -96,7 +98,7 @@ def _print_differences(
     context: click.Context, paths: Sequence[Path | str], output_format: str
 ) -> None:
     """Print which leaves of two checkpoints differ, and exit."""
-    from optim2optax.checkpoints import CheckpointError, report
+    from optim2optax.checkpoints import CheckpointError, listing
     from optim2optax.checkpoints.files import newest_at, read
     from optim2optax.checkpoints.remote import local_copies
 
@@ -105,20 +107,20 @@ def _print_differences(
     try:
         with local_copies() as copies:
             first, second = [read(newest_at(copies.copy_of(path))) for path in paths]
-            found = report.compared(first, second)
+            found = listing.compared(first, second)
     except CheckpointError as error:
         click.echo(printable(f"error: {copies.named(str(error))}"), err=True)
         context.exit(1)
-    as_lines = report.differences_as_text
+    as_lines = listing.differences_as_text
     if output_format == "json":
-        as_lines = report.differences_as_json
+        as_lines = listing.differences_as_json
     click.echo(as_lines(found), nl=False)
     context.exit(1 if found else 0)
 
 
 @command.command(short_help="Convert a checkpoint.", epilog=EXAMPLES)
-@click.argument("old", type=Place(path_type=Path))
-@click.argument("new", type=Place(path_type=Path))
+@click.argument("old", type=PathOrAddress(path_type=Path))
+@click.argument("new", type=PathOrAddress(path_type=Path))
 @click.option(
     "--state",
     "factory",
@@ -233,6 +235,6 @@ def convert(
 
 def _code(error: Exception) -> int:
     """The exit code for an error."""
-    from optim2optax.checkpoints import UnwritableError
+    from optim2optax.checkpoints import UnwritablePathError
 
-    return 2 if isinstance(error, UnwritableError) else 1
+    return 2 if isinstance(error, UnwritablePathError) else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from optim2optax.dependencies.names import declares
+from optim2optax.dependencies.file_names import declares
 
 if TYPE_CHECKING:
     from optim2optax.dependencies.editing import dependencies

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from codemods.rules.dependencies import ADDED
-from optim2optax.dependencies.declared import Declared, Finding, Insert, Section, not_read
+from optim2optax.dependencies.declared import (
+    DeclaredRequirement,
+    Finding,
+    Insert,
+    Section,
+    not_read,
+)
 from optim2optax.dependencies.versions import at_least
 
 OPTAX, FLAX, PYTHON = "optax", "flax", "python"
@@ -33,7 +39,7 @@ def additions(
         yield _addition(section, flax, version, section.insert)
 
 
-def _last(section: Section, name: str) -> Declared | None:
+def _last(section: Section, name: str) -> DeclaredRequirement | None:
     """The last requirement of a name in a section."""
     for declared in reversed(section.declared):
         if declared.name == name:
@@ -41,7 +47,7 @@ def _last(section: Section, name: str) -> Declared | None:
     return None
 
 
-def _addition(section: Section, flax: Declared, version: str, insert: Insert) -> Finding:
+def _addition(section: Section, flax: DeclaredRequirement, version: str, insert: Insert) -> Finding:
     """The finding that adds optax behind the first requirement where that is possible."""
     for anchor in _anchors(section, flax):
         edit = insert(anchor, OPTAX, version)
@@ -57,7 +63,7 @@ def has_requirement(section: Section, name: str) -> bool:
     return any(declared.name == name for declared in section.declared)
 
 
-def _anchors(section: Section, flax: Declared) -> Iterator[Declared]:
+def _anchors(section: Section, flax: DeclaredRequirement) -> Iterator[DeclaredRequirement]:
     """The requirements behind which optax may stand, the best first.
 
     In a sorted list, that is the one before it in the order; else it is Flax.

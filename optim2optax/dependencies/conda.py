@@ -6,7 +6,7 @@ import re
 
 from packaging.utils import canonicalize_name
 
-from optim2optax.dependencies.declared import Declared, Finding, Span, not_read
+from optim2optax.dependencies.declared import DeclaredRequirement, Finding, Span, not_read
 from optim2optax.dependencies.requirement import LONGEST
 
 MATCH = re.compile(
@@ -17,7 +17,7 @@ BUILD = re.compile(r"=?=[^=<>!~,|]+=[^=]")
 KNOWN = ("flax", "jax", "jaxlib", "optax")
 
 
-def read_match(text: str, start: int, span: Span) -> Declared | Finding | None:
+def read_match(text: str, start: int, span: Span) -> DeclaredRequirement | Finding | None:
     """A requirement in a file: its text without quotes begins at `start`, `span` includes them."""
     found = MATCH.match(text) if len(text) < LONGEST else None
     if found is None:
@@ -33,6 +33,6 @@ def read_match(text: str, start: int, span: Span) -> Declared | Finding | None:
         return not_read(span, why, "Require a version that has what is needed.")
     if not version:
         end = start + found.end("name")
-        return Declared(name, span, (end, end), syntax="conda")
+        return DeclaredRequirement(name, span, (end, end), syntax="conda")
     where = (start + found.start("version"), start + found.end("version"))
-    return Declared(name, span, where, version, found["gap"], syntax="conda")
+    return DeclaredRequirement(name, span, where, version, found["gap"], syntax="conda")

@@ -14,7 +14,7 @@ Syntax = Literal["pep440", "poetry", "conda", "minor"]
 Span = tuple[int, int]
 
 
-class Edit(NamedTuple):
+class TextEdit(NamedTuple):
     """A replacement for the text from `start` to `end`."""
 
     start: int
@@ -32,14 +32,14 @@ class Finding:
     code: str
     span: Span
     message: str
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[TextEdit, ...] = ()
     new: str | None = None
     remedy: str | None = None
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredRequirement:
     """A requirement as it stands in a file.
 
     Attributes:
@@ -68,7 +68,7 @@ class Declared:
     is_hashed: bool = False
 
 
-Insert = Callable[[Declared, str, str], Edit | None]
+Insert = Callable[[DeclaredRequirement, str, str], TextEdit | None]
 """Adds a requirement of a name, and of a version if any, behind another one; None if it cannot."""
 
 
@@ -79,7 +79,7 @@ class Section:
     Other sections of a file need not repeat the requirements of its `base`.
     """
 
-    declared: tuple[Declared, ...]
+    declared: tuple[DeclaredRequirement, ...]
     insert: Insert | None = None
     base: bool = False
 
@@ -90,7 +90,7 @@ def _nothing(needs: Mapping[str, str]) -> Iterable[Finding]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Declarations:
     """All that a file declares.
 
     Attributes:
@@ -108,7 +108,7 @@ class Reading:
     too_old: Callable[[Mapping[str, str]], Iterable[Finding]] = _nothing
 
 
-class UnreadableError(ValueError):
+class FormatError(ValueError):
     """A file cannot be read in its format; `line` is where, from 1."""
 
     def __init__(self, reason: str, line: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from codemods.rules.dependencies import IMAGE
-from optim2optax.dependencies.declared import Finding, Reading, Section, not_read
+from optim2optax.dependencies.declared import Declarations, Finding, Section, not_read
 from optim2optax.dependencies.requirement import ABOUT
 from optim2optax.dependencies.shell import installs
 from optim2optax.dependencies.versions import admits
@@ -21,7 +21,7 @@ FROM = re.compile(
 )
 
 
-def read(text: str, path: str) -> Reading:
+def read(text: str, path: str) -> Declarations:
     """What a Dockerfile installs."""
     del path
     sections: list[Section] = []
@@ -37,7 +37,7 @@ def read(text: str, path: str) -> Reading:
         for section, unread in installs(text, start, end):
             sections.append(section)
             problems += unread
-    return Reading(tuple(sections), tuple(problems), too_old=partial(_images, text))
+    return Declarations(tuple(sections), tuple(problems), too_old=partial(_images, text))
 
 
 def _images(text: str, needs: Mapping[str, str]) -> Iterator[Finding]:

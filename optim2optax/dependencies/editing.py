@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from codemods.model import FileResult, Options, Site, Source, Status
 from codemods.sources.suppression import COMMENT, Suppression
 from optim2optax.dependencies.adding import OPTAX, additions, has_requirement
-from optim2optax.dependencies.declared import Edit, Finding, UnreadableError, not_read
+from optim2optax.dependencies.declared import Finding, FormatError, TextEdit, not_read
+from optim2optax.dependencies.formats import line_starts, parse, read_source
 from optim2optax.dependencies.judging import judged
 from optim2optax.dependencies.needs import Needs
-from optim2optax.dependencies.reading import line_starts, parse, read_source
 
 
 def dependencies(
@@ -55,7 +55,7 @@ class _File:
         findings = self._findings(needs, includes_optax)
         found = [finding for finding in findings if options.selects(finding.code)]
         suppressed = [finding for finding in found if self._is_suppressed(finding)]
-        edits: list[Edit] = []
+        edits: list[TextEdit] = []
         for finding in found:
             if finding not in suppressed:
                 edits += finding.edits
@@ -86,7 +86,7 @@ class _File:
             found += additions(self.reading.sections, needs.lowest, is_elsewhere)
         return sorted(dict.fromkeys(found), key=lambda finding: (finding.span, finding.code))
 
-    def _edited(self, edits: Iterable[Edit]) -> str:
+    def _edited(self, edits: Iterable[TextEdit]) -> str:
         text = self.text.text
         # from the last to the first, so that the places of the others stay right
         for start, end, new in sorted(edits, reverse=True):
@@ -136,7 +136,7 @@ def _position(text: str, index: int) -> tuple[int, int]:
 def _is_readable(text: str, path: str) -> bool:
     try:
         parse(text, path)
-    except UnreadableError:
+    except FormatError:
         return False
     return True
 

@@ -11,26 +11,26 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from optim2optax.dependencies.conda import read_match
 from optim2optax.dependencies.declared import (
-    Declared,
-    Edit,
+    Declarations,
+    DeclaredRequirement,
     Finding,
-    Reading,
+    FormatError,
     Section,
-    UnreadableError,
+    TextEdit,
 )
 from optim2optax.dependencies.placing import element_behind, line_behind, quoted_like, start_of_line
 from optim2optax.dependencies.requirement import read_requirement
 from optim2optax.dependencies.requirements_txt import INCLUDED, beside
 
 DASH = re.compile(r"[ \t]*-[ \t]+")
-Reader = Callable[[str, ScalarNode], Declared | Finding | None]
+Reader = Callable[[str, ScalarNode], DeclaredRequirement | Finding | None]
 
 
-def read(text: str, path: str) -> Reading:
+def read(text: str, path: str) -> Declarations:
     """What an environment declares. Raises UnreadableError."""
     listed = _value(_composed(text), "dependencies")
     if listed is None:
-        return Reading()
+        return Declarations()
     lists: list[tuple[SequenceNode, Reader]] = [(listed, _conda)]
     for item in listed.value:
         # - pip: [flax==0.3.4]
@@ -44,13 +44,13 @@ def read(text: str, path: str) -> Reading:
         items = [item for item in node.value if isinstance(item, ScalarNode)]
         read = [reader(text, item) for item in items]
         problems += [one for one in read if isinstance(one, Finding)]
-        declared = tuple(one for one in read if isinstance(one, Declared))
+        declared = tuple(one for one in read if isinstance(one, DeclaredRequirement))
         sections.append(Section(declared, _insert(text, node, items), base=True))
         for item in items:
             included = INCLUDED.match(item.value)
             if included:
                 includes.append(beside(path, included["path"]))
-    return Reading(tuple(sections), tuple(problems), tuple(includes))
+    return Declarations(tuple(sections), tuple(problems), tuple(includes))
 
 
 def _composed(text: str) -> Node | None:
@@ -59,9 +59,9 @@ def _composed(text: str) -> Node | None:
         root: Node | None = YAML(typ="rt", pure=True).compose(text)
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UnreadableError(f"cannot be parsed as YAML: {error.problem}", line) from error
+        raise FormatError(f"cannot be parsed as YAML: {error.problem}", line) from error
     except YAMLError as error:
-        raise UnreadableError(f"cannot be parsed as YAML: {error}", 1) from error
+        raise FormatError(f"cannot be parsed as YAML: {error}", 1) from error
     return root
 
 
@@ -75,13 +75,13 @@ def _value(node: Node | None, key: str) -> SequenceNode | None:
     return None
 
 
-def _conda(text: str, item: ScalarNode) -> Declared | Finding | None:
+def _conda(text: str, item: ScalarNode) -> DeclaredRequirement | Finding | None:
     start, end = _span(item)
     quotes = _quotes(item)
     return read_match(text[start + quotes : end - quotes], start + quotes, (start, end))
 
 
-def _pip(text: str, item: ScalarNode) -> Declared | Finding | None:
+def _pip(text: str, item: ScalarNode) -> DeclaredRequirement | Finding | None:
     start, end = _span(item)
     quotes = _quotes(item)
     return read_requirement(text[start + quotes : end - quotes], start + quotes, quotes)
@@ -97,8 +97,8 @@ def _span(item: ScalarNode) -> tuple[int, int]:
 
 def _insert(
     text: str, node: SequenceNode, items: Sequence[ScalarNode]
-) -> Callable[[Declared, str, str], Edit | None]:
-    def insert(anchor: Declared, name: str, version: str) -> Edit | None:
+) -> Callable[[DeclaredRequirement, str, str], TextEdit | None]:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
         element = quoted_like(text, anchor.span, f"{name}{version}")
         if node.flow_style:
             return element_behind(text, [_span(item) for item in items], anchor.span, element)

@@ -8,7 +8,14 @@ from collections.abc import Iterator, Sequence
 from packaging.utils import canonicalize_name
 
 from codemods.rules.dependencies import EXTRA, NO_EXTRA, PYTHON, RAISED
-from optim2optax.dependencies.declared import Declared, Edit, Finding, Span, hashed, not_read
+from optim2optax.dependencies.declared import (
+    DeclaredRequirement,
+    Finding,
+    Span,
+    TextEdit,
+    hashed,
+    not_read,
+)
 from optim2optax.dependencies.needs import EXTRAS, RENAMED_EXTRAS, Needs
 from optim2optax.dependencies.versions import (
     NotUnderstoodError,
@@ -29,7 +36,7 @@ TITLES = {
 """How messages call distributions, where that is not their normalized name."""
 
 
-def judged(declared: Declared, text: str, needs: Needs) -> Iterator[Finding]:
+def judged(declared: DeclaredRequirement, text: str, needs: Needs) -> Iterator[Finding]:
     """The findings on one requirement of a file."""
     if declared.name == "jax":
         yield from _of_extras(declared, text)
@@ -52,7 +59,7 @@ def judged(declared: Declared, text: str, needs: Needs) -> Iterator[Finding]:
     yield _raising(declared, text, new, message)
 
 
-def _raising(declared: Declared, text: str, version: str, message: str) -> Finding:
+def _raising(declared: DeclaredRequirement, text: str, version: str, message: str) -> Finding:
     """The finding that raises the version of a requirement."""
     before = text[slice(*declared.span)]
     # jaxlib==0.1.71+cuda111
@@ -67,7 +74,7 @@ def _raising(declared: Declared, text: str, version: str, message: str) -> Findi
     )
 
 
-def _raised(declared: Declared, lowest: str, is_floor: bool) -> str | None:
+def _raised(declared: DeclaredRequirement, lowest: str, is_floor: bool) -> str | None:
     """The version to declare; None if the declared one may stay.
 
     With `is_floor`, no version below `lowest` may be admitted.
@@ -81,7 +88,7 @@ def _raised(declared: Declared, lowest: str, is_floor: bool) -> str | None:
     return None
 
 
-def _of_extras(declared: Declared, text: str) -> Iterator[Finding]:
+def _of_extras(declared: DeclaredRequirement, text: str) -> Iterator[Finding]:
     """The extras of JAX that are removed or renamed: `jax[cuda111]`."""
     if declared.extras is None:
         return
@@ -98,11 +105,11 @@ def _of_extras(declared: Declared, text: str) -> Iterator[Finding]:
                 renamed = re.sub(rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])", new, written)
                 after = _replaced(text[slice(*declared.span)], declared.span, span, renamed)
                 message = f"`{extra}` is called `{new}`."
-                edit = Edit(*span, renamed)
+                edit = TextEdit(*span, renamed)
                 yield Finding(EXTRA, declared.span, message, (edit,), after)
 
 
-def _no_extra(declared: Declared, unknown: Sequence[str]) -> Finding:
+def _no_extra(declared: DeclaredRequirement, unknown: Sequence[str]) -> Finding:
     message = f"JAX has no extra `{unknown[0]}` any more."
     remedy = "Take one that it has today, or none."
     if any("cuda" in name for name in unknown):
@@ -110,15 +117,15 @@ def _no_extra(declared: Declared, unknown: Sequence[str]) -> Finding:
     return Finding(NO_EXTRA, declared.span, message, remedy=remedy)
 
 
-def _edits(declared: Declared, version: str) -> tuple[Edit, ...]:
+def _edits(declared: DeclaredRequirement, version: str) -> tuple[TextEdit, ...]:
     """The edits for a new version.
 
     A word of a shell gets quotes: without them, `>` is a redirection.
     """
     if not declared.bare:
-        return (Edit(*declared.version, version),)
+        return (TextEdit(*declared.version, version),)
     start, _ = declared.span
-    return Edit(start, start, '"'), Edit(*declared.version, f'{version}"')
+    return TextEdit(start, start, '"'), TextEdit(*declared.version, f'{version}"')
 
 
 def _replaced(text: str, span: Span, part: Span, new: str) -> str:

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from codemods.rules.dependencies import LOCKED
-from optim2optax.dependencies.declared import Finding, Reading, Span
+from optim2optax.dependencies.declared import Declarations, Finding, Span
 
 NAMED = {
     "poetry.lock": "poetry lock",
@@ -48,9 +48,9 @@ def command_of(name: str, text: str) -> str | None:
     return "pip-compile" if compiled["tool"].lower() == "pip-compile" else "uv pip compile"
 
 
-def read(text: str, command: str) -> Reading:
+def read(text: str, command: str) -> Declarations:
     """A lock file, whose versions are only compared."""
-    return Reading(too_old=partial(_too_old, text, command))
+    return Declarations(too_old=partial(_too_old, text, command))
 
 
 def _too_old(text: str, command: str, needs: Mapping[str, str]) -> Iterator[Finding]:

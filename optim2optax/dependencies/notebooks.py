@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from codemods.sources.notebook import code_cells, string_extents
 from optim2optax.dependencies.declared import (
-    Declared,
-    Edit,
+    Declarations,
+    DeclaredRequirement,
     Finding,
+    FormatError,
     Insert,
-    Reading,
     Section,
     Span,
-    UnreadableError,
+    TextEdit,
 )
 from optim2optax.dependencies.shell import installs
 
@@ -24,14 +24,14 @@ COMMAND = re.compile(r"^[ \t]*[!%](?!%)(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)|\\.)*", 
 SCRIPT = re.compile(r"%%(?:bash|sh|shell|script (?:ba)?sh)\b")
 
 
-def read(text: str, path: str) -> Reading:
+def read(text: str, path: str) -> Declarations:
     """What a notebook installs. Raises UnreadableError."""
     del path
     try:
         json.loads(text)
         sources = [extent for _, _, extent in code_cells(text)]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableError(f"cannot be read as a notebook: {error}", 1) from error
+        raise FormatError(f"cannot be read as a notebook: {error}", 1) from error
     sections: list[Section] = []
     problems: list[Finding] = []
     for extent in sources:
@@ -40,7 +40,7 @@ def read(text: str, path: str) -> Reading:
             for section, unread in installs(cell.source, start, end):
                 sections.append(cell.placed(section))
                 problems += [replace(problem, span=cell.place(problem.span)) for problem in unread]
-    return Reading(tuple(sections), tuple(problems), written=_written)
+    return Declarations(tuple(sections), tuple(problems), written=_written)
 
 
 def _commands(source: str) -> list[Span]:
@@ -77,7 +77,7 @@ class _Cell:
         assert insert is not None
         return replace(section, declared=tuple(places), insert=self._inserting(insert, places))
 
-    def _placed(self, declared: Declared) -> Declared:
+    def _placed(self, declared: DeclaredRequirement) -> DeclaredRequirement:
         extras = declared.extras
         if extras:
             written, span = extras
@@ -89,10 +89,12 @@ class _Cell:
             extras=extras,
         )
 
-    def _inserting(self, insert: Insert, places: dict[Declared, Declared]) -> Insert:
-        def inserted(anchor: Declared, name: str, version: str) -> Edit | None:
+    def _inserting(
+        self, insert: Insert, places: dict[DeclaredRequirement, DeclaredRequirement]
+    ) -> Insert:
+        def inserted(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
             edit = insert(places[anchor], name, version)
-            return edit and Edit(*self.place((edit.start, edit.end)), edit.text)
+            return edit and TextEdit(*self.place((edit.start, edit.end)), edit.text)
 
         return inserted
 

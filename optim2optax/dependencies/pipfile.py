@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optim2optax.dependencies.declared import Declared, Reading, Section
+from optim2optax.dependencies.declared import Declarations, DeclaredRequirement, Section
 from optim2optax.dependencies.tables import of_tables
 from optim2optax.dependencies.toml import Path, strings
 
@@ -10,7 +10,7 @@ PYTHON = ("requires", "python_version")
 PACKAGES = ("packages", "dev-packages")
 
 
-def read(text: str, path: str) -> Reading:
+def read(text: str, path: str) -> Declarations:
     """What a Pipfile declares. Raises UnreadableError."""
     del path
     values = strings(text, lambda keys: _table(keys) is not None or keys == PYTHON)
@@ -21,9 +21,9 @@ def read(text: str, path: str) -> Reading:
             # [requires] python_version = "3.9"
             start, end = value.span
             inner = (start + 1, end - 1)
-            python = Declared("python", value.span, inner, value.text, syntax="minor")
+            python = DeclaredRequirement("python", value.span, inner, value.text, syntax="minor")
             sections.append(Section((python,)))
-    return Reading(tuple(sections), tuple(problems))
+    return Declarations(tuple(sections), tuple(problems))
 
 
 def _table(keys: Path) -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from optim2optax.dependencies.declared import Declared, Edit, Insert, Span
+from optim2optax.dependencies.declared import DeclaredRequirement, Insert, Span, TextEdit
 
 LINE_END = re.compile(r"\r\n|\n|\r")
 REST = re.compile(r"(?P<comma>[ \t]*,)?[ \t]*(?:#[^\r\n]*)?(?P<end>\r\n|\n|\r)")
@@ -24,15 +24,15 @@ def start_of_line(text: str, index: int) -> int:
     return max(newline, carriage_return) + 1
 
 
-def line_behind(text: str, index: int, line: str) -> Edit:
+def line_behind(text: str, index: int, line: str) -> TextEdit:
     """One more line, behind the line of an index."""
     found = LINE_END.search(text, index)
     if found is None:
-        return Edit(len(text), len(text), f"{line_end(text)}{line}")
-    return Edit(found.end(), found.end(), f"{line}{found[0]}")
+        return TextEdit(len(text), len(text), f"{line_end(text)}{line}")
+    return TextEdit(found.end(), found.end(), f"{line}{found[0]}")
 
 
-def element_behind(text: str, elements: Sequence[Span], anchor: Span, element: str) -> Edit:
+def element_behind(text: str, elements: Sequence[Span], anchor: Span, element: str) -> TextEdit:
     """One more element of a list in brackets, behind another one.
 
     It has a line of its own if the other one has.
@@ -42,14 +42,14 @@ def element_behind(text: str, elements: Sequence[Span], anchor: Span, element: s
     rest = REST.match(text, end)
     if indent.strip() or rest is None:
         # ["flax", "jax"] on one line
-        return Edit(end, end, f", {element}")
+        return TextEdit(end, end, f", {element}")
     if rest["comma"] is not None:
-        return Edit(rest.end(), rest.end(), f"{indent}{element},{rest['end']}")
+        return TextEdit(rest.end(), rest.end(), f"{indent}{element},{rest['end']}")
     if anchor != elements[-1]:
-        return Edit(end, end, f", {element}")
+        return TextEdit(end, end, f", {element}")
     # the last element has no comma yet, and perhaps a comment
     behind = rest.start("end")
-    return Edit(end, behind, f",{text[end:behind]}{rest['end']}{indent}{element}")
+    return TextEdit(end, behind, f",{text[end:behind]}{rest['end']}{indent}{element}")
 
 
 def quoted_like(text: str, span: Span, requirement: str) -> str:
@@ -63,7 +63,7 @@ def quoted_like(text: str, span: Span, requirement: str) -> str:
 def into_list(text: str, elements: Sequence[Span]) -> Insert:
     """A function that adds a requirement to a list in brackets with these elements."""
 
-    def insert(anchor: Declared, name: str, version: str) -> Edit:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
         element = quoted_like(text, anchor.span, f"{name}{version}")
         return element_behind(text, elements, anchor.span, element)
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from optim2optax.dependencies.declared import Declared, Finding, Reading, Section, direct
+from optim2optax.dependencies.declared import (
+    Declarations,
+    DeclaredRequirement,
+    Finding,
+    Section,
+    direct,
+)
 from optim2optax.dependencies.placing import into_list
 from optim2optax.dependencies.tables import of_tables
-from optim2optax.dependencies.toml import Path, Value, requirements, strings
+from optim2optax.dependencies.toml import Path, TomlString, requirements, strings
 
 PYTHON = ("project", "requires-python")
 DEPENDENCIES = ("project", "dependencies")
@@ -17,7 +23,7 @@ POETRY = ("tool", "poetry")
 KEPT_APART = ("flax", "jax", "jaxlib", "optax")
 
 
-def read(text: str, path: str) -> Reading:
+def read(text: str, path: str) -> Declarations:
     """What a project declares. Raises UnreadableError."""
     del path
     values = strings(text, _is_wanted)
@@ -33,14 +39,14 @@ def read(text: str, path: str) -> Reading:
     sections.append(Section(tuple(python)))
     poetry = [value for value in values if _table(value.path) and value.path[:3] != SOURCES]
     in_tables, unread = of_tables(text, poetry, _table, "poetry", base=(*POETRY, "dependencies"))
-    return Reading((*sections, *in_tables), (*problems, *unread, *_from_sources(values)))
+    return Declarations((*sections, *in_tables), (*problems, *unread, *_from_sources(values)))
 
 
 def _is_wanted(keys: Path) -> bool:
     return keys == PYTHON or _array(keys) is not None or _table(keys) is not None
 
 
-def _from_sources(values: Sequence[Value]) -> Iterator[Finding]:
+def _from_sources(values: Sequence[TomlString]) -> Iterator[Finding]:
     """What uv takes from another place than an index: `[tool.uv.sources]`."""
     sources = [value for value in values if value.path[:3] == SOURCES and len(value.path) > 3]
     # jax = { git = "…", tag = "…" } has several strings
@@ -79,7 +85,9 @@ def _table(keys: Path) -> Path | None:
     return None
 
 
-def _python(value: Value) -> Declared:
+def _python(value: TomlString) -> DeclaredRequirement:
     """The Python of a project: `requires-python = ">=3.6"`."""
     start, end = value.span
-    return Declared("python", value.span, (start + 1, end - 1), value.text, whole_range=True)
+    return DeclaredRequirement(
+        "python", value.span, (start + 1, end - 1), value.text, whole_range=True
+    )

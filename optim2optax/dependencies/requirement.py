@@ -7,7 +7,7 @@ import re
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from optim2optax.dependencies.declared import Declared, Finding, Span, direct, not_read
+from optim2optax.dependencies.declared import DeclaredRequirement, Finding, Span, direct, not_read
 
 HEAD = re.compile(
     r"\s*(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?:\s*(?P<extras>\[[^\]]*\]))?"
@@ -20,7 +20,9 @@ LONGEST = 1_000
 """No requirement is longer. A longer text was not written by a person."""
 
 
-def read_requirement(text: str, start: int, quotes: int = 0) -> Declared | Finding | None:
+def read_requirement(
+    text: str, start: int, quotes: int = 0
+) -> DeclaredRequirement | Finding | None:
     """A requirement in a file.
 
     Args:
@@ -47,7 +49,7 @@ def read_requirement(text: str, start: int, quotes: int = 0) -> Declared | Findi
     return _declared(found, start, span)
 
 
-def _declared(found: re.Match[str], start: int, span: Span) -> Declared:
+def _declared(found: re.Match[str], start: int, span: Span) -> DeclaredRequirement:
     """The requirement of a match of `HEAD`, in a text that begins at `start`."""
     extras: tuple[str, Span] | None = None
     head = found.end("name")
@@ -57,7 +59,7 @@ def _declared(found: re.Match[str], start: int, span: Span) -> Declared:
     version = (found["version"] or "").rstrip()
     first = found.start("version") if version else head
     gap = found.string[head:first]
-    return Declared(
+    return DeclaredRequirement(
         name=canonicalize_name(found["name"]),
         span=span,
         version=(start + first, start + first + len(version)),

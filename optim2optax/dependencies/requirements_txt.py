@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from optim2optax.dependencies.declared import (
-    Declared,
-    Edit,
+    Declarations,
+    DeclaredRequirement,
     Finding,
-    Reading,
     Section,
+    TextEdit,
     direct,
     not_read,
 )
@@ -26,12 +26,12 @@ INCLUDED = re.compile(r"(?:-r|--requirement)[ =]?\s*(?P<path>\S+)")
 CONSTRAINTS = re.compile(r"(?:^|[_.-])constraints?(?=[_.-])")
 
 
-def read(text: str, path: str) -> Reading:
+def read(text: str, path: str) -> Declarations:
     """What a file of requirements declares. Nothing can be added to constraints."""
-    declared: list[Declared] = []
+    declared: list[DeclaredRequirement] = []
     problems: list[Finding] = []
     includes: list[str] = []
-    ends: dict[Declared, int] = {}
+    ends: dict[DeclaredRequirement, int] = {}
     for start, line in _lines(text):
         included = INCLUDED.match(line.strip())
         if included:  # -r base.txt
@@ -44,13 +44,13 @@ def read(text: str, path: str) -> Reading:
             declared.append(found)
             ends[found] = start + len(line)
 
-    def insert(anchor: Declared, name: str, version: str) -> Edit:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
         indent = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
         return line_behind(text, ends[anchor], f"{indent}{name}{version}")
 
     are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
     section = Section(tuple(declared), None if are_constraints else insert)
-    return Reading((section,), tuple(problems), tuple(includes))
+    return Declarations((section,), tuple(problems), tuple(includes))
 
 
 def beside(path: str, included: str) -> str:
@@ -69,7 +69,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield found.start(), line
 
 
-def _requirement(line: str, start: int) -> Declared | Finding | None:
+def _requirement(line: str, start: int) -> DeclaredRequirement | Finding | None:
     """The requirement in a line that begins at `start`."""
     body = line.replace("\\\r\n", "   ").replace("\\\n", "  ")
     begin = start + len(body) - len(body.lstrip())
@@ -84,7 +84,7 @@ def _requirement(line: str, start: int) -> Declared | Finding | None:
     options = OPTION.search(body)
     requirement = body if options is None else body[: options.start()]
     found = read_requirement(requirement, start)
-    if isinstance(found, Declared) and options is not None and "--hash" in options[0]:
+    if isinstance(found, DeclaredRequirement) and options is not None and "--hash" in options[0]:
         return replace(found, is_hashed=True)
     # jax==${JAX_VERSION}
     if isinstance(found, Finding) and "$" in requirement and not PLACE.search(requirement):

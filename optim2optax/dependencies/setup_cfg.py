@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from optim2optax.dependencies.declared import Declared, Edit, Finding, Reading, Section, not_read
+from optim2optax.dependencies.declared import (
+    Declarations,
+    DeclaredRequirement,
+    Finding,
+    Section,
+    TextEdit,
+    not_read,
+)
 from optim2optax.dependencies.placing import line_behind, start_of_line
 from optim2optax.dependencies.requirement import ABOUT, LONGEST, read_requirement
 
@@ -23,16 +30,16 @@ Place = tuple[str, str]
 """A section and a key."""
 
 
-def read(text: str, path: str) -> Reading:
+def read(text: str, path: str) -> Declarations:
     """What a setup.cfg declares."""
     del path
-    declared: dict[Place, list[Declared]] = {}
+    declared: dict[Place, list[DeclaredRequirement]] = {}
     problems: list[Finding] = []
     for place, start, value in _values(text):
-        one: Declared | Finding | None = None
+        one: DeclaredRequirement | Finding | None = None
         if place == ("options", "python_requires"):
             span = (start, start + len(value))
-            one = Declared("python", span, span, value)
+            one = DeclaredRequirement("python", span, span, value)
         elif place[0] == "options.extras_require" or place in OPTIONS:
             one = _requirement(value, start)
         if isinstance(one, Finding):
@@ -40,7 +47,7 @@ def read(text: str, path: str) -> Reading:
         elif one is not None:
             declared.setdefault(place, []).append(one)
 
-    def insert(anchor: Declared, name: str, version: str) -> Edit:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
         before = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
         indent = INDENT if before.strip() else before
         return line_behind(text, anchor.span[1], f"{indent}{name}{version}")
@@ -48,10 +55,10 @@ def read(text: str, path: str) -> Reading:
     sections: list[Section] = []
     for (_, key), found in declared.items():
         sections.append(Section(tuple(found), insert, base=key == "install_requires"))
-    return Reading(tuple(sections), tuple(problems))
+    return Declarations(tuple(sections), tuple(problems))
 
 
-def _requirement(value: str, start: int) -> Declared | Finding | None:
+def _requirement(value: str, start: int) -> DeclaredRequirement | Finding | None:
     # install_requires = flax; jax
     if SEVERAL.search(value) and ABOUT.search(value):
         span = (start, start + len(value))

@@ -10,12 +10,12 @@ from typing import TypeGuard
 
 from codemods.sources.text import LINE_END, Columns
 from optim2optax.dependencies.declared import (
-    Declared,
+    Declarations,
+    DeclaredRequirement,
     Finding,
-    Reading,
+    FormatError,
     Section,
     Span,
-    UnreadableError,
     not_read,
 )
 from optim2optax.dependencies.placing import into_list
@@ -28,7 +28,7 @@ PINNED = re.compile(r"(?i)(?:flax|jax|jaxlib|optax)\s*(?:\[[\w, -]+\]\s*)?(?:[<>
 List = ast.List | ast.Tuple
 
 
-def read(text: str, path: str) -> Reading:
+def read(text: str, path: str) -> Declarations:
     """What a setup.py declares. A computed version is a problem. Raises UnreadableError."""
     del path
     module = _parsed(text)
@@ -56,7 +56,7 @@ def read(text: str, path: str) -> Reading:
         if other not in seen and _is_pinned(other):
             why = "It is not in a list of `setup` that is written out."
             problems.append(not_read(where.span(other), why))
-    return Reading(tuple(sections.values()), tuple(problems))
+    return Declarations(tuple(sections.values()), tuple(problems))
 
 
 def _parsed(text: str) -> ast.Module:
@@ -66,14 +66,14 @@ def _parsed(text: str) -> ast.Module:
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = (error.lineno or 1) if isinstance(error, SyntaxError) else 1
-        raise UnreadableError(f"cannot be parsed as Python: {error}", line) from error
+        raise FormatError(f"cannot be parsed as Python: {error}", line) from error
 
 
-def _python(text: str, span: Span) -> Declared:
+def _python(text: str, span: Span) -> DeclaredRequirement:
     """The Python of a project, from a string: `python_requires=">=3.6"`."""
     start, end = span
     inner = (start + 1, end - 1)
-    return Declared("python", span, inner, text[slice(*inner)])
+    return DeclaredRequirement("python", span, inner, text[slice(*inner)])
 
 
 def _is_pinned(node: ast.AST) -> TypeGuard[ast.Constant]:
@@ -169,7 +169,7 @@ def _parts(node: ast.expr, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
 
 def _section(text: str, node: List, where: _Where, *, base: bool) -> tuple[Section, list[Finding]]:
     """The requirements of a literal list, and the problems in it."""
-    declared: list[Declared] = []
+    declared: list[DeclaredRequirement] = []
     problems: list[Finding] = []
     for element in node.elts:
         span = where.string(element)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from optim2optax.dependencies.declared import (
-    Declared,
-    Edit,
+    DeclaredRequirement,
     Finding,
     Insert,
     Section,
     Span,
+    TextEdit,
     not_read,
 )
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
@@ -79,7 +79,7 @@ def installs(text: str, start: int, end: int) -> Iterator[tuple[Section, list[Fi
         if "#" in text[line_start : found.start()]:  # a comment
             continue
         words = [*_words(text, found.end(), end)]
-        declared: dict[Declared, Word] = {}
+        declared: dict[DeclaredRequirement, Word] = {}
         problems: list[Finding] = []
         previous = ""
         for word in words:
@@ -87,7 +87,7 @@ def installs(text: str, start: int, end: int) -> Iterator[tuple[Section, list[Fi
             if word.text.startswith("-") or (is_argument and previous not in ("-e", "--editable")):
                 continue
             requirement = _requirement(word)
-            if isinstance(requirement, Declared):
+            if isinstance(requirement, DeclaredRequirement):
                 declared[requirement] = word
             elif requirement is not None:
                 problems.append(requirement)
@@ -111,7 +111,7 @@ def _words(text: str, index: int, end: int) -> Iterator[Word]:
         index = redirection.end() if redirection else index
 
 
-def _requirement(word: Word) -> Declared | Finding | None:
+def _requirement(word: Word) -> DeclaredRequirement | Finding | None:
     quotes = 1 if QUOTED.fullmatch(word.text) else 0
     start, end = word.span
     inner = word.text[quotes : len(word.text) - quotes]
@@ -121,13 +121,13 @@ def _requirement(word: Word) -> Declared | Finding | None:
             return not_read(word.span, f"`{word.text}` is put together by the shell.")
         return None
     found = read_requirement(inner, start + quotes, quotes)
-    if not isinstance(found, Declared):
+    if not isinstance(found, DeclaredRequirement):
         return found
     return replace(found, span=(start, end), bare=not quotes)
 
 
-def _insert(words: dict[Declared, Word]) -> Insert:
-    def insert(anchor: Declared, name: str, version: str) -> Edit:
+def _insert(words: dict[DeclaredRequirement, Word]) -> Insert:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
         """One more word, with the whitespace that is before the other one."""
         word = words[anchor]
         _, end = word.span
@@ -136,6 +136,6 @@ def _insert(words: dict[Declared, Word]) -> Insert:
             # a shell takes `>` without quotes for a redirection
             quote = '"' if version else ""
         gap = word.gap if "#" not in word.gap else " "
-        return Edit(end, end, f"{gap}{quote}{name}{version}{quote}")
+        return TextEdit(end, end, f"{gap}{quote}{name}{version}{quote}")
 
     return insert

@@ -8,10 +8,17 @@ from itertools import groupby
 
 from packaging.utils import canonicalize_name
 
-from optim2optax.dependencies.declared import Declared, Edit, Finding, Section, Syntax, direct
+from optim2optax.dependencies.declared import (
+    DeclaredRequirement,
+    Finding,
+    Section,
+    Syntax,
+    TextEdit,
+    direct,
+)
 from optim2optax.dependencies.placing import line_behind, quoted_like, start_of_line
 from optim2optax.dependencies.requirement import ABOUT
-from optim2optax.dependencies.toml import Path, Value
+from optim2optax.dependencies.toml import Path, TomlString
 
 PLACES = ("git", "path", "url", "file")
 LINE = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w\"'.-]+)(?P<padding>[ \t]*)=(?P<space>[ \t]*)")
@@ -19,7 +26,7 @@ LINE = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w\"'.-]+)(?P<padding>[ \t]*)=(?P
 
 def of_tables(
     text: str,
-    values: Sequence[Value],
+    values: Sequence[TomlString],
     table_of: Callable[[Path], Path | None],
     syntax: Syntax,
     base: Path,
@@ -38,7 +45,7 @@ def of_tables(
     in_order = sorted(values, key=lambda value: str(table_of(value.path)))
     for table, group in groupby(in_order, lambda value: table_of(value.path)):
         assert table is not None
-        declared: list[Declared] = []
+        declared: list[DeclaredRequirement] = []
         for value in group:
             name = canonicalize_name(str(value.path[len(table)]))
             keys = value.path[len(table) + 1 :]
@@ -52,10 +59,10 @@ def of_tables(
     return sections, problems
 
 
-def _declared(value: Value, name: str, syntax: Syntax) -> Declared:
+def _declared(value: TomlString, name: str, syntax: Syntax) -> DeclaredRequirement:
     start, end = value.span
     is_python = name == "python" and syntax == "poetry"
-    return Declared(
+    return DeclaredRequirement(
         name=name,
         span=value.span,
         version=(start + 1, end - 1),
@@ -65,8 +72,8 @@ def _declared(value: Value, name: str, syntax: Syntax) -> Declared:
     )
 
 
-def _insert(text: str) -> Callable[[Declared, str, str], Edit | None]:
-    def insert(anchor: Declared, name: str, version: str) -> Edit | None:
+def _insert(text: str) -> Callable[[DeclaredRequirement, str, str], TextEdit | None]:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
         """A line behind that of another requirement.
 
         Its equals sign is in the same column if there is room.

@@ -16,7 +16,7 @@ MARKS = (
 
 
 @dataclass(frozen=True)
-class Text:
+class FileText:
     """The text of a file, without the mark that tells its encoding."""
 
     text: str
@@ -27,18 +27,18 @@ class Text:
         return self.mark + text.encode(self.encoding)
 
 
-def decode(content: bytes, path: str) -> Text:
+def decode(content: bytes, path: str) -> FileText:
     """A file's text. Raises UndecodableError.
 
     It is in UTF-8 unless a byte order mark, or the coding line of a Python file, says otherwise.
     """
     if path.endswith(".py"):
         python = decode_python(content)
-        return Text(python.code, python.encoding, python.bom)
+        return FileText(python.code, python.encoding, python.bom)
     marks = (found for found in MARKS if content.startswith(found[0]))
     mark, encoding = next(marks, (b"", "utf-8"))
     try:
-        return Text(content[len(mark) :].decode(encoding), encoding, mark)
+        return FileText(content[len(mark) :].decode(encoding), encoding, mark)
     except UnicodeDecodeError as error:
         raise UndecodableError(f"cannot be decoded as {encoding}: byte {error.start}") from error
 

@@ -10,7 +10,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import String
 
-from optim2optax.dependencies.declared import Declared, Finding, Span, UnreadableError
+from optim2optax.dependencies.declared import DeclaredRequirement, Finding, FormatError, Span
 from optim2optax.dependencies.requirement import read_requirement
 
 LONG_QUOTES = ('"""', "'''")
@@ -20,7 +20,7 @@ STAND_IN = re.compile(r'"optim2optax stands in (\d+)"')
 Path = tuple[str | int, ...]
 
 
-class Value(NamedTuple):
+class TomlString(NamedTuple):
     """A string of a file: the keys that lead to it, its text, and its span, with its quotes."""
 
     path: Path
@@ -33,7 +33,7 @@ class Value(NamedTuple):
         return text[start + 1 : end - 1], start + 1
 
 
-def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
+def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[TomlString]:
     """The strings of a file below some keys, in order.
 
     Each is replaced by a mark, so that the resulting text tells where it stood.
@@ -47,7 +47,7 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
         if is_wanted(path):
             found.append((path, container[key]))
             container[key] = f"optim2optax stands in {len(found) - 1}"
-    values: list[Value] = []
+    values: list[TomlString] = []
     whole = ""
     parts = STAND_IN.split(tomlkit.dumps(document))
     # text, number, text, …, number, text
@@ -57,10 +57,10 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[Value]:
             path, item = found[int(number)]
             start = len(whole)
             whole += item.as_string()
-            values.append(Value(path, str(item), (start, len(whole))))
+            values.append(TomlString(path, str(item), (start, len(whole))))
     # tomlkit may lose text of odd files, and then all places are wrong
     if whole != text:
-        raise UnreadableError("cannot be read to the letter", 1)
+        raise FormatError("cannot be read to the letter", 1)
     return [value for value in values if not text.startswith(LONG_QUOTES, value.span[0])]
 
 
@@ -69,18 +69,18 @@ def _parsed(text: str) -> tomlkit.TOMLDocument:
         return tomlkit.parse(text)
     except TOMLKitError as error:
         line = getattr(error, "line", 1)
-        raise UnreadableError(f"cannot be parsed as TOML: {error}", line) from error
+        raise FormatError(f"cannot be parsed as TOML: {error}", line) from error
 
 
 def requirements(
-    text: str, values: Sequence[Value]
-) -> tuple[list[Declared], list[Finding], list[Span]]:
+    text: str, values: Sequence[TomlString]
+) -> tuple[list[DeclaredRequirement], list[Finding], list[Span]]:
     """The requirements of an array, the findings of reading it, and the spans of its elements."""
-    declared: list[Declared] = []
+    declared: list[DeclaredRequirement] = []
     problems: list[Finding] = []
     for value in values:
         one = read_requirement(*value.inner(text), quotes=1)
-        if isinstance(one, Declared):
+        if isinstance(one, DeclaredRequirement):
             declared.append(one)
         elif one is not None:
             problems.append(one)

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from packaging.version import Version
 
 from codemods.model import Options, Source
-from codemods.removed.table import LEGACY, NEVER, Found, Removed, packages
+from codemods.removed.table import LEGACY, NEVER, Removed, RemovedUse, packages
 
 MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"
@@ -65,7 +65,7 @@ def obstacles(sources: Iterable[Source], versions: Mapping[str, Version]) -> lis
     """
     from codemods.survey import survey  # imports all that analyses code
 
-    grouped: dict[tuple[Removed | None, str], list[Found]] = defaultdict(list)
+    grouped: dict[tuple[Removed | None, str], list[RemovedUse]] = defaultdict(list)
     for found in survey(sources):
         if found.row is None or _is_absent(found.row, versions[found.row.package]):
             grouped[found.row, found.problem].append(found)
@@ -82,8 +82,8 @@ def _is_absent(row: Removed, installed: Version) -> bool:
     A name that was never removed may be new in a later version than those that are known.
     """
     if row.how == NEVER:
-        return installed is NEWEST or installed <= Version(row.gone)
-    return Version(row.gone) <= installed
+        return installed is NEWEST or installed <= Version(row.removed_in)
+    return Version(row.removed_in) <= installed
 
 
 def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
@@ -101,14 +101,14 @@ def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
     return found
 
 
-def _obstacle(key: tuple[Removed | None, str], found: list[Found]) -> Obstacle:
+def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obstacle:
     row, problem = key
     places = tuple(dict.fromkeys(f"{one.path}:{one.line}" for one in found))
     if row is None:  # the syntax of Python 2
         return Obstacle(problem, "", places, "Correct the file, or leave it out.")
     if row.how == NEVER:
         return Obstacle(row.name, "", places, f"{TITLES[row.package]} does not have it. {row.note}")
-    since = f"{TITLES[row.package]} {row.gone}"
+    since = f"{TITLES[row.package]} {row.removed_in}"
     if row == LEGACY:
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)
     if row.how == "none":  # the note is the remedy, which is done by hand

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.reports.result import Case
-from optim2optax.processes import share
+from optim2optax.workers import share
 
 STEPS, SEED = 120, 0
 

@@ -12,10 +12,10 @@ from optim2optax.project.finding import (
 )
 from optim2optax.project.patterns import PatternError, Patterns
 from optim2optax.project.reading import UnreadableError, read_file
-from optim2optax.project.writing import Change, write_files
+from optim2optax.project.writing import FileChange, write_files
 
 __all__ = [
-    "Change",
+    "FileChange",
     "Found",
     "PatternError",
     "Patterns",

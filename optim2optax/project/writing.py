@@ -16,7 +16,7 @@ CACHE = "__pycache__"
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A change of the file at `location` (a real path) from `before` to `after`.
 
     `before` is None for a new file, and `after` for one that is deleted.
@@ -31,7 +31,7 @@ class UnwritableError(Exception):
     """A file cannot be replaced; the message says why in a few words."""
 
 
-def write_files(changes: Sequence[Change]) -> dict[str, str]:
+def write_files(changes: Sequence[FileChange]) -> dict[str, str]:
     """Write all the changes, or none.
 
     An optimizer may reach over several files, and half of its migration would not run. Every new
@@ -69,7 +69,7 @@ def write_files(changes: Sequence[Change]) -> dict[str, str]:
 
 
 def _clean_up(
-    staged: Mapping[str, str], made_folders: Iterable[str], changes: Sequence[Change]
+    staged: Mapping[str, str], made_folders: Iterable[str], changes: Sequence[FileChange]
 ) -> None:
     """Remove what is left of staged contents, and empty folders that were made or had deletions."""
     for temporary in filter(None, staged.values()):
@@ -79,7 +79,7 @@ def _clean_up(
     _remove_empty([*made_folders, *map(os.path.dirname, deleted)])
 
 
-def _stage(change: Change) -> str:
+def _stage(change: FileChange) -> str:
     """Write the new content beside the file that it replaces, with that file's owner and mode.
 
     Returns:
@@ -112,14 +112,14 @@ def _stage(change: Change) -> str:
     return temporary
 
 
-def _put(staged: str, change: Change) -> None:
+def _put(staged: str, change: FileChange) -> None:
     if change.after is None:
         os.unlink(change.location)
     else:
         os.replace(staged, change.location)
 
 
-def _made_folders(changes: Sequence[Change]) -> Iterator[str]:
+def _made_folders(changes: Sequence[FileChange]) -> Iterator[str]:
     """Make the folders that new files lack. Staging fails in one that cannot be made."""
     new = [change.location for change in changes if change.before is None]
     for folder in dict.fromkeys(map(os.path.dirname, new)):
@@ -137,7 +137,7 @@ def _remove_empty(folders: Iterable[str]) -> None:
             os.rmdir(folder)
 
 
-def _require_unchanged(change: Change) -> None:
+def _require_unchanged(change: FileChange) -> None:
     """Refuse to write over an edit of the user since the file was read."""
     if change.before is None:
         if os.path.lexists(change.location):

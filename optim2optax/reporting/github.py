@@ -19,7 +19,7 @@ CONSEQUENCES = ("FO901", "FO911", "FO914")
 """Codes of sites that are left because of others: these come last."""
 
 
-class Annotation(NamedTuple):
+class WorkflowCommand(NamedTuple):
     """One workflow command: a kind, properties such as the file and the line, and a message."""
 
     kind: str
@@ -41,12 +41,12 @@ def render(report: Report, *, colour: bool) -> str:
     return "".join(f"{line}\n" for line in shown)
 
 
-def _is_consequence(annotation: Annotation) -> bool:
+def _is_consequence(annotation: WorkflowCommand) -> bool:
     # an error has no title
     return annotation.properties.get("title") in CONSEQUENCES
 
 
-def _bounded(kind: str, annotations: Sequence[Annotation]) -> list[str]:
+def _bounded(kind: str, annotations: Sequence[WorkflowCommand]) -> list[str]:
     """As many annotations as GitHub shows; the last of them says how many more there are."""
     # each once: a constructor and its `create` are two sites at one place
     lines = [*dict.fromkeys(map(str, annotations))]
@@ -57,28 +57,28 @@ def _bounded(kind: str, annotations: Sequence[Annotation]) -> list[str]:
         f"{left} more like these: `optim2optax rewrite --check` without `--output-format` "
         "lists all of them"
     )
-    return [*lines[: MOST - 1], str(Annotation(kind, {"title": "optim2optax"}, message))]
+    return [*lines[: MOST - 1], str(WorkflowCommand(kind, {"title": "optim2optax"}, message))]
 
 
-def _annotations(report: Report) -> Iterator[Annotation]:
+def _annotations(report: Report) -> Iterator[WorkflowCommand]:
     for result in report.results:
         if result.error is not None:
-            yield Annotation("error", {"file": result.path}, result.error)
+            yield WorkflowCommand("error", {"file": result.path}, result.error)
         for site in result.sites:
             properties = {"file": result.path, **_position(site), "title": site.code}
             if site.status == "unresolved":
                 message = site.message
                 if site.remedy:
                     message = f"{message}\nfix: {site.remedy}"
-                yield Annotation("warning", properties, message)
+                yield WorkflowCommand("warning", properties, message)
             elif site.status == "vendored":
-                yield Annotation("notice", properties, f"vendored: {site.message}")
+                yield WorkflowCommand("notice", properties, f"vendored: {site.message}")
             elif site.status == "rewritten" and report.preview:
-                yield Annotation("notice", properties, f"would be rewritten: {site.message}")
+                yield WorkflowCommand("notice", properties, f"would be rewritten: {site.message}")
         for line in result.unused_suppressions:
             properties = {"file": result.path, "line": str(line)}
             message = "unused suppression: there is nothing to ignore here"
-            yield Annotation("notice", properties, message)
+            yield WorkflowCommand("notice", properties, message)
 
 
 def _position(site: Site) -> dict[str, str]:

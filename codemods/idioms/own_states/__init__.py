@@ -10,15 +10,15 @@ from functools import cached_property
 from codemods.analysis.facts import Facts
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Class, Thing
+from codemods.flow.objects import Class, LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
 from codemods.idioms.groups import refuse_plain
-from codemods.idioms.own_states.change import Change
-from codemods.idioms.own_states.classes import change_class, check_class
+from codemods.idioms.own_states.candidates import change_class, check_class
+from codemods.idioms.own_states.change import StateChange
 from codemods.idioms.own_states.creation import Creation
-from codemods.idioms.own_states.draft import Draft, OwnState, optimizers_of
-from codemods.idioms.own_states.uses import InnerUses
+from codemods.idioms.own_states.optimizer_uses import InnerUses
+from codemods.idioms.own_states.proof import OwnState, Proof, optimizers_of
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.rewriting.edits import Edit, Keep
@@ -71,7 +71,7 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
             if len(fields) != 1:
                 continue
             try:
-                draft = Draft(stepping, results, cls, fields[0])
+                draft = Proof(stepping, results, cls, fields[0])
                 self.states.append(_state(draft))
             except Unproven as why:
                 self._left[cls.node] = why.message
@@ -102,22 +102,22 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
     def uses(self) -> list[Use]:
         found: list[Use] = []
         for state in self.states:
-            found += state.edits.uses(self.kind, state.things)
+            found += state.edits.uses(self.kind, state.objects)
         return found
 
 
 def _is_optimizer(facts: Facts, cls: Class, name: str) -> bool:
     """Whether a field has optimizers, and no other legacy object."""
     items = facts.flow.solver.at(facts.flow.field(cls, name))
-    others = any(isinstance(item, Thing) and item.kind != "optimizer" for item in items)
+    others = any(isinstance(item, LegacyObject) and item.kind != "optimizer" for item in items)
     return bool(optimizers_of(facts, cls, name)) and not others
 
 
-def _state(draft: Draft) -> OwnState:
+def _state(draft: Proof) -> OwnState:
     """What becomes of a class; whatever cannot be proven raises `Unproven`."""
     check_class(draft)
     InnerUses(draft).classify()
-    creation, change = Creation(draft), Change(draft)
+    creation, change = Creation(draft), StateChange(draft)
     made = 0
     for unit, call in draft.facts.flow.reading.calls:
         # State(step=0, optimizer=definition.create(params))
@@ -133,7 +133,7 @@ def _state(draft: Draft) -> OwnState:
         left = next(iter((*draft.created.values(), *draft.stepped.values())))
         raise Unproven("its optimizer goes elsewhere at {}", left.location)
     change_class(draft)
-    refuse_plain(draft.result.edits, draft.things, draft.stepping)
+    refuse_plain(draft.result.edits, draft.objects, draft.stepping)
     return draft.result
 
 

@@ -6,17 +6,17 @@ import ast
 
 from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
-from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.idioms.own_states.proof import STEP, Proof
 from codemods.model import Location
 from codemods.optimizers.base import RATE
 from codemods.rewriting.edits import Argument, Edit, RewriteCall
 from codemods.sources.modules import Unit
 
 
-class Change:
+class StateChange:
     """Turns calls of `replace` that put a new optimizer in place into steps of the state itself."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Proof) -> None:
         self.draft = draft
         self.facts = draft.facts
         self.origins = draft.origins
@@ -52,7 +52,7 @@ class Change:
             Argument(name, index=index) for name, index in given.items() if name not in dropped
         )
         if STEP in dropped and STEP in given:
-            self.draft.leftovers.clear(call.keywords[given[STEP]].value)
+            self.draft.dead_code.clear(call.keywords[given[STEP]].value)
         edit = self._stepping(unit, call, base, value, use, kept)
         self.edits.put(call, unit, edit)
         self.draft.result.outcomes[use.node] = edit
@@ -129,7 +129,7 @@ class Change:
     def _gradients(self, use: Use, value: ast.Call, call: ast.Call) -> ast.expr | None:
         """The gradients of a step, if they may be read at a later call."""
         gradients = self.draft.stepping.gradients(use)
-        if gradients is None or self.draft.stepping.axes(use.things):
+        if gradients is None or self.draft.stepping.axes(use.objects):
             return None
         return gradients if self._may_wait([gradients], value, call) else None
 

@@ -8,7 +8,7 @@ from codemods.analysis.model_apply import apply_function
 from codemods.analysis.origins import block_of, names_within, statement_of
 from codemods.flow.binding import arguments_of, taking, values_of
 from codemods.idioms import Unproven
-from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.idioms.own_states.proof import STEP, Proof
 from codemods.model import Location
 from codemods.optimizers.methods import CREATE
 from codemods.rewriting.edits import Argument, Replace, RewriteCall
@@ -18,7 +18,7 @@ from codemods.sources.modules import Span, Unit
 class Creation:
     """Turns calls of the class into calls of its `create`."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Proof) -> None:
         self.draft = draft
         self.facts = draft.facts
         self.origins = draft.origins

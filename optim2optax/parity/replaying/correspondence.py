@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from optim2optax.checkpoints.carrying import carried, carried_parts
 from optim2optax.checkpoints.flax_msgpack import Array
-from optim2optax.checkpoints.places import Path, leaves
+from optim2optax.checkpoints.state_dict_places import Path, leaves
 from optim2optax.parity.judging.leaves import PyTree
 
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.checkpoints.places import Path, leaves
+from optim2optax.checkpoints.state_dict_places import Path, leaves
 from optim2optax.parity.judging.comparison import REPLAY_GATE, Comparison, Verdict
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import judge

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from codemods.analysis.facts import Facts
+from codemods.dataflow.control_flow import ENTRY, EXIT, Order
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
-from codemods.dataflow.order import ENTRY, EXIT, Order
 from codemods.sources.modules import Unit
 from tests.codemods.programs import program
 
@@ -252,8 +252,8 @@ QUIET = {
 }
 
 
-@pytest.mark.parametrize(("expression", "is_quiet"), QUIET.values(), ids=QUIET)
-def test_whether_evaluating_leaves_all_else_as_it_is(expression: str, is_quiet: bool) -> None:
+@pytest.mark.parametrize(("expression", "has_no_effect"), QUIET.values(), ids=QUIET)
+def test_whether_evaluating_leaves_all_else_as_it_is(expression: str, has_no_effect: bool) -> None:
     found = Program(
         f"""
         import logging
@@ -290,8 +290,8 @@ def test_whether_evaluating_leaves_all_else_as_it_is(expression: str, is_quiet: 
     assert value is not None
 
     assert (
-        found.dataflow.is_quiet(found.at(ast.unparse(ast.parse(expression, mode="eval").body)))
-        == is_quiet
+        found.dataflow.has_no_effect(found.at(ast.unparse(ast.parse(expression, mode="eval").body)))
+        == has_no_effect
     )
 
 
@@ -396,4 +396,6 @@ def test_what_a_library_does_outside_changes_nothing_that_it_is_not_given() -> N
     )
 
     assert found.stays("config.lr")
-    assert not found.dataflow.is_quiet(found.at("checkpoints.save_checkpoint('runs', state, 1)"))
+    assert not found.dataflow.has_no_effect(
+        found.at("checkpoints.save_checkpoint('runs', state, 1)")
+    )

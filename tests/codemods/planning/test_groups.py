@@ -13,7 +13,7 @@ import pytest
 from codemods import Options, Source, migrate
 from codemods.rewriting.editing import Work, edit_file
 from codemods.rewriting.edits import Replace
-from optim2optax.processes import share
+from optim2optax.workers import share
 from tests.codemods.programs import OPTAX_ALONE, migrated, program, project, result_of
 
 TWO_OPTIMIZERS = """

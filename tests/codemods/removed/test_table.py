@@ -57,11 +57,13 @@ def test_the_module_that_a_row_names_is_enough() -> None:
 
 
 def test_what_is_in_the_table_is_gone() -> None:
-    gone = [
-        row.name for row in table().values() if Version(row.gone) <= Version(version(row.package))
+    removed_in = [
+        row.name
+        for row in table().values()
+        if Version(row.removed_in) <= Version(version(row.package))
     ]
-    assert len(gone) > 1000
-    assert [name for name in gone if is_there(name) and name not in BACK] == []
+    assert len(removed_in) > 1000
+    assert [name for name in removed_in if is_there(name) and name not in BACK] == []
 
 
 def test_an_expression_has_each_argument_once() -> None:
@@ -72,7 +74,7 @@ def test_an_expression_has_each_argument_once() -> None:
                 assert set(form.used) <= set(form.signature.parameters), row.name
 
 
-@pytest.mark.parametrize("column", ["name", "gone", "how"])
+@pytest.mark.parametrize("column", ["name", "removed_in", "how"])
 def test_no_row_lacks_its_cells(column: str) -> None:
     assert all(getattr(row, column) for row in table().values())
 

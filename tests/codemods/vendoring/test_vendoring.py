@@ -8,7 +8,7 @@ import pytest
 
 from codemods import Options
 from codemods.sources.modules import Unit
-from codemods.vendoring.pointing import Way, pointed
+from codemods.vendoring.pointing import Redirection, pointed
 from optim2optax.parity.legacy import legacy_flax
 from tests.codemods.analysis import test_closed_world
 from tests.codemods.programs import OPTAX_ALONE, program
@@ -19,12 +19,16 @@ from tests.generated.verdicts import assert_same, outcome
 
 def at_copy(text: str, module: str = "kit.legacy_flax_optim", spared: tuple[int, ...] = ()) -> str:
     full = f"kit{module}" if module.startswith(".") else module
-    return pointed(unit(text), Way(["flax.optim"], module, "flax.optim", full, spared=spared))
+    return pointed(
+        unit(text), Redirection(["flax.optim"], module, "flax.optim", full, spared=spared)
+    )
 
 
 def back(text: str, module: str = "kit.legacy_flax_optim") -> str:
     full = f"kit{module}" if module.startswith(".") else module
-    return pointed(unit(text), Way([module], "flax.optim", full, "flax.optim", in_line=True))
+    return pointed(
+        unit(text), Redirection([module], "flax.optim", full, "flax.optim", in_line=True)
+    )
 
 
 def unit(text: str) -> Unit:

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from flax import serialization
 from flax.training import checkpoints
 
-from optim2optax.checkpoints import CheckpointError, carrying, writing
+from optim2optax.checkpoints import CheckpointError, carrying, serializing
 from optim2optax.checkpoints.files import newest_at
 from optim2optax.cli import application
 from tests.optim2optax.checkpoints.test_loading import fresh, stored
@@ -145,14 +145,14 @@ def test_a_place_that_cannot_be(new: str, format_: str, folder: Path) -> None:
 def test_a_file_that_has_appeared_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "new").write_text("mine")
     with pytest.raises(CheckpointError, match="new exists: choose another name, or use --force"):
-        writing.write(tmp_path / "new", {"good": np.ones(3)})
+        serializing.write(tmp_path / "new", {"good": np.ones(3)})
 
     assert (tmp_path / "new").read_text() == "mine"
 
 
 def test_an_array_without_a_name_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="cannot be stored"):
-        writing.write(tmp_path / "new", {"good": np.ones(3), "bad": np.array(["a", "b"])})
+        serializing.write(tmp_path / "new", {"good": np.ones(3), "bad": np.array(["a", "b"])})
 
     assert list(tmp_path.iterdir()) == []
 
@@ -324,12 +324,12 @@ TREE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("largest", [writing.LARGEST_PIECE, 16])
+@pytest.mark.parametrize("largest", [serializing.LARGEST_PIECE, 16])
 def test_what_is_written_is_what_flax_reads(
     largest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LARGEST_PIECE", largest)
-    writing.write(tmp_path / "new", TREE)
+    monkeypatch.setattr(serializing, "LARGEST_PIECE", largest)
+    serializing.write(tmp_path / "new", TREE)
     tree = serialization.msgpack_restore((tmp_path / "new").read_bytes())
 
     assert tree["plain"] == TREE["plain"]

@@ -18,7 +18,7 @@ from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, contents
 from optim2optax.checkpoints.files import checkpoints_at
 from optim2optax.checkpoints.flax_msgpack import read
-from optim2optax.checkpoints.report import as_text, inspect
+from optim2optax.checkpoints.listing import as_text, inspect
 from optim2optax.cli import application
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")

@@ -13,7 +13,7 @@ from benchmarks.checkpoint import converted, lay_out
 from optim2optax.checkpoints import flax_msgpack
 from optim2optax.checkpoints.files import size_of
 from optim2optax.checkpoints.flax_msgpack import as_numpy
-from optim2optax.checkpoints.places import leaves
+from optim2optax.checkpoints.state_dict_places import leaves
 
 MOST = {"msgpack": 1.15, "orbax": 1.3}
 """So many times the size of the checkpoint."""

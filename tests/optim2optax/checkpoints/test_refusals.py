@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("legacy_wheel")
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from optim2optax.checkpoints.report import as_text, inspect
+from optim2optax.checkpoints.listing import as_text, inspect
 
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + 300_000_000

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.writing import write
+from optim2optax.checkpoints.serializing import write
 from optim2optax.project.replacing import replacing
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from optim2optax.project import Change, write_files
+from optim2optax.project import FileChange, write_files
 from optim2optax.project.replacing import replacing
 from optim2optax.project.temporary import OLD, temporary_beside
 
@@ -28,7 +28,7 @@ def test_old_leftovers_of_the_files_that_are_written_go(tmp_path: Path) -> None:
     somebodys.touch()
     os.utime(somebodys, (0, 0))
     kept = [leftover(path, 0), leftover(other, OLD + 60), somebodys, link]
-    assert write_files([Change(str(path), b"old", b"new")]) == {}
+    assert write_files([FileChange(str(path), b"old", b"new")]) == {}
     assert not old.exists()
     assert {*tmp_path.iterdir()} == {path, *kept}
 

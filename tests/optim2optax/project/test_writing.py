@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from optim2optax.project import Change, write_files
+from optim2optax.project import FileChange, write_files
 
 
-def change(path: Path, after: bytes = b"new\n") -> Change:
-    return Change(str(path), path.read_bytes(), after)
+def change(path: Path, after: bytes = b"new\n") -> FileChange:
+    return FileChange(str(path), path.read_bytes(), after)
 
 
 def names(folder: Path) -> list[str]:
@@ -47,7 +47,7 @@ def test_a_file_that_became_a_folder_or_whose_folder_vanished(project: Path, fol
     kept.write_bytes(b"old")
     if folder:
         lost.mkdir(parents=True)
-    problems = write_files([Change(str(path), b"old", b"new") for path in (kept, lost)])
+    problems = write_files([FileChange(str(path), b"old", b"new") for path in (kept, lost)])
     assert problems[str(lost)].startswith(
         "cannot be written: Is a directory" if folder else "cannot be written: No such"
     )
@@ -146,7 +146,11 @@ def test_new_files_and_deleted_ones(project: Path) -> None:
     (old.parent / "__pycache__" / "a.pyc").write_bytes(b"")
     old.write_bytes(b"old\n")
     edited.write_bytes(b"old\n")
-    changes = [Change(str(old), b"old\n", None), change(edited), Change(str(new), None, b"new\n")]
+    changes = [
+        FileChange(str(old), b"old\n", None),
+        change(edited),
+        FileChange(str(new), None, b"new\n"),
+    ]
     assert write_files(changes) == {}
     assert names(project) == ["b.py", "new"]
     assert new.read_bytes() == edited.read_bytes() == b"new\n"
@@ -158,7 +162,7 @@ def test_a_folder_with_something_else_in_it_stays(project: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"old\n")
     (path.parent / "notes.txt").write_text("mine")
-    assert write_files([Change(str(path), b"old\n", None)]) == {}
+    assert write_files([FileChange(str(path), b"old\n", None)]) == {}
     assert names(path.parent) == ["notes.txt"]
 
 
@@ -167,7 +171,11 @@ def test_nothing_is_made_or_deleted_if_one_file_cannot_be(project: Path, stale: 
     old, new, edited = project / "a.py", project / "new" / "a.py", project / "b.py"
     old.write_bytes(b"old\n")
     edited.write_bytes(b"old\n")
-    changes = [Change(str(old), b"old\n", None), change(edited), Change(str(new), None, b"new\n")]
+    changes = [
+        FileChange(str(old), b"old\n", None),
+        change(edited),
+        FileChange(str(new), None, b"new\n"),
+    ]
     if stale == "new":
         new.parent.mkdir()
     place = {"edited": edited, "deleted": old, "new": new}[stale]

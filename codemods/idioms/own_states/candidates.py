@@ -10,7 +10,7 @@ from codemods.flow.library import PRYING
 from codemods.flow.objects import Class, Derivative, External, Function, Method, Object, Partial
 from codemods.idioms import Unproven
 from codemods.idioms.counters import Counters
-from codemods.idioms.own_states.draft import STEP, Draft
+from codemods.idioms.own_states.proof import STEP, Proof
 from codemods.rewriting.edits import DeriveState
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FROM_STATE_DICT, STORE, STRUCT, TO_STATE_DICT
@@ -34,7 +34,7 @@ BY_NAME = TO_STATE_DICT | FROM_STATE_DICT | PRYING | {"builtins.getattr"}
 BY_CLASS = ("builtins.isinstance", "builtins.issubclass")
 
 
-def check_class(draft: Draft) -> None:
+def check_class(draft: Proof) -> None:
     """Raises `Unproven` if a class may not derive from `TrainState`."""
     node = draft.cls.node
     if not _is_plain(draft):
@@ -58,7 +58,7 @@ def check_class(draft: Draft) -> None:
         raise Unproven("its step does not begin at 0")
 
 
-def _is_plain(draft: Draft) -> bool:
+def _is_plain(draft: Proof) -> bool:
     """Whether a class has the decorator `flax.struct.dataclass`, and neither others nor bases."""
     node = draft.cls.node
     if len(node.decorator_list) != 1 or node.bases or node.keywords:
@@ -68,7 +68,7 @@ def _is_plain(draft: Draft) -> bool:
     return not names.isdisjoint(STRUCT)
 
 
-def _mentions_field(draft: Draft, method: ast.FunctionDef) -> bool:
+def _mentions_field(draft: Proof, method: ast.FunctionDef) -> bool:
     """Whether a method names the field, or uses the instance other than to read attributes."""
     parents = draft.cls.unit.parents
     instance = {argument.arg for argument in method.args.args[:1]}
@@ -84,7 +84,7 @@ def _mentions_field(draft: Draft, method: ast.FunctionDef) -> bool:
     return False
 
 
-def _reflections(draft: Draft) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
+def _reflections(draft: Proof) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
     """Where an instance or the class itself goes to something that may read its fields by name."""
     reading = draft.facts.flow.reading
     for unit, call in reading.calls:
@@ -102,18 +102,18 @@ def _reflections(draft: Draft) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
                 yield unit, inner
 
 
-def _is_meant(draft: Draft, node: ast.expr) -> bool:
+def _is_meant(draft: Proof, node: ast.expr) -> bool:
     """Whether an expression may be an instance of the class, or the class."""
     return draft.is_one(node) or draft.cls in draft.facts.objects(node)
 
 
-def _is_blind(draft: Draft, call: ast.Call) -> bool:
+def _is_blind(draft: Proof, call: ast.Call) -> bool:
     """Whether a call is of functions in view, or of those that are known to read no fields."""
     called = list(draft.facts.objects(call.func))
     return bool(called) and all(_is_blind_function(draft, item) for item in called)
 
 
-def _is_blind_function(draft: Draft, function: Object) -> bool:
+def _is_blind_function(draft: Proof, function: Object) -> bool:
     """Whether a function is in view, or reads no fields by name."""
     if not isinstance(function, External):
         return isinstance(function, Function | Method | Class | Partial | Derivative)
@@ -124,7 +124,7 @@ def _is_blind_function(draft: Draft, function: Object) -> bool:
     return name not in (*BY_NAME, "builtins.vars")
 
 
-def change_class(draft: Draft) -> None:
+def change_class(draft: Proof) -> None:
     """Let the class derive from `TrainState`."""
     unit, node = draft.cls.unit, draft.cls.node
     draft.result.edits.put(node, unit, DeriveState(unit.span(node), draft.dropped))

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.contents import Contents, Found, Leaf, contents
-from optim2optax.checkpoints.differing import Difference, differences
+from optim2optax.checkpoints.contents import Contents, FoundState, StoredLeaf, contents
+from optim2optax.checkpoints.differing import LeafDifference, differences
 from optim2optax.checkpoints.files import read, size_of
 from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.project.finding import printable
@@ -63,7 +63,7 @@ def _lines(file: Inspected) -> Iterator[str]:
         yield f"  beside that: {_named(file.contents.others)}"
 
 
-def _named(leaves: Sequence[Leaf]) -> str:
+def _named(leaves: Sequence[StoredLeaf]) -> str:
     """The first leaves, and the number of the rest."""
     words = [f"{leaf.path or 'the whole file'} ({_type(leaf)})" for leaf in leaves[:MOST_OTHERS]]
     if len(leaves) > MOST_OTHERS:
@@ -71,7 +71,7 @@ def _named(leaves: Sequence[Leaf]) -> str:
     return ", ".join(words)
 
 
-def _described(found: Found) -> str:
+def _described(found: FoundState) -> str:
     """Such as `legacy Adam, step 100, 4 parameters of 1,234 numbers`."""
     words = [_kind(found)]
     words.append("step unknown" if found.step is None else f"step {found.step}")
@@ -88,7 +88,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{plural}"
 
 
-def _kind(found: Found) -> str:
+def _kind(found: FoundState) -> str:
     if found.kind == "train state":
         return "a train state"
     if not found.names:  # an OptimizerDef of the program
@@ -99,7 +99,7 @@ def _kind(found: Found) -> str:
     return f"legacy {', '.join(most)} or {last}"
 
 
-def _type(leaf: Leaf) -> str:
+def _type(leaf: StoredLeaf) -> str:
     if leaf.shape is None:
         return leaf.dtype
     return f"{leaf.shape} {leaf.dtype}"
@@ -132,18 +132,18 @@ def _object(file: Inspected) -> dict[str, Any]:
     }
 
 
-def compared(first: Tree, second: Tree) -> list[Difference]:
+def compared(first: Tree, second: Tree) -> list[LeafDifference]:
     """What differs between two checkpoints."""
     return list(differences(first, second))
 
 
-def differences_as_text(found: Sequence[Difference]) -> str:
+def differences_as_text(found: Sequence[LeafDifference]) -> str:
     """What differs, in lines."""
     lines = [printable(f"{one.path or 'the whole file'} {one.what}") for one in found]
     return "\n".join(lines or ["nothing differs"]) + "\n"
 
 
-def differences_as_json(found: Sequence[Difference]) -> str:
+def differences_as_json(found: Sequence[LeafDifference]) -> str:
     """What differs, as one JSON object."""
     objects = [asdict(one) for one in found]
     return json.dumps({"version": 1, "differences": objects}, indent=2) + "\n"

@@ -13,8 +13,8 @@ from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
 from codemods.flow.binding import values_of
-from codemods.flow.holding import unwrapped
-from codemods.flow.objects import Derivative, External, Function, Result, Thing
+from codemods.flow.holders import unwrapped
+from codemods.flow.objects import Derivative, External, Function, LegacyObject, Result
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.idioms.counted import Counted
@@ -28,13 +28,13 @@ class Index:
     """The expressions of a project that hold an optimizer."""
 
     def __init__(self, facts: Facts) -> None:
-        self.holding: dict[Thing, list[tuple[Unit, ast.expr]]] = defaultdict(list)
+        self.holders: dict[LegacyObject, list[tuple[Unit, ast.expr]]] = defaultdict(list)
         places = facts.flow.places
         for unit in facts.project.units:
             for node in unit.nodes:
                 if isinstance(node, ast.expr) and node in places and _is_read(node):
-                    for thing in facts.things(node, "optimizer"):
-                        self.holding[thing].append((unit, node))
+                    for obj in facts.legacy_objects(node, "optimizer"):
+                        self.holders[obj].append((unit, node))
 
 
 def _is_read(node: ast.expr) -> bool:
@@ -48,13 +48,13 @@ class Beside:
     stepping: Stepping
     results: Results
 
-    def gone(self, things: Collection[Thing]) -> set[ast.AST]:
+    def removed(self, objects: Collection[LegacyObject]) -> set[ast.AST]:
         """The nodes that other idioms remove for some optimizers: rates and clippings."""
-        return self.results.gone(things)
+        return self.results.removed(objects)
 
-    def edits(self, things: Collection[Thing]) -> list[Edits]:
+    def edits(self, objects: Collection[LegacyObject]) -> list[Edits]:
         """What other idioms change for some objects."""
-        return [*self.results.edits_of(things)]
+        return [*self.results.edits_of(objects)]
 
 
 class Group:
@@ -66,18 +66,20 @@ class Group:
       Unproven: if one of them is kept, used or passed on in a way that has no counterpart in parts.
     """
 
-    def __init__(self, beside: Beside, index: Index, members: list[Thing], counts: bool) -> None:
+    def __init__(
+        self, beside: Beside, index: Index, members: list[LegacyObject], counts: bool
+    ) -> None:
         self.beside = beside
         self.facts = beside.stepping.facts
         self.origins = beside.stepping.origins
         self.counted = beside.results[Counted]
         self.members = {*members}
-        self.optimizers = [thing for thing in members if thing.kind == "optimizer"]
-        self.gone = beside.gone(members)
+        self.optimizers = [obj for obj in members if obj.kind == "optimizer"]
+        self.removed = beside.removed(members)
         self.expressions: dict[ast.expr, Unit] = {}
-        for thing in self.optimizers:
-            for unit, node in index.holding[thing]:
-                if node not in self.gone:
+        for obj in self.optimizers:
+            for unit, node in index.holders[obj]:
+                if node not in self.removed:
                     self.expressions[node] = unit
         self.uses = self._own_uses()
         self.by_call: dict[ast.Call, Use] = {}
@@ -94,7 +96,9 @@ class Group:
     def _own_uses(self) -> list[Use]:
         """The uses of the group that stay."""
         uses = self.facts.uses
-        return [use for use in uses if self.members & {*use.things} and use.node not in self.gone]
+        return [
+            use for use in uses if self.members & {*use.objects} and use.node not in self.removed
+        ]
 
     def _find_variables(self) -> None:
         """Note the variables that optimizers are read from or assigned to."""
@@ -123,7 +127,7 @@ class Group:
         """Refuse an expression that may be something else than an optimizer of the group."""
         for item in self.facts.objects(node):
             is_like_it = isinstance(item, Result) and item.name in PYTREES
-            if not is_like_it and not (isinstance(item, Thing) and item in self.members):
+            if not is_like_it and not (isinstance(item, LegacyObject) and item in self.members):
                 raise Unproven(
                     "something else may be in its place at {}", unit.location(node.lineno)
                 )
@@ -145,7 +149,7 @@ class Group:
         """Refuse a variable that is set or read in a way that has no counterpart."""
         unit = variable.unit
         for load in self.origins.loads(variable):
-            if load not in self.expressions and load not in self.gone:
+            if load not in self.expressions and load not in self.removed:
                 where = unit.location(load.lineno)
                 raise Unproven("nothing tells what `{}` is at {}", variable.name, where)
         stores = self.origins.stores(variable)

@@ -7,14 +7,14 @@ import ast
 from codemods.analysis.origins import Variable, statement_of
 from codemods.flow.binding import values_of
 from codemods.functional.draft import Draft
+from codemods.functional.group import function_around
 from codemods.functional.parts import Parts
-from codemods.functional.places import function_around
 from codemods.idioms import Unproven
 from codemods.rewriting.edits import ChangeArguments, Edit, Replace, Spread
 from codemods.sources.modules import Unit
 
 
-class Handing:
+class References:
     """Puts the parts in the place of names."""
 
     def __init__(self, draft: Draft) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.places import Path, at, leaves, said
+from optim2optax.checkpoints.state_dict_places import Path, at, leaves, said
 
 KINDS = {
     "bool": jnp.bool_,

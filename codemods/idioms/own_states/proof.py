@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from codemods.analysis.facts import Facts
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Class, Thing
+from codemods.flow.objects import Class, LegacyObject
 from codemods.idioms.base import Results
-from codemods.idioms.leftovers import Leftovers
+from codemods.idioms.dead_code import DeadCode
 from codemods.idioms.order import Edits
 from codemods.idioms.overrides import Overrides
 from codemods.rewriting.edits import Edit
@@ -25,12 +25,12 @@ class OwnState:
     `outcomes` are edits for the uses of the optimizer, `edits` those elsewhere.
     """
 
-    things: tuple[Thing, ...]
+    objects: tuple[LegacyObject, ...]
     outcomes: dict[ast.AST, Edit | None] = field(default_factory=dict)
     edits: Edits = field(default_factory=Edits)
 
 
-class Draft:
+class Proof:
     """The proof for one class, as far as it has come; `name` is the field with the optimizer."""
 
     def __init__(self, stepping: Stepping, results: Results, cls: Class, name: str) -> None:
@@ -40,11 +40,11 @@ class Draft:
         self.overrides = results[Overrides]
         self.cls = cls
         self.name = name
-        self.things = tuple(optimizers_of(self.facts, cls, name))
+        self.objects = tuple(optimizers_of(self.facts, cls, name))
         self.counts = STEP in self.facts.flow.fields_in_order(cls)
-        self.result = OwnState(self.things)
-        gone = results.gone(self.things)
-        self.leftovers = Leftovers(self.origins, self.result.edits, (), gone)
+        self.result = OwnState(self.objects)
+        removed = results.removed(self.objects)
+        self.dead_code = DeadCode(self.origins, self.result.edits, (), removed)
         self.stepped: dict[ast.expr, Use] = {}
         self.created: dict[ast.expr, Use] = {}
 
@@ -65,7 +65,7 @@ class Draft:
         return (self.name, STEP) if self.counts else (self.name,)
 
 
-def optimizers_of(facts: Facts, cls: Class, name: str) -> list[Thing]:
+def optimizers_of(facts: Facts, cls: Class, name: str) -> list[LegacyObject]:
     """The optimizers in a field of a class."""
     items = facts.flow.solver.at(facts.flow.field(cls, name))
-    return [item for item in items if isinstance(item, Thing) and item.kind == "optimizer"]
+    return [item for item in items if isinstance(item, LegacyObject) and item.kind == "optimizer"]

@@ -1,4 +1,4 @@
-"""Which things of interest an object carries, at any depth.
+"""Which legacy objects an object carries, at any depth.
 
 It carries what is in its elements, fields, filled-in arguments or results.
 """
@@ -20,24 +20,24 @@ from codemods.flow.objects import (
     Derived,
     Function,
     Instance,
+    LegacyObject,
     Method,
     Object,
     Opaque,
     Partial,
     Place,
-    Thing,
 )
 
-Token = Thing | Derived | AnyDerived
-"""What is carried: a thing, or something derived from it.
+Token = LegacyObject | Derived | AnyDerived
+"""What is carried: an object, or something derived from it.
 
-If only containers are around a thing, they carry `Derived` of it, too.
+If only containers are around an object, they carry `Derived` of it, too.
 """
 
 Carrier = Container | Instance | Opaque | Partial | Method | Function | Derivative
 
 
-class Contents:
+class Carriers:
     """Keeps account of what carriers carry while the solution grows.
 
     They may contain each other.
@@ -66,7 +66,7 @@ class Contents:
     def within(self, item: Object) -> Iterable[Token]:
         """What an object carries, or is."""
         match item:
-            case Thing():
+            case LegacyObject():
                 return (item, Derived(item))
             case Derived() | AnyDerived():
                 return (item,)
@@ -126,9 +126,12 @@ class Contents:
             # The other places of a container lead to that of all its elements.
             case ("elements" | "keys", Container() as container):
                 yield container
-            case ("field", Class() as cls, _) | ("some field" | "held", Class() as cls):
+            case ("field", Class() as cls, _) | ("some field" | "own elements", Class() as cls):
                 yield Instance(cls)
-            case ("field", Opaque() as opaque, _) | ("some field" | "held", Opaque() as opaque):
+            case ("field", Opaque() as opaque, _) | (
+                "some field" | "own elements",
+                Opaque() as opaque,
+            ):
                 yield opaque
 
     def _take_in(self, holder: Object, place: Place, found: dict[Place, None]) -> None:
@@ -154,8 +157,8 @@ class Contents:
         pending = [holder]
         while pending:
             item = pending.pop()
-            # What is derived from a thing is carried by containers alone, see `Token`.
-            passes = isinstance(token, Thing) or isinstance(item, Container)
+            # What is derived from an object is carried by containers alone, see `Token`.
+            passes = isinstance(token, LegacyObject) or isinstance(item, Container)
             if passes and token not in self._carried[item]:
                 self._carried[item][token] = None
                 found.update(self._places.get(item, {}))

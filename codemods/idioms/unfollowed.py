@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from codemods import vocabulary
 from codemods.analysis.origins import Origins
 from codemods.flow.binding import arguments_of, taking, values_of
-from codemods.flow.holding import holders, unwrapped
+from codemods.flow.holders import holders, unwrapped
 from codemods.flow.library import PRYING
 from codemods.flow.objects import (
     Class,
@@ -18,12 +18,12 @@ from codemods.flow.objects import (
     External,
     Function,
     Instance,
+    LegacyObject,
     Method,
     Object,
     Partial,
     Place,
     Record,
-    Thing,
 )
 from codemods.sources.modules import Unit
 
@@ -68,7 +68,7 @@ DECORATORS = vocabulary.STRUCTS | {"dataclasses.dataclass"}
 ARRAY_METHODS = ("block_until_ready", "copy", "reshape", "squeeze")
 
 
-class Copies:
+class UnfollowedChanges:
     """Finds such places for objects of some kind."""
 
     def __init__(self, origins: Origins) -> None:
@@ -79,15 +79,15 @@ class Copies:
         """Where an object like one of a kind is made of other leaves."""
         return self._changed(self._holders(kind))
 
-    def _changed(self, holding: Holders) -> Iterator[tuple[Unit, ast.expr]]:
+    def _changed(self, holders: Holders) -> Iterator[tuple[Unit, ast.expr]]:
         for unit, call in self.facts.flow.reading.calls:
-            holds = any(self._holds(value, holding) for value in _arguments(call))
+            holds = any(self._holds(value, holders) for value in _arguments(call))
             if holds and any(self._changes(name, call) for name in self._called(call)):
                 yield unit, call
             match call.func:
                 # structure.unflatten(leaves)
                 case ast.Attribute(attr="unflatten", value=structure):
-                    if self._holds(structure, holding):
+                    if self._holds(structure, holders):
                         yield unit, call
 
     def of_class(self, cls: Class, names: tuple[str, ...]) -> Iterator[tuple[Unit, ast.expr]]:
@@ -100,9 +100,9 @@ class Copies:
             return item == Instance(cls)
 
         program = self.facts.together(cls.unit)
-        holding = self._holders(is_one)
+        holders = self._holders(is_one)
         yield from self._heirs(cls)
-        yield from self._changed(holding)
+        yield from self._changed(holders)
         for unit, node in self.facts.flow.reading.attributes:
             # state.step = 0
             is_stored = not isinstance(node.ctx, ast.Load) and node.attr in names
@@ -113,8 +113,8 @@ class Copies:
             unseen = unit.path in program and self._is_replaced_unseen(call, names)
             if (
                 unseen
-                or self._escapes(unit, call, holding, cls)
-                or self._is_filled(call, holding, names, program)
+                or self._escapes(unit, call, holders, cls)
+                or self._is_filled(call, holders, names, program)
             ):
                 yield unit, call
         for unit in self.facts.project.units:
@@ -129,9 +129,9 @@ class Copies:
     def _holders(self, kind: Kind) -> Holders:
         return holders(self.facts.flow.solver, kind, self._parts)
 
-    def _holds(self, node: ast.expr, holding: Holders) -> bool:
+    def _holds(self, node: ast.expr, holders: Holders) -> bool:
         """Whether an expression may be one of those that hold something, at any depth."""
-        return any(unwrapped(item) in holding for item in self.facts.objects(node))
+        return any(unwrapped(item) in holders for item in self.facts.objects(node))
 
     def _parts(self, item: Object) -> list[Place]:
         """The places of the objects that an object has, or that a function returns."""
@@ -215,7 +215,7 @@ class Copies:
         items = [*self.facts.objects(node)]
         if not items:
             return True
-        known = (Class, Container, External, Function, Instance, Method, Thing)
+        known = (Class, Container, External, Function, Instance, Method, LegacyObject)
         return any(item == Instance(cls) or not isinstance(item, known) for item in items)
 
     def _is_taken_apart(self, node: ast.Attribute, cls: Class) -> bool:
@@ -228,11 +228,11 @@ class Copies:
             and cls in self.facts.objects(node.value)
         )
 
-    def _escapes(self, unit: Unit, call: ast.Call, holding: Holders, cls: Class) -> bool:
+    def _escapes(self, unit: Unit, call: ast.Call, holders: Holders, cls: Class) -> bool:
         """Whether a call gives an instance, or the class, to something that may change it."""
         values = _arguments(call)
         mentioned = any(self.is_at(value, lambda item: item is cls) for value in values)
-        if not mentioned and not any(self._holds(value, holding) for value in values):
+        if not mentioned and not any(self._holds(value, holders) for value in values):
             return False
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
         names = {*self._called(call)}
@@ -286,11 +286,11 @@ class Copies:
     # Checkpoints
 
     def _is_filled(
-        self, call: ast.Call, holding: Holders, names: tuple[str, ...], program: set[str]
+        self, call: ast.Call, holders: Holders, names: tuple[str, ...], program: set[str]
     ) -> bool:
         """Whether an instance gets content that may be another than that of a whole one."""
         called = {*self._called(call)} & vocabulary.FILL
-        if not called or not any(self._holds(value, holding) for value in _arguments(call)):
+        if not called or not any(self._holds(value, holders) for value in _arguments(call)):
             return False
         if called & vocabulary.FROM_STATE_DICT:
             given = arguments_of(taking("target", "state", name=None), call)

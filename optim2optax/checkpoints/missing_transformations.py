@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from optim2optax.checkpoints.places import Path
+from optim2optax.checkpoints.state_dict_places import Path
 
 
 def split(state: Any) -> tuple[Any, dict[Path, Any]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from codemods.flow.objects import Derived, Object, Result, Thing
+from codemods.flow.objects import Derived, LegacyObject, Object, Result
 from codemods.flow.scopes import ScopeNode
 from codemods.sources.modules import Unit
 
@@ -51,11 +51,11 @@ class Renames:
     attributes: dict[Attribute, str] = field(default_factory=dict)
 
 
-def kind_of(items: Iterable[Object], done: set[Thing]) -> str:
+def kind_of(items: Iterable[Object], done: set[LegacyObject]) -> str:
     """The kind of some objects, if all have migrated and are of one kind; empty otherwise."""
     kinds: set[str] = set()
     for item in items:
-        if isinstance(item, Thing) and item in done:
+        if isinstance(item, LegacyObject) and item in done:
             kinds.add(item.kind)
         elif not isinstance(item, Derived) and not _is_restored(item):
             kinds.add("")
@@ -64,7 +64,7 @@ def kind_of(items: Iterable[Object], done: set[Thing]) -> str:
 
 def is_optimizer(item: Object) -> bool:
     """Whether an object is an optimizer for sure."""
-    return isinstance(item, Thing) and item.kind == "optimizer"
+    return isinstance(item, LegacyObject) and item.kind == "optimizer"
 
 
 def _is_restored(item: Object) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from codemods.analysis.origins import FunctionNode, Variable
 from codemods.flow.binding import parameters_of
+from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface
-from codemods.functional.places import Group
 from codemods.idioms import Unproven
 from codemods.rewriting.edits import Edit, Replace, Spread
 from codemods.sources.modules import Unit

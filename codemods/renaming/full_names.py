@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.names import CHOICES
+from codemods.analysis.import_names import CHOICES
 from codemods.dataflow.bindings import bound_anywhere
 from codemods.flow.reading import Import
 from codemods.optimizers.base import Support

@@ -9,36 +9,36 @@ from typing import Protocol, cast
 from codemods.model import Source
 from codemods.sources.text import LINE_END, UndecodableError
 from optim2optax.dependencies import lock_files
-from optim2optax.dependencies.declared import Reading, UnreadableError, not_read
-from optim2optax.dependencies.names import format_of
-from optim2optax.dependencies.texts import Text, decode, mentions
+from optim2optax.dependencies.declared import Declarations, FormatError, not_read
+from optim2optax.dependencies.file_names import format_of
+from optim2optax.dependencies.texts import FileText, decode, mentions
 
-UNTOUCHED = Text("", "utf-8", b"")
+UNTOUCHED = FileText("", "utf-8", b"")
 
 
 class _Format(Protocol):
-    def read(self, text: str, path: str) -> Reading: ...
+    def read(self, text: str, path: str) -> Declarations: ...
 
 
-def read_source(source: Source) -> tuple[Text, Reading]:
+def read_source(source: Source) -> tuple[FileText, Declarations]:
     """The text of a file, and what it declares. A file without Flax and JAX declares nothing."""
     if not mentions(source.content):
-        return UNTOUCHED, Reading()
+        return UNTOUCHED, Declarations()
     try:
         text = decode(source.content, source.path)
     except UndecodableError as error:
         # any bytes are text in Latin-1, so that the problem can be reported with a place
-        text = Text(source.content.decode("latin-1"), "latin-1", b"")
-        return text, Reading(problems=(not_read((0, 0), f"{error}."),))
+        text = FileText(source.content.decode("latin-1"), "latin-1", b"")
+        return text, Declarations(problems=(not_read((0, 0), f"{error}."),))
     try:
         return text, parse(text.text, source.path)
-    except UnreadableError as error:
+    except FormatError as error:
         starts = line_starts(text.text)[error.line - 1 :]
         start = starts[0] if starts else 0
-        return text, Reading(problems=(not_read((start, start), f"{error}."),))
+        return text, Declarations(problems=(not_read((start, start), f"{error}."),))
 
 
-def parse(text: str, path: str) -> Reading:
+def parse(text: str, path: str) -> Declarations:
     """What a file declares. Raises UnreadableError."""
     command = lock_files.command_of(posixpath.basename(path), text)
     if command is not None:

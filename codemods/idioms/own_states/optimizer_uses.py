@@ -9,9 +9,9 @@ from codemods.analysis.evidence import CONFIG_LIKE, last_word
 from codemods.analysis.origins import block_of
 from codemods.analysis.uses import Use, owner_of_state
 from codemods.flow.binding import arguments_of
-from codemods.flow.objects import Instance, Module, Thing
+from codemods.flow.objects import Instance, LegacyObject, Module
 from codemods.idioms import Unproven
-from codemods.idioms.own_states.draft import Draft
+from codemods.idioms.own_states.proof import Proof
 from codemods.optimizers.methods import CREATE
 from codemods.rewriting.edits import Replace
 from codemods.sources.modules import Unit
@@ -32,7 +32,7 @@ INNER = (
 class InnerUses:
     """Decides on each use, by where it gets the optimizer from."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Proof) -> None:
         self.draft = draft
         self.facts = draft.facts
         self.origins = draft.origins
@@ -40,13 +40,13 @@ class InnerUses:
 
     def classify(self) -> None:
         """Decide on each use of the optimizer, by where it gets it from."""
-        group = {*self.draft.things}
+        group = {*self.draft.objects}
         self._refuse_unknown(group)
         known: set[ast.AST] = set()
         for use in self.facts.uses:
             if use.kind == "definition.create":
                 self._note_created(use, group)
-            if not group & {*use.things} and not self._is_state_of(use, group):
+            if not group & {*use.objects} and not self._is_state_of(use, group):
                 continue
             if use.kind not in (*INNER, "annotation"):
                 raise Unproven("its optimizer is used by itself at {}", use.location)
@@ -66,13 +66,13 @@ class InnerUses:
             if node.attr == self.draft.name and isinstance(node.ctx, ast.Load):
                 yield unit, node
 
-    def _refuse_unknown(self, group: set[Thing]) -> None:
+    def _refuse_unknown(self, group: set[LegacyObject]) -> None:
         """Refuse attributes with the field's name of objects of which the class is unknown."""
         groups = self.facts.groups
-        together = {groups[thing] for thing in group if thing in groups}
-        for thing, whole in groups.items():
-            if thing.kind == "optimizer" and whole in together and thing not in group:
-                where = thing.unit.location(getattr(thing.node, "lineno", 1))
+        together = {groups[obj] for obj in group if obj in groups}
+        for obj, whole in groups.items():
+            if obj.kind == "optimizer" and whole in together and obj not in group:
+                where = obj.unit.location(getattr(obj.node, "lineno", 1))
                 raise Unproven("what its optimizer meets at {} is no part of it", where)
         unknown = "nothing tells of which class the object is"
         for unit, node in self._reads():
@@ -90,18 +90,20 @@ class InnerUses:
 
         One with a name like a configuration's holds words and numbers.
         """
-        if any(isinstance(item, Instance | Module | Thing) for item in self.facts.objects(node)):
+        if any(
+            isinstance(item, Instance | Module | LegacyObject) for item in self.facts.objects(node)
+        ):
             return True
         if self.facts.full_name(node):
             return True
         return CONFIG_LIKE.search(last_word(node)) is not None
 
-    def _is_state_of(self, use: Use, group: set[Thing]) -> bool:
+    def _is_state_of(self, use: Use, group: set[LegacyObject]) -> bool:
         """Whether a use is `optimizer.state.step` of an optimizer of the group."""
         owner = owner_of_state(use.owner) if use.kind == "state.step" else None
         if owner is None:
             return False
-        return not group.isdisjoint(self.facts.things(owner, "optimizer"))
+        return not group.isdisjoint(self.facts.legacy_objects(owner, "optimizer"))
 
     def _decide(self, use: Use) -> ast.AST:
         """Note what becomes of a use, and return the expression for its optimizer."""
@@ -137,17 +139,17 @@ class InnerUses:
                 )
         self.result.edits.take_away(setting, variable.unit)
 
-    def _note_created(self, use: Use, group: set[Thing]) -> None:
+    def _note_created(self, use: Use, group: set[LegacyObject]) -> None:
         """Note a call that makes an optimizer of the group: `definition.create(params)`."""
         call = use.call
         whole = use.parent
         if not isinstance(whole, ast.expr):
             return
-        if group.isdisjoint(self.facts.things(whole, "optimizer")):
+        if group.isdisjoint(self.facts.legacy_objects(whole, "optimizer")):
             return
         if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
             raise Unproven("its optimizer is not made plainly at {}", use.location)
         parameters = self.draft.stepping.parameters
-        if any(parameters.need_any(thing) for thing in self.facts.things(call, "optimizer")):
+        if any(parameters.need_any(obj) for obj in self.facts.legacy_objects(call, "optimizer")):
             raise Unproven("its parameters are an array or a dataclass")
         self.draft.created[call] = use

@@ -14,7 +14,7 @@ Statement = ast.Import | ast.ImportFrom
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundModule:
     """A name that an import binds to a module, or to a package around it.
 
     `rest` is what stands behind the module's own name, such as `.adam`. `missing` is what has to
@@ -30,7 +30,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Use:
+class ModuleUse:
     """An expression such as `flax.optim`, with a name that is bound to a package."""
 
     node: ast.Attribute
@@ -73,7 +73,7 @@ class Bindings:
             if is_read and self._scopes.around(node).binding(name) is scope:
                 yield node
 
-    def _of(self, node: Statement) -> Iterator[Bound]:
+    def _of(self, node: Statement) -> Iterator[BoundModule]:
         """The names that a statement binds to the module, or to a package around it."""
         scope = self._scopes.around(node)
         for alias in node.names:
@@ -84,13 +84,13 @@ class Bindings:
             if isinstance(node, ast.ImportFrom):
                 prefix = joined(said(node), alias.name)
                 if prefix in self.modules:
-                    yield Bound(node, alias, holder, name)
+                    yield BoundModule(node, alias, holder, name)
             # import flax.optim.adam as adam
             else:
                 found = self.within(alias.name)
                 if found is not None and (alias.asname or "." not in found[0]):
                     rest = found[1] if alias.asname else ""
-                    yield Bound(node, alias, holder, name, rest)
+                    yield BoundModule(node, alias, holder, name, rest)
                     continue
                 if alias.asname:
                     prefix = alias.name
@@ -98,9 +98,9 @@ class Bindings:
             for module in self.modules:
                 if module.startswith(f"{prefix}."):
                     missing = tuple(module[len(prefix) + 1 :].split("."))
-                    yield Bound(node, alias, holder, name, missing=missing)
+                    yield BoundModule(node, alias, holder, name, missing=missing)
 
-    def _uses(self) -> Iterator[Use]:
+    def _uses(self) -> Iterator[ModuleUse]:
         """The dotted names that refer to the module, such as `flax.optim`."""
         ways = {(one.scope, one.name, one.missing) for one in self.packages_bound}
         names = {name for _, name, _ in ways}
@@ -112,7 +112,7 @@ class Bindings:
                 continue
             scope = self._scopes.around(root).binding(root.id)
             if (scope, root.id, steps) in ways:
-                yield Use(node, scope, root.id)
+                yield ModuleUse(node, scope, root.id)
 
 
 def said(node: ast.ImportFrom) -> str:

@@ -15,7 +15,7 @@ from codemods.sources.modules import Unit
 from codemods.vocabulary import ADD, BRANCH, DIFFERENTIATE, IS_FINITE, MAP_TREES, SELECT
 
 
-class Kept:
+class NearMisses:
     """Finds what stays around a step, and why."""
 
     def __init__(self, origins: Origins) -> None:
@@ -68,11 +68,11 @@ class Kept:
         """
         is_before = self.facts.dataflow.is_before
         function = function_of(use.unit, use.node)
-        things = {*use.things}
+        objects = {*use.objects}
         reads = (one for one in self.facts.uses if one.kind == "optimizer.target")
-        targets = {one.node for one in reads if not things.isdisjoint(one.things)}
+        targets = {one.node for one in reads if not objects.isdisjoint(one.objects)}
         for other, value in self._replacements:
-            if other.unit is not use.unit or things.isdisjoint(other.things):
+            if other.unit is not use.unit or objects.isdisjoint(other.objects):
                 continue
             if function_of(other.unit, other.node) is not function:
                 continue

@@ -6,7 +6,7 @@ import ast
 
 from codemods.analysis.uses import Use, owner_of_state
 from codemods.functional.draft import Draft
-from codemods.functional.handing import Handing
+from codemods.functional.references import References
 from codemods.functional.signatures import Signatures
 from codemods.functional.statements import Statements
 from codemods.idioms import Unproven
@@ -16,7 +16,7 @@ from codemods.vocabulary import GET, UNREPLICATE
 
 def write(draft: Draft) -> None:
     """Write all changes for a group; whatever has no counterpart in parts raises `Unproven`."""
-    statements, handing, signatures = Statements(draft), Handing(draft), Signatures(draft)
+    statements, references, signatures = Statements(draft), References(draft), Signatures(draft)
     # the transformation has to get to each step, and goes through other functions for that
     steps = [use for use in draft.group.uses if use.kind == "optimizer.apply_gradient"]
     for use in steps:
@@ -28,13 +28,13 @@ def write(draft: Draft) -> None:
             statements.call(node, unit)
     for node, unit in draft.group.expressions.items():
         if isinstance(node, ast.Name) and node not in draft.done:
-            handing.name(node, unit)
+            references.name(node, unit)
     for variable in draft.group.variables:
         for store in draft.origins.stores(variable):
             if isinstance(store, ast.Name):
-                handing.store(store, variable)
+                references.store(store, variable)
     for call, name in draft.transformations.received.items():
-        handing.receive(call, name)
+        references.receive(call, name)
     for interface in draft.interfaces.found.values():
         signatures.change(interface)
     for merged, unit in draft.names.merged.items():

@@ -9,7 +9,14 @@ import tokenize
 from collections.abc import Mapping
 
 from codemods.dataflow.bindings import Scopes
-from codemods.renaming.names import Attribute, Functions, Keyword, Renames, keyword_of, scope_path
+from codemods.renaming.new_names import (
+    Attribute,
+    Functions,
+    Keyword,
+    Renames,
+    keyword_of,
+    scope_path,
+)
 from codemods.sources.modules import Span, Unit
 
 

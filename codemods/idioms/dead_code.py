@@ -5,7 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 
-from codemods.analysis.origins import Argument, Binding, Origins, Variable, block_of, names_read
+from codemods.analysis.origins import (
+    Binding,
+    Origins,
+    PassedArgument,
+    Variable,
+    block_of,
+    names_read,
+)
 from codemods.flow.binding import values_of
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
@@ -22,11 +29,11 @@ SHIFTING = (
 """Arguments of JAX's transformations that name parameters by their position."""
 
 
-class Leftovers:
+class DeadCode:
     """Removes the dead code that expressions leave, except for variables that are now needed.
 
-    `edits` has what changes already, by node, and gets what is removed. `gone` has the nodes that
-    are removed, with those that are known to be already. `may_go` tells of
+    `edits` has what changes already, by node, and gets what is removed. `removed` has the nodes
+    that are removed, with those that are known to be already. `may_go` tells of
     a value that calls functions whether it may be removed as well.
     """
 
@@ -35,29 +42,29 @@ class Leftovers:
         origins: Origins,
         edits: Edits,
         needed: Collection[Variable],
-        gone: Iterable[ast.AST],
+        removed: Iterable[ast.AST],
         may_go: Callable[[ast.expr], bool] | None = None,
     ) -> None:
         self.origins = origins
         self.edits = edits
         self.needed = needed
-        self.gone = {*gone}
+        self.removed = {*removed}
         self._may_go = may_go
 
     def clear(self, expression: ast.expr) -> None:
         """Remove what only this expression, which is removed, makes use of."""
-        self.gone.update(ast.walk(expression))
+        self.removed.update(ast.walk(expression))
         for name in names_read([expression]):
             variable = self.origins.variable(name)
             if variable is None or variable in self.needed:
                 continue
-            if self.gone.issuperset(self.origins.loads(variable)):
+            if self.removed.issuperset(self.origins.loads(variable)):
                 self._clear_variable(variable)
 
     def take_away(self, statement: ast.stmt, unit: Unit) -> None:
         """Remove a statement, with all that only this one makes use of."""
         self.edits.take_away(statement, unit)
-        self.gone.update(ast.walk(statement))
+        self.removed.update(ast.walk(statement))
         for one in ast.walk(statement):
             if isinstance(one, ast.expr):
                 self.clear(one)
@@ -88,7 +95,7 @@ class Leftovers:
         if self._may_go is not None and self._may_go(value):
             return True
         inner = values_of(value) if isinstance(value, ast.Call) else [value]
-        return all(map(self.origins.dataflow.is_quiet, inner))
+        return all(map(self.origins.dataflow.has_no_effect, inner))
 
     @staticmethod
     def _is_whole_line(unit: Unit, statement: ast.stmt) -> bool:
@@ -106,7 +113,7 @@ class Leftovers:
             return
         if not self.origins.are_its_own(function, bindings):
             return
-        given: list[tuple[Binding, Argument]] = []
+        given: list[tuple[Binding, PassedArgument]] = []
         for one in bindings:
             found = one.given.get(variable.name)
             if found is not None:
@@ -138,7 +145,7 @@ class Leftovers:
         return False
 
 
-def _without(argument: Argument, binding: Binding) -> Edit:
+def _without(argument: PassedArgument, binding: Binding) -> Edit:
     """The call without an argument."""
     call = argument.call
     index = values_of(call).index(argument.value)
