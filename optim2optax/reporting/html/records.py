@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -437,7 +438,7 @@ class _Records:
         alike: dict[tuple[str, str, str, str], list[tuple[str, EmittedOptimizer]]]
         alike = defaultdict(list)
         for path, emitted in made:
-            texts = emitted.before, emitted.after
+            texts = set_out(emitted.before), set_out(emitted.after)
             sides = emitted.legacy_expression, emitted.optax_expression
             alike[(*texts, *sides)].append((path, emitted))
         found: list[Expression] = []
@@ -504,6 +505,17 @@ def _name(site: Site) -> str:
     if (site.remedy or site.code == UNKNOWN) and len(quoted) > 1:
         return quoted[1]
     return " ".join(site.before.split())
+
+
+def set_out(expression: str) -> str:
+    """An expression of several lines, as if it began at the left."""
+    first, newline, rest = expression.partition("\n")
+    lines = textwrap.dedent(rest)
+    # optax.adamw(
+    #     1e-3
+    # )
+    closes_at_left = any(line.startswith((")", "]", "}")) for line in lines.split("\n"))
+    return first + newline + (lines if closes_at_left else textwrap.indent(lines, "    "))
 
 
 def _what(site: Site) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from optim2optax.reporting.html.code import highlighted
+from optim2optax.reporting.html.records import set_out
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY, MODERN
 from tests.optim2optax.reporting.html.projects import HOSTILE, write_page
@@ -112,3 +113,23 @@ def test_without_a_folder(project: Path, run: Run) -> None:
 
 def test_code_in_rules_is_coloured() -> None:
     assert highlighted("return x") == '<span class="keyword">return</span> x'
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        pytest.param("optim.Adam(1e-3)", "optim.Adam(1e-3)", id="one-line"),
+        pytest.param(
+            "optim.Adam(1e-3,\n               0.9,\n               eps=1e-6)",
+            "optim.Adam(1e-3,\n    0.9,\n    eps=1e-6)",
+            id="lined-up",
+        ),
+        pytest.param(
+            "optax.adam(\n            1e-3,\n            eps=f(\n                2\n            ),\n        )",
+            "optax.adam(\n    1e-3,\n    eps=f(\n        2\n    ),\n)",
+            id="closed-at-the-left",
+        ),
+    ],
+)
+def test_expressions_begin_at_the_left(written: str, shown: str) -> None:
+    assert set_out(written) == shown
