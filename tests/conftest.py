@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,25 +45,42 @@ def legacy_wheel() -> Path:
 
 
 @pytest.fixture(scope="module", params=["quick", pytest.param("exact", marks=pytest.mark.thorough)])
-def judged(request: pytest.FixtureRequest) -> Iterator[None]:
+def judged(request: pytest.FixtureRequest) -> str:
     """How the judge compiles: in a third of the time, or as for users, by which no verdict may change.
 
     Only tests of what is identical, and of what overflows in float32, have to compile as for users.
     """
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def compiled(request: pytest.FixtureRequest) -> None:
+    """The judge compiles as a test that is `judged` asks for, and as for users in all others."""
+    if "judged" in request.fixturenames:
+        _compile(request.getfixturevalue("judged"))
+    elif COMPILING in sys.modules:
+        _compile("exact")
+
+
+COMPILING = "optim2optax.parity.probing.compiling"
+_exact: dict[str, dict[str, str | bool]] = {}
+"""How the judge compiles for users, while it compiles quickly."""
+
+
+def _compile(mode: str) -> None:
+    """Let the judge compile in a mode, and forget what it has compiled in the other."""
     from optim2optax.parity.optimizer import emitted
     from optim2optax.parity.probing import compiling
 
-    def forget() -> None:
-        compiling._kept.clear()
-        compiling._executables.clear()
-        emitted._compared.cache_clear()
-
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "quick":
-            patch.setattr(compiling, "EXACT", compiling.QUICK)
-        forget()
-        yield
-        forget()
+    if ("exact" in _exact) == (mode == "quick"):
+        return
+    if mode == "quick":
+        _exact["exact"], compiling.EXACT = compiling.EXACT, compiling.QUICK
+    else:
+        compiling.EXACT = _exact.pop("exact")
+    compiling._kept.clear()
+    compiling._executables.clear()
+    emitted._compared.cache_clear()
 
 
 VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"

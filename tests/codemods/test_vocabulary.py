@@ -18,7 +18,7 @@ ABSENT = ("TREE_NORM", "CLIP_GRADIENTS", "CHECKPOINTS")
 
 FOLDER = Path(codemods.__file__).parent
 NAMED = re.compile(r'"(?:jax|numpy)\.\w[\w.]*"')
-TABLES = ("vocabulary.py", "removed.py", "names.py", "pure.py", "evidence.py")
+TABLES = ("vocabulary.py", "removed.py", "import_names.py", "pure.py", "evidence.py")
 """The vocabulary itself, the table of what was removed, imports; and lists of modules."""
 
 

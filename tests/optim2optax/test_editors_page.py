@@ -32,11 +32,7 @@ def test_the_matcher_of_vs_code(report: str) -> None:
     [task] = json.loads(block("json"))["tasks"]
     found = re.findall(task["problemMatcher"]["pattern"]["regexp"], report, re.MULTILINE)
     assert [(path, line, code) for path, line, _, code, _ in found] == [
-        ("describe.py", "1", "FO911"),
-        ("describe.py", "5", "FO901"),
-        ("describe.py", "8", "FO901"),
-        ("describe.py", "9", "FO924"),
-        ("describe.py", "9", "FO901"),
+        ("describe.py", "9", "FO924")
     ]
 
 
@@ -51,7 +47,6 @@ def test_the_settings_of_vim(project: Path, report: str) -> None:
     subprocess.run(
         [vim, "-Nes", "-u", "settings.vim", *words], check=True, timeout=60, capture_output=True
     )
-    lines = (project / "found").read_text().strip().splitlines()
-    assert len(lines) == 5
-    assert "describe.py:9 col 15 warning: FO924 " in lines[-2]
-    assert "Tell optimizers apart" in lines[-2]
+    [line] = (project / "found").read_text().strip().splitlines()
+    assert "describe.py:9 col 15 warning: FO924 " in line
+    assert "Tell optimizers apart" in line

@@ -22,9 +22,9 @@ KILLS = int(os.environ.get("OPTIM2OPTAX_KILLS", "3"))
 COMMAND = (sys.executable, "-m", "optim2optax", "rewrite", "--jobs", "1", ".")
 WRITE = (
     "import pathlib, sys\n"
-    "from optim2optax.project import Change, write_files\n"
+    "from optim2optax.project import FileChange, write_files\n"
     "paths = sorted(pathlib.Path('.').glob('*.py'))\n"
-    "sys.exit(bool(write_files([Change(str(path.absolute()), b'old' * 999, b'new' * 999) for path in paths])))\n"
+    "sys.exit(bool(write_files([FileChange(str(path.absolute()), b'old' * 999, b'new' * 999) for path in paths])))\n"
 )
 
 
@@ -36,7 +36,8 @@ def traced(*words: str) -> list[str]:
 def can_trace() -> bool:
     return (
         shutil.which("strace") is not None
-        and subprocess.run(traced(), check=False, capture_output=True).returncode == 0
+        and subprocess.run(["strace", "-qq", "true"], check=False, capture_output=True).returncode
+        == 0
     )
 
 

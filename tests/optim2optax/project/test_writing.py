@@ -88,10 +88,10 @@ def test_a_full_disk_leaves_the_file_whole(project: Path) -> None:
     path.write_bytes(b"old\n")
     program = (
         "import resource, signal, sys\n"
-        "from optim2optax.project import Change, write_files\n"
+        "from optim2optax.project import FileChange, write_files\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "print(write_files([Change(sys.argv[1], b'old\\n', b'new' * 100_000)])[sys.argv[1]])\n"
+        "print(write_files([FileChange(sys.argv[1], b'old\\n', b'new' * 100_000)])[sys.argv[1]])\n"
     )
 
     done = subprocess.run(
