@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import cast
 
 import libcst as cst
@@ -13,7 +14,8 @@ from libcst.metadata import CodeRange, PositionProvider
 from libcst.metadata.position_provider import PositionProvidingCodegenState
 
 from codemods.cst.alignment import realigned
-from codemods.dataflow.bindings import bound_anywhere
+from codemods.dataflow.bindings import Scopes, bound_anywhere
+from codemods.dataflow.definitions import names_set
 from codemods.model import Form
 from codemods.optimizers.base import Support, called_otherwise, other_names
 from codemods.rewriting.apply import Applier
@@ -28,6 +30,9 @@ from codemods.sources.modules import Unit
 from codemods.sources.parsing import nests_deeply, parse, uncollected
 
 TRAIN_STATE = "{TrainState}"
+ALIKE = ("collections.abc", "typing_extensions")
+"""Modules from which names for annotations may come that helpers take from `typing`."""
+
 TOO_DEEP = "nested too deeply"
 
 Outcome = tuple[str, Applied, str]
@@ -127,12 +132,48 @@ def _finished(
         if renamed is not None and fixed_names.isdisjoint(clash):
             return _edit_file(renamed)
         return work.code, applied, f"the name `{clash[0]}` is taken"
+    other = _meant_otherwise(work, supports)
+    if other is not None:
+        return work.code, applied, f"a helper needs the name `{other}`, which is something else"
     _require_imports(work, supports, editor)
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
         problem = "a helper would have to stand ahead of the imports that it needs"
         return work.code, applied, problem
     return _checked(work, applied, supported.code, list(sources.values()))
+
+
+def _meant_otherwise(work: Work, supports: Mapping[str, Support]) -> str | None:
+    """A name that a helper imports and that the module binds to something else, if there is one."""
+    needed: dict[str, str] = {}
+    for statement in chain.from_iterable(support.imports for support in supports.values()):
+        needed.update(_imported_by(ast.parse(statement).body[0]))
+    unit = Unit(work.path, work.code, parse(work.code))
+    scopes = Scopes(unit)
+    for node in unit.nodes:
+        found = needed.keys() & names_set(node)
+        # a variable of a function hides nothing from a helper
+        if not found or scopes.around(node) is not scopes.outermost:
+            continue
+        imported = _imported_by(unit.parents[node]) if isinstance(node, ast.alias) else {}
+        for name in sorted(found):
+            # import numpy as jnp
+            if imported.get(name) != needed[name]:
+                return name
+    return None
+
+
+def _imported_by(statement: ast.AST) -> dict[str, str]:
+    """The full name of what each name stands for that an import binds."""
+    match statement:
+        case ast.Import(names=aliases):
+            # import jax.numpy binds `jax`
+            roots = ((one, one.name.partition(".")[0]) for one in aliases)
+            return {one.asname or root: one.name if one.asname else root for one, root in roots}
+        case ast.ImportFrom(module=module, names=aliases):
+            package = "typing" if module in ALIKE else module
+            return {one.asname or one.name: f"{package}.{one.name}" for one in aliases}
+    return {}
 
 
 def _require_imports(work: Work, supports: Mapping[str, Support], editor: ImportEditor) -> None:
