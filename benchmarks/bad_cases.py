@@ -180,7 +180,10 @@ def stars(size: int) -> Texts:
 
     package("names", 0, size)
     uses = "".join(f"VALUE = do_{n}_0(VALUE)\n" for n in range(size))
-    return {**found, "main.py": f"from names import *\nfrom value import VALUE\n\n{uses}"}
+    return {
+        **found,
+        "main.py": f"from names import *\nfrom value import VALUE\n\n{uses}",
+    }
 
 
 def registry(size: int) -> Texts:
@@ -274,7 +277,9 @@ def write(name: str, size: int, folder: Path, *, apart: bool = False) -> None:
 @click.argument("name", type=click.Choice(sorted(CASES)))
 @click.argument("size", type=int)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--apart", is_flag=True, help="Let the optimizer have nothing to do with it.")
+@click.option(
+    "--apart", is_flag=True, help="Let the optimizer have nothing to do with it."
+)
 def main(name: str, size: int, folder: Path, apart: bool) -> None:
     """Write a case of a size into a folder."""
     write(name, size, folder, apart=apart)

@@ -54,8 +54,13 @@ def lay_out(folder: Path, name: str, size: float, arrays: int, format_: str) -> 
     rows = max(1, int(size / (1 + len(FIELDS[name])) / arrays / ROW / BYTES))
     shapes = {f"layer_{number}": (rows, ROW) for number in range(arrays)}
     random = np.random.default_rng(0)
-    params = {layer: random.standard_normal(shape, np.float32) for layer, shape in shapes.items()}
-    states = {layer: dict.fromkeys(FIELDS[name], array) for layer, array in params.items()}
+    params = {
+        layer: random.standard_normal(shape, np.float32)
+        for layer, shape in shapes.items()
+    }
+    states = {
+        layer: dict.fromkeys(FIELDS[name], array) for layer, array in params.items()
+    }
     state = {"step": np.asarray(7, np.int32), "param_states": states}
     old = {"target": params, "state": state}
     if format_ == "orbax":
@@ -79,7 +84,15 @@ def converted(folder: Path, format_: str) -> tuple[int, float]:
         format_,
         "--force",
     ]
-    command = [sys.executable, "-c", MEASURED, sys.executable, "-m", "optim2optax", *words]
+    command = [
+        sys.executable,
+        "-c",
+        MEASURED,
+        sys.executable,
+        "-m",
+        "optim2optax",
+        *words,
+    ]
     environment: Mapping[str, Any] = {**os.environ, "JAX_PLATFORMS": "cpu"}
     start = time.perf_counter()
     done = subprocess.run(
@@ -97,7 +110,10 @@ def main() -> None:
     )
     parser.add_argument("--gigabytes", type=float, default=2.2)
     parser.add_argument(
-        "--format", choices=("msgpack", "orbax"), default="msgpack", help="what to write"
+        "--format",
+        choices=("msgpack", "orbax"),
+        default="msgpack",
+        help="what to write",
     )
     parser.add_argument(
         "--old", choices=("msgpack", "orbax"), default="msgpack", help="what to read"
@@ -108,10 +124,15 @@ def main() -> None:
     )
     print("|---|---:|---:|---:|---:|---:|---:|")
     for optimizer, arrays in (("adam", 24), ("lars", 1)):
-        with tempfile.TemporaryDirectory() as small, tempfile.TemporaryDirectory() as large:
+        with (
+            tempfile.TemporaryDirectory() as small,
+            tempfile.TemporaryDirectory() as large,
+        ):
             lay_out(Path(small), optimizer, 0, 1, options.old)
             least, _ = converted(Path(small), options.format)
-            lay_out(Path(large), optimizer, options.gigabytes * 1e9, arrays, options.old)
+            lay_out(
+                Path(large), optimizer, options.gigabytes * 1e9, arrays, options.old
+            )
             peak, seconds = converted(Path(large), options.format)
             size, written = size_of(Path(large) / "old"), size_of(Path(large) / "new")
         sizes = f"{size / 1e9:.2f} GB | {written / 1e9:.2f} GB | {peak / 1e9:.2f} GB"

@@ -38,7 +38,12 @@ def exists(name: str) -> bool:
     if last.startswith("_"):
         return True
     owner = _object(".".join(above))
-    return owner is None or _has(owner, last) or _object(name) is not None or _is_module(name)
+    return (
+        owner is None
+        or _has(owner, last)
+        or _object(name) is not None
+        or _is_module(name)
+    )
 
 
 def _is_module(name: str) -> bool:
@@ -57,7 +62,11 @@ def _object(name: str) -> object:
     except ImportError:
         above, _, last = name.rpartition(".")
         owner = _object(above) if above else None
-        return getattr(owner, last, None) if owner is not None and _has(owner, last) else None
+        return (
+            getattr(owner, last, None)
+            if owner is not None and _has(owner, last)
+            else None
+        )
 
 
 def _has(owner: object, name: str) -> bool:
@@ -111,7 +120,8 @@ def _guarded(tree: ast.Module, handled: Collection[str] = ()) -> set[int]:
         id(node)
         for outer in ast.walk(tree)
         if isinstance(outer, ast.Try)
-        if not handled or any(_names(handler) & {*handled} for handler in outer.handlers)
+        if not handled
+        or any(_names(handler) & {*handled} for handler in outer.handlers)
         for one in outer.body
         for node in ast.walk(one)
     }
@@ -161,13 +171,17 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str, str, int]]:
             and (node.module or "").partition(".")[0] in PACKAGES
         ):
             for alias in node.names:
-                name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
+                name = (
+                    node.module if alias.name == "*" else f"{node.module}.{alias.name}"
+                )
                 yield (alias.asname or alias.name, str(name), str(name), node.lineno)
 
 
 def counted(contents: Iterable[tuple[str, bytes]]) -> Counter[str]:
     """In how many files each name dangles."""
-    return Counter(name for path, content in contents for name in dangling(code_of(path, content)))
+    return Counter(
+        name for path, content in contents for name in dangling(code_of(path, content))
+    )
 
 
 def main() -> None:
@@ -178,21 +192,33 @@ def main() -> None:
     parser.add_argument("--names", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{'tree':40} {'files':>6} {'before':>7} {'after':>7} {'told':>7} {'flax.optim':>11}")
+    print(
+        f"{'tree':40} {'files':>6} {'before':>7} {'after':>7} {'told':>7} {'flax.optim':>11}"
+    )
     totals: Counter[str] = Counter()
     left: Counter[str] = Counter()
     untold: Counter[str] = Counter()
     for tree in options.trees:
         results = rewrite_files(
-            find_files([str(tree)], Patterns(str(tree), ())), Options(modernize=True), write=False
+            find_files([str(tree)], Patterns(str(tree), ())),
+            Options(modernize=True),
+            write=False,
         )
         before = counted((result.path, result.before) for result in results)
-        after = {result.path: dangling(code_of(result.path, result.after)) for result in results}
+        after = {
+            result.path: dangling(code_of(result.path, result.after))
+            for result in results
+        }
         names = Counter(name for found in after.values() for name in found)
         silent = Counter(
-            name for result in results for name in after[result.path] if not _is_told(result, name)
+            name
+            for result in results
+            for name in after[result.path]
+            if not _is_told(result, name)
         )
-        legacy = sum(count for name, count in names.items() if name.startswith("flax.optim"))
+        legacy = sum(
+            count for name, count in names.items() if name.startswith("flax.optim")
+        )
         row = {
             "files": len(results),
             "before": before.total(),
@@ -209,14 +235,22 @@ def main() -> None:
     _print("all", totals)
     if options.names:
         for name, count in sorted(left.items(), key=lambda item: (-item[1], item[0])):
-            print(f"{count:5} {name}{'' if not untold[name] else f'   not told in {untold[name]}'}")
+            print(
+                f"{count:5} {name}{'' if not untold[name] else f'   not told in {untold[name]}'}"
+            )
 
 
 def _is_told(result: FileResult, name: str) -> bool:
     """Whether the report speaks of a name, of one below or above it, or of what stands on one of its lines."""
-    sites = [*(site for site in result.sites if site.status == "unresolved"), *result.hints]
+    sites = [
+        *(site for site in result.sites if site.status == "unresolved"),
+        *result.hints,
+    ]
     told = {part for site in sites for part in site.message.split("`")[1::2]}
-    if any(f"{name}.".startswith(f"{one}.") or f"{one}.".startswith(f"{name}.") for one in told):
+    if any(
+        f"{name}.".startswith(f"{one}.") or f"{one}.".startswith(f"{name}.")
+        for one in told
+    ):
         return True
     lines = dangling(code_of(result.path, result.before)).get(name, set())
     return any(site.line <= line <= site.end_line for site in sites for line in lines)

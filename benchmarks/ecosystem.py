@@ -53,7 +53,10 @@ class Tree:
     problems: list[str] = field(default_factory=list)
 
     def add(
-        self, before: FileResult, again: FileResult, own: tuple[Collection[str], Collection[str]]
+        self,
+        before: FileResult,
+        again: FileResult,
+        own: tuple[Collection[str], Collection[str]],
     ) -> None:
         """Count one file: what became of it, and what a second run makes of that.
 
@@ -70,9 +73,9 @@ class Tree:
         if old or before.sites or before.error:
             self.legacy += 1
             if new or unresolved or before.error:
-                self.left[before.path] = sorted(set(unresolved)) + ["cannot be read"] * bool(
-                    before.error
-                )
+                self.left[before.path] = sorted(set(unresolved)) + [
+                    "cannot be read"
+                ] * bool(before.error)
             else:
                 self.migrated += 1
         if invalid := _invalid(before):
@@ -81,11 +84,15 @@ class Tree:
         if again.changed:
             self.second += 1
             self.problems.append(f"{before.path}: a second run changes it")
-        reported = {line for site in again.sites for line in range(site.line, site.end_line + 1)}
+        reported = {
+            line for site in again.sites for line in range(site.line, site.end_line + 1)
+        }
         for line, name in sorted(new.items()):
             if line not in reported and not before.error:
                 self.missed += 1
-                self.problems.append(f"{before.path}:{line}: {name} is left and not reported")
+                self.problems.append(
+                    f"{before.path}:{line}: {name} is left and not reported"
+                )
 
 
 def measure(name: str, trees: Path, options: Options) -> Tree:
@@ -107,7 +114,9 @@ def measure(name: str, trees: Path, options: Options) -> Tree:
         )
         for file, first, second in zip(found, results, again, strict=True):
             inside = str(Path(file.location).relative_to(copy.resolve()))
-            named = FileResult(inside, first.before, first.after, first.sites, first.error)
+            named = FileResult(
+                inside, first.before, first.after, first.sites, first.error
+            )
             figures.add(named, second, own)
     return figures
 
@@ -148,7 +157,9 @@ def _invalid(result: FileResult) -> str:
 def _undefined(path: str, content: bytes) -> set[str]:
     messages = Checker(ast.parse(code_of(path, content))).messages
     return {
-        str(message.message_args[0]) for message in messages if isinstance(message, UndefinedName)
+        str(message.message_args[0])
+        for message in messages
+        if isinstance(message, UndefinedName)
     }
 
 
@@ -174,7 +185,8 @@ def table(trees: Sequence[Tree], old: dict[str, Tree]) -> Iterable[str]:
             else old.get(tree.name)
         )
         cells = [
-            _change(getattr(before, column, None), getattr(tree, column)) for column in columns[:-1]
+            _change(getattr(before, column, None), getattr(tree, column))
+            for column in columns[:-1]
         ]
         known = before.codes if before else tree.codes
         shown = [
@@ -220,7 +232,9 @@ def main() -> int:
         "--compare", type=Path, help="show what differs from the figures in this file"
     )
     parser.add_argument(
-        "--left", action="store_true", help="name the legacy files that are not migrated whole"
+        "--left",
+        action="store_true",
+        help="name the legacy files that are not migrated whole",
     )
     parser.add_argument(
         "--modernize", action="store_true", help="also rename what else was removed"
@@ -228,9 +242,13 @@ def main() -> int:
     options = parser.parse_args()
     lines = options.list.read_text(encoding="utf-8").splitlines()
     names = [
-        line.split("\t")[0].strip() for line in lines if line.strip() and not line.startswith("#")
+        line.split("\t")[0].strip()
+        for line in lines
+        if line.strip() and not line.startswith("#")
     ]
-    present = [name for name in names if (options.trees / name.replace("/", "__")).is_dir()]
+    present = [
+        name for name in names if (options.trees / name.replace("/", "__")).is_dir()
+    ]
     for name in sorted({*names} - {*present}):
         print(f"{name}: no such tree", file=sys.stderr)
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -242,7 +260,11 @@ def main() -> int:
                 repeat(Options(modernize=options.modernize)),
             )
         )
-    old = json.loads(options.compare.read_text(encoding="utf-8")) if options.compare else []
+    old = (
+        json.loads(options.compare.read_text(encoding="utf-8"))
+        if options.compare
+        else []
+    )
     for line in table(trees, {tree["name"]: Tree(**tree) for tree in old}):
         print(line)
     for tree in trees:

@@ -78,9 +78,11 @@ def trials(level: str, as_they_are: bool) -> list[Trial]:
     """All faults of a level, or all right programs."""
     if as_they_are:
         return list(_right(level))
-    planted = {"update": updates.FAULTS, "scenario": scenarios.FAULTS, "command": commands.FAULTS}[
-        level
-    ]
+    planted = {
+        "update": updates.FAULTS,
+        "scenario": scenarios.FAULTS,
+        "command": commands.FAULTS,
+    }[level]
     return [
         Trial(
             f"{level} {kind}: {program}: {put}",
@@ -129,7 +131,8 @@ def run_fixtures(batch: Sequence[Trial], folder: Path) -> list[Result]:
         if is_scenario:
             script = (case / "scenario.py").read_text(encoding="utf-8")
             _write(
-                folder / f"{number:03}", {"before.py": old, "after.py": new, "scenario.py": script}
+                folder / f"{number:03}",
+                {"before.py": old, "after.py": new, "scenario.py": script},
             )
         else:
             for side, text in (("old", old), ("new", new)):
@@ -161,7 +164,9 @@ def run_command(trial: Trial, folder: Path) -> Result:
     for git in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "old"]):
         subprocess.run(["git", *identity, *git], cwd=tree, check=True)
     sources = [
-        Source(name, path.read_bytes()) for name, path in given.items() if name.endswith(".py")
+        Source(name, path.read_bytes())
+        for name, path in given.items()
+        if name.endswith(".py")
     ]
     new = {result.path: result.after.decode() for result in migrate(sources, Options())}
     new |= {name: path.read_text(encoding="utf-8") for name, path in by_hand.items()}
@@ -194,7 +199,9 @@ def run_command(trial: Trial, folder: Path) -> Result:
 
 def _files(folder: Path) -> dict[str, Path]:
     """The files of a program by their names; in its folder `after` is what is migrated by hand."""
-    found = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    found = {
+        path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()
+    }
     return {
         str(name): path
         for name, path in found.items()
@@ -236,11 +243,15 @@ def _parity(words: Sequence[str], folder: Path) -> list[tuple[str, dict[str, str
             return [
                 (
                     "",
-                    {"verdict": "could_not_run", "reason": done.stdout[-500:] + done.stderr[-500:]},
+                    {
+                        "verdict": "could_not_run",
+                        "reason": done.stdout[-500:] + done.stderr[-500:],
+                    },
                 )
             ]
         return [
-            (case["name"], case) for case in json.loads(report.read_text(encoding="utf-8"))["cases"]
+            (case["name"], case)
+            for case in json.loads(report.read_text(encoding="utf-8"))["cases"]
         ]
 
 
@@ -255,7 +266,12 @@ def _result(trial: Trial, cases: Sequence[dict[str, str]]) -> Result:
                     else f"{case.get('first_difference') or ''} {reason}".strip()
                 )
                 return Result(
-                    trial.name, trial.level, trial.kind, trial.program, outcome, told or reason
+                    trial.name,
+                    trial.level,
+                    trial.kind,
+                    trial.program,
+                    outcome,
+                    told or reason,
                 )
     return Result(trial.name, trial.level, trial.kind, trial.program, NO_CASE, "")
 
@@ -270,7 +286,10 @@ def table(results: Sequence[Result]) -> str:
     names = [*dict.fromkeys(OUTCOMES.values()), NO_CASE]
     lines = [f"{'level':10}{'kind':36}" + "".join(f"{name:>16}" for name in names)]
     for (level, kind), found in sorted(counts.items()):
-        lines.append(f"{level:10}{kind:36}" + "".join(f"{found[name] or '':>16}" for name in names))
+        lines.append(
+            f"{level:10}{kind:36}"
+            + "".join(f"{found[name] or '':>16}" for name in names)
+        )
     return "\n".join(lines)
 
 
@@ -287,7 +306,9 @@ def _batches(wanted: Sequence[Trial]) -> Iterator[Sequence[Trial]]:
     default="update",
     show_default=True,
 )
-@click.option("--right", "as_they_are", is_flag=True, help="Run the programs as they are.")
+@click.option(
+    "--right", "as_they_are", is_flag=True, help="Run the programs as they are."
+)
 @click.option(
     "--table",
     "table_alone",
@@ -296,9 +317,14 @@ def _batches(wanted: Sequence[Trial]) -> Iterator[Sequence[Trial]]:
 )
 @click.option("-k", "part", default="", help="Only trials whose names hold this.")
 @click.option(
-    "--results", type=click.Path(path_type=Path), default=Path("faults.jsonl"), show_default=True
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("faults.jsonl"),
+    show_default=True,
 )
-def main(level: str, as_they_are: bool, table_alone: bool, part: str, results: Path) -> None:
+def main(
+    level: str, as_they_are: bool, table_alone: bool, part: str, results: Path
+) -> None:
     """Run what is not in the results file yet, and say what parity makes of it."""
     lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
     known = [Result(**json.loads(line)) for line in lines]

@@ -93,7 +93,9 @@ def _became(generated: Flow, options: Options, into: Path) -> str:
     return became
 
 
-def _keep(generated: Flow, became: str, why: str, after: dict[str, str], into: Path) -> None:
+def _keep(
+    generated: Flow, became: str, why: str, after: dict[str, str], into: Path
+) -> None:
     text = "".join(f"# ---- {path}\n{code}" for path, code in generated.files.items())
     name = hashlib.sha256(text.encode()).hexdigest()[:12]
     folder = into / became.replace(" ", "-")
@@ -112,31 +114,50 @@ def _table(counts: Counts) -> Iterator[str]:
         if not carrier:
             yield f"{number:9,}  {100 * number / every:6.2f} %  {became}"
     yield ""
-    for carrier in sorted({carrier for carrier, became in counts if carrier and became != "equal"}):
-        of = {became: number for (other, became), number in counts.items() if other == carrier}
+    for carrier in sorted(
+        {carrier for carrier, became in counts if carrier and became != "equal"}
+    ):
+        of = {
+            became: number
+            for (other, became), number in counts.items()
+            if other == carrier
+        }
         parts = ", ".join(f"{number} {became}" for became, number in sorted(of.items()))
         yield f"{100 * of.get('refused', 0) / sum(of.values()):6.1f} % refused  {carrier}: {parts}"
 
 
 @click.command()
 @click.option("--programs", default=2000, show_default=True)
-@click.option("--seed", "first", default=0, show_default=True, help="The first portion's number.")
-@click.option("--jobs", default=os.cpu_count(), show_default=True)
-@click.option("--option", default="by default", show_default=True, type=click.Choice([*OPTIONS]))
 @click.option(
-    "--into", default="build/flows", show_default=True, help="The folder for what breaks a promise."
+    "--seed", "first", default=0, show_default=True, help="The first portion's number."
+)
+@click.option("--jobs", default=os.cpu_count(), show_default=True)
+@click.option(
+    "--option", default="by default", show_default=True, type=click.Choice([*OPTIONS])
+)
+@click.option(
+    "--into",
+    default="build/flows",
+    show_default=True,
+    help="The folder for what breaks a promise.",
 )
 def main(programs: int, first: int, jobs: int, option: str, into: str) -> None:
     """Try so many programs at random."""
     began = time.monotonic()
     total: Counts = collections.Counter()
     portions = range(first, first + -(-programs // PORTION))
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for counts in pool.map(tried, portions, [option] * len(portions), [into] * len(portions)):
+    with ProcessPoolExecutor(
+        jobs, mp_context=multiprocessing.get_context("spawn")
+    ) as pool:
+        for counts in pool.map(
+            tried, portions, [option] * len(portions), [into] * len(portions)
+        ):
             total.update(counts)
             done = sum(number for (carrier, _), number in total.items() if not carrier)
             click.echo(
-                f"\r{done:,} programs, {time.monotonic() - began:,.0f} s", nl=False, err=True
+                f"\r{done:,} programs, {time.monotonic() - began:,.0f} s",
+                nl=False,
+                err=True,
             )
     click.echo(err=True)
     for line in _table(total):

@@ -46,7 +46,9 @@ def tried(number: int, kind: str, option: str) -> Counts:
         How many there were, what became of their sites, and the promises that were broken.
     """
     counts: Counts = collections.Counter()
-    strategy: SearchStrategy[bytes] = programs() if kind == "grammar" else mutations(sources())
+    strategy: SearchStrategy[bytes] = (
+        programs() if kind == "grammar" else mutations(sources())
+    )
 
     @seed(number)
     @settings(
@@ -97,7 +99,9 @@ def portions(many: int, first: int) -> Iterator[tuple[int, str, str]]:
     type=click.Path(exists=True),
     help="Files to change, beside those of the fixtures.",
 )
-@click.option("--seed", "first", default=0, show_default=True, help="The first portion's number.")
+@click.option(
+    "--seed", "first", default=0, show_default=True, help="The first portion's number."
+)
 @click.option("--jobs", default=os.cpu_count(), show_default=True)
 def main(many: int, folder: str | None, first: int, jobs: int) -> None:
     """Try MANY programs at random."""
@@ -109,9 +113,13 @@ def main(many: int, folder: str | None, first: int, jobs: int) -> None:
     with ProcessPoolExecutor(jobs) as pool:
         for counts in pool.map(tried, *zip(*portions(many, first), strict=True)):
             total.update(counts)
-            done = sum(number for what, number in total.items() if what.startswith("programs"))
+            done = sum(
+                number for what, number in total.items() if what.startswith("programs")
+            )
             click.echo(
-                f"\r{done:,} programs, {time.monotonic() - began:,.0f} s", nl=False, err=True
+                f"\r{done:,} programs, {time.monotonic() - began:,.0f} s",
+                nl=False,
+                err=True,
             )
     click.echo(err=True)
     for what, number in sorted(total.items()):

@@ -111,7 +111,10 @@ MANNERS: Mapping[str, Mapping[str, str]] = {
 
 @click.command()
 @click.option(
-    "--platform", type=click.Choice(("gpu", "tpu", "cpu")), default="gpu", show_default=True
+    "--platform",
+    type=click.Choice(("gpu", "tpu", "cpu")),
+    default="gpu",
+    show_default=True,
 )
 @click.option(
     "--jobs",
@@ -119,14 +122,24 @@ MANNERS: Mapping[str, Mapping[str, str]] = {
     default=max(1, (os.cpu_count() or 2) // 2),
     show_default=True,
 )
-@click.option("--minutes", type=float, default=9.5, show_default=True, help="When to stop.")
 @click.option(
-    "--fixtures", default="*", show_default=True, metavar="GLOB", help="Which folders of fixtures/."
+    "--minutes", type=float, default=9.5, show_default=True, help="When to stop."
 )
 @click.option(
-    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the tables."
+    "--fixtures",
+    default="*",
+    show_default=True,
+    metavar="GLOB",
+    help="Which folders of fixtures/.",
 )
-def main(platform: str, jobs: int, minutes: float, fixtures: str, markdown: Path | None) -> None:
+@click.option(
+    "--markdown",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the tables.",
+)
+def main(
+    platform: str, jobs: int, minutes: float, fixtures: str, markdown: Path | None
+) -> None:
     """Run all three parts, and print their tables as they come."""
     # Several processes share the device: none may take all of its memory.
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
@@ -149,13 +162,16 @@ def in_order(pattern: str) -> list[Path]:
     folders = [case.parent for case in FIXTURES.glob(f"{pattern}/before.*")]
     places = {name: place for place, name in enumerate(FIRST)}
     return sorted(
-        set(folders), key=lambda folder: (places.get(folder.name, len(FIRST)), folder.name)
+        set(folders),
+        key=lambda folder: (places.get(folder.name, len(FIRST)), folder.name),
     )
 
 
 def device_of(platform: str) -> str:
     """The name of the device, and the version of JAX. Ends the script if JAX finds none of the platform."""
-    asked = "import jax; print(jax.devices()[0].device_kind, 'with JAX', jax.__version__)"
+    asked = (
+        "import jax; print(jax.devices()[0].device_kind, 'with JAX', jax.__version__)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", asked],
         env=_on(platform),
@@ -164,11 +180,15 @@ def device_of(platform: str) -> str:
         check=False,
     )
     if done.returncode:
-        raise click.ClickException((done.stderr.strip().splitlines() or ["JAX does not start"])[-1])
+        raise click.ClickException(
+            (done.stderr.strip().splitlines() or ["JAX does not start"])[-1]
+        )
     return done.stdout.strip()
 
 
-def verdicts(platform: str, jobs: int, folders: Sequence[Path], end: float) -> Iterator[str]:
+def verdicts(
+    platform: str, jobs: int, folders: Sequence[Path], end: float
+) -> Iterator[str]:
     """The fixtures, on the device and on the CPU: how many cases end how, and those that end otherwise on the device."""
     yield from ("", "## Fixtures", "")
     sides = (platform, "cpu")
@@ -183,7 +203,9 @@ def verdicts(platform: str, jobs: int, folders: Sequence[Path], end: float) -> I
             known.update(report)
         del left[:number]
         seconds_each = (time.monotonic() - start) / number
-        number = min(2 * number, int((end - time.monotonic()) / (MARGIN * seconds_each)))
+        number = min(
+            2 * number, int((end - time.monotonic()) / (MARGIN * seconds_each))
+        )
     there, here = found
     if here:
         yield from _table(sides, there, here)
@@ -223,19 +245,32 @@ def _compared(
                 process.terminate()
                 process.wait()
         there, here = reports
-        return (_by_name(there), _by_name(here)) if there.exists() and here.exists() else None
+        return (
+            (_by_name(there), _by_name(here))
+            if there.exists() and here.exists()
+            else None
+        )
 
 
 def _table(
     sides: tuple[str, str], there: Mapping[str, str], here: Mapping[str, str]
 ) -> Iterator[str]:
     outcomes = sorted({*there.values(), *here.values()})
-    yield from ("| | " + " | ".join(outcomes) + " |", "|---" * (1 + len(outcomes)) + "|")
+    yield from (
+        "| | " + " | ".join(outcomes) + " |",
+        "|---" * (1 + len(outcomes)) + "|",
+    )
     for side, found in zip(sides, (there, here), strict=True):
         counted = Counter(found.values())
-        yield f"| {side} | " + " | ".join(str(counted[outcome]) for outcome in outcomes) + " |"
+        yield (
+            f"| {side} | "
+            + " | ".join(str(counted[outcome]) for outcome in outcomes)
+            + " |"
+        )
     yield ""
-    others = [name for name in here if (there.get(name) in PASSED) != (here[name] in PASSED)]
+    others = [
+        name for name in here if (there.get(name) in PASSED) != (here[name] in PASSED)
+    ]
     yield from (
         f"- {name}: {there.get(name, 'missing')} on {sides[0]}, {here[name]} on cpu"
         for name in others
@@ -258,7 +293,11 @@ def commands(platform: str, end: float) -> Iterator[str]:
         "|---|---|---|",
     )
     with tempfile.TemporaryDirectory() as folder:
-        old, new, report = Path(folder, "old"), Path(folder, "new"), Path(folder, "report.json")
+        old, new, report = (
+            Path(folder, "old"),
+            Path(folder, "new"),
+            Path(folder, "report.json"),
+        )
         for tree in (old, new):
             tree.mkdir()
             (tree / "train.py").write_text(PROGRAM, encoding="utf-8")
@@ -293,7 +332,10 @@ def commands(platform: str, end: float) -> Iterator[str]:
                     timeout=max(1.0, end - time.monotonic()),
                 )
             except subprocess.TimeoutExpired:
-                yield from ("", f"Not done in time, and left out: {', '.join([*MANNERS][done:])}.")
+                yield from (
+                    "",
+                    f"Not done in time, and left out: {', '.join([*MANNERS][done:])}.",
+                )
                 return
             if not report.exists():
                 yield f"| {manner} | parity itself failed | |"
@@ -327,7 +369,11 @@ def costs(platform: str, end: float) -> Iterator[str]:
     alarm.cancel()
     code = process.wait()
     if code:
-        why = "Not done in time" if code < 0 else f"benchmarks.steps failed with exit code {code}"
+        why = (
+            "Not done in time"
+            if code < 0
+            else f"benchmarks.steps failed with exit code {code}"
+        )
         left = ", ".join(f"`optim.{call}`" for call in CALLS[done:])
         yield from ("", f"{why}, and left out: {left}.")
 

@@ -79,7 +79,9 @@ class Taken:
 def measured(command: Sequence[str], limit: int, folder: Path = Path("/")) -> Taken:
     """Run a command in a folder, for so many seconds at most."""
     watched = [sys.executable, "-c", WATCHING, str(limit), *command]
-    done = subprocess.run(watched, capture_output=True, text=True, check=True, cwd=folder)
+    done = subprocess.run(
+        watched, capture_output=True, text=True, check=True, cwd=folder
+    )
     return Taken(**json.loads(done.stdout))
 
 
@@ -103,7 +105,9 @@ def _timed(script: str, tree: Path, paths: Sequence[str]) -> float:
     names = "".join(f"{tree / path}\n" for path in paths)
     command = [sys.executable, "-c", script]
     return float(
-        subprocess.run(command, input=names, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            command, input=names, capture_output=True, text=True, check=True
+        ).stdout
     )
 
 
@@ -113,7 +117,17 @@ def linting(tree: Path, limit: int) -> float | None:
     if ruff is None:
         return None
     taken = measured(
-        [*ruff, "check", "--select", "F", "--no-cache", "--isolated", "--quiet", str(tree)], limit
+        [
+            *ruff,
+            "check",
+            "--select",
+            "F",
+            "--no-cache",
+            "--isolated",
+            "--quiet",
+            str(tree),
+        ],
+        limit,
     )
     return taken.seconds if taken.status in (0, 1) else None
 

@@ -61,7 +61,13 @@ def main() -> None:
             folder,
         ]
         taken = measured(words, LIMIT)
-    print(next(line for line in taken.output.splitlines() if line.startswith(f"{COUNT} cases")))
+    print(
+        next(
+            line
+            for line in taken.output.splitlines()
+            if line.startswith(f"{COUNT} cases")
+        )
+    )
     print(
         f"{COUNT} optimizers with {jobs} jobs: {taken.seconds:.0f} s, {taken.processor:.0f} s of processor time"
     )

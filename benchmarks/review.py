@@ -42,7 +42,9 @@ def main(files: int) -> None:
         opened, filtered = _in_a_browser(page)
     sites = report.summary["sites"]
     print(f"{files} files, {sites:,} sites, {len(text) / 1e6:.1f} MB")
-    print(f"made in {made:.1f} s, opened in {opened:.2f} s, filtered in {filtered:.2f} s")
+    print(
+        f"made in {made:.1f} s, opened in {opened:.2f} s, filtered in {filtered:.2f} s"
+    )
 
 
 def _report(folder: Path, files: int) -> Report:
@@ -81,7 +83,9 @@ def _in_a_browser(path: Path) -> tuple[float, float]:
     filtered: list[float] = []
     with sync_playwright() as playwright:
         for _ in range(RUNS):
-            browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*OPTIONS])
+            browser = playwright.chromium.launch(
+                executable_path=find_chromium(), args=[*OPTIONS]
+            )
             page = browser.new_page()
             opened.append(_seconds(page, lambda page: page.goto(path.as_uri())))
             filtered.append(_seconds(page, _choose))

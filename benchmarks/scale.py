@@ -26,7 +26,13 @@ from benchmarks.measuring import editing, linting, parsing, rewriting, upgrading
 from codemods.sources.relevance import import_graph, relevant
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-PLANTED = ("mnist_momentum", "trainer_class", "gan", "traversal_two_rates", "custom_rules")
+PLANTED = (
+    "mnist_momentum",
+    "trainer_class",
+    "gan",
+    "traversal_two_rates",
+    "custom_rules",
+)
 COPIES = (1, 2, 4, 8, 16)
 CLEAN = '"""Module {n}."""\n\nimport os\n\n\ndef function_{n}(value):\n    return os.path.join(str(value), "{n}")\n'
 IN_FOLDER = 20
@@ -90,7 +96,10 @@ def lay_out(tree: Path, folder: Path, copies: int) -> None:
             file.write(
                 f"\n\ndef next_copy():\n    import copy_{(number + 1) % copies}.{dotted} as linked\n    return linked\n"
             )
-    imports = (f"import copy_{number}.{dotted} as linked_{number}\n" for number in range(copies))
+    imports = (
+        f"import copy_{number}.{dotted} as linked_{number}\n"
+        for number in range(copies)
+    )
     (folder / "all_copies.py").write_text("".join(imports))
 
 
@@ -99,9 +108,7 @@ def look(name: str, tree: Path, limit: int, before: float | None = None) -> floa
     texts = texts_of(tree)
     paths = relevant(texts)
     least = parsing(tree, paths)
-    others = (
-        f"ruff {shown(linting(tree, limit))} s  django-upgrade {shown(upgrading(tree, limit))} s"
-    )
+    others = f"ruff {shown(linting(tree, limit))} s  django-upgrade {shown(upgrading(tree, limit))} s"
     taken = rewriting(tree, limit)
     edited = 0.0
     try:
@@ -170,7 +177,8 @@ def look_at_clean(number: int, limit: int) -> None:
         write_clean(Path(folder), number)
         walk = min(walking(Path(folder)) for _ in range(3))
         taken = min(
-            (rewriting(Path(folder), limit) for _ in range(3)), key=lambda taken: taken.seconds
+            (rewriting(Path(folder), limit) for _ in range(3)),
+            key=lambda taken: taken.seconds,
         )
     each = 1e6 * (taken.seconds - walk) / number
     click.echo(
@@ -200,16 +208,22 @@ def walking(folder: Path) -> float:
 
 
 @click.command()
-@click.argument("trees", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "trees", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
 @click.option(
-    "--planted/--as-they-are", default=None, help="Measure trees in one of the two ways only."
+    "--planted/--as-they-are",
+    default=None,
+    help="Measure trees in one of the two ways only.",
 )
 @click.option(
     "--doublings",
     is_flag=True,
     help="Measure 1, 2, 4, 8 and 16 copies of each tree as one program.",
 )
-@click.option("--bad-cases", is_flag=True, help="Measure programs that are hard to analyse.")
+@click.option(
+    "--bad-cases", is_flag=True, help="Measure programs that are hard to analyse."
+)
 @click.option(
     "--bad-case",
     multiple=True,
@@ -218,7 +232,10 @@ def walking(folder: Path) -> float:
 )
 @click.option("--clean", type=int, help="Measure so many small files without JAX.")
 @click.option(
-    "--limit", default=600, show_default=True, help="Seconds after which a command is given up."
+    "--limit",
+    default=600,
+    show_default=True,
+    help="Seconds after which a command is given up.",
 )
 def main(
     trees: tuple[Path, ...],

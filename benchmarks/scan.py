@@ -19,7 +19,12 @@ def code_of(path: str, content: bytes) -> str:
     for cell in json.loads(text)["cells"]:
         for line in cell["source"] if cell["cell_type"] == "code" else ():
             number = (
-                next(index for index in range(number, len(raw)) if _holds(raw[index], line)) + 1
+                next(
+                    index
+                    for index in range(number, len(raw))
+                    if _holds(raw[index], line)
+                )
+                + 1
             )
             code[number - 1] = MAGIC.sub(r"\1pass", line.rstrip("\n"))
     return "\n".join(code)

@@ -37,11 +37,15 @@ SLOW = 5.0
 def sources() -> list[bytes]:
     """The contents of FILES files."""
     folders = [
-        Path(spec.origin).parent for name in PACKAGES if (spec := find_spec(name)) and spec.origin
+        Path(spec.origin).parent
+        for name in PACKAGES
+        if (spec := find_spec(name)) and spec.origin
     ]
     files = chain.from_iterable(sorted(folder.rglob("*.py")) for folder in folders)
     contents = (path.read_bytes() for path in files)
-    return list(islice((content for content in contents if not mentions_legacy(content)), FILES))
+    return list(
+        islice((content for content in contents if not mentions_legacy(content)), FILES)
+    )
 
 
 def lay_out(folder: Path, contents: Sequence[bytes], copies: int = 1) -> int:
@@ -58,7 +62,15 @@ def commands(jobs: int) -> Mapping[str, list[str]]:
     """The command line of each tool that is there, without its paths."""
     libcst = [sys.executable, "-m", "libcst.tool", "codemod", "--no-format"]
     known = {
-        OURS: [sys.executable, "-m", "optim2optax", "rewrite", "--check", "--jobs", str(jobs)],
+        OURS: [
+            sys.executable,
+            "-m",
+            "optim2optax",
+            "rewrite",
+            "--check",
+            "--jobs",
+            str(jobs),
+        ],
         "ruff": ["ruff", "check", "--quiet", "--no-cache", "--isolated"],
         "pyupgrade": ["pyupgrade", "--py310-plus"],
         "django-upgrade": ["django-upgrade", "--target-version", "4.2"],
@@ -76,11 +88,17 @@ def commands(jobs: int) -> Mapping[str, list[str]]:
 def seconds(name: str, words: Sequence[str], folder: Path) -> float | None:
     """The best of three runs over a folder, or a single slow one; None if the tool fails on it."""
     takes_files = name in ("pyupgrade", "django-upgrade")
-    paths = [str(path) for path in sorted(folder.rglob("*.py"))] if takes_files else [str(folder)]
+    paths = (
+        [str(path) for path in sorted(folder.rglob("*.py"))]
+        if takes_files
+        else [str(folder)]
+    )
     best = float("inf")
     for _ in range(3):
         start = time.perf_counter()
-        done = subprocess.run([*words, *paths], capture_output=True, check=False, text=True)
+        done = subprocess.run(
+            [*words, *paths], capture_output=True, check=False, text=True
+        )
         if "Traceback" in done.stderr:
             return None
         best = min(best, time.perf_counter() - start)
@@ -123,8 +141,14 @@ def main() -> None:
                 size = lay_out(Path(folder), contents)
                 taken = seconds(name, words, Path(folder))
                 ours = ours or taken
-                figures = f"{taken:.2f} | {taken / (ours or taken):.1f}" if taken else "fails |"
-                print(f"| {title}, {size / 1e6:.0f} MB | {name} | {figures} |", flush=True)
+                figures = (
+                    f"{taken:.2f} | {taken / (ours or taken):.1f}"
+                    if taken
+                    else "fails |"
+                )
+                print(
+                    f"| {title}, {size / 1e6:.0f} MB | {name} | {figures} |", flush=True
+                )
                 if name == OURS:
                     print(
                         f"| {title} | LibCST is {'' if loads_libcst(Path(folder)) else 'not '}imported | | |"

@@ -149,7 +149,9 @@ def _ratio(times: list[list[float]]) -> float:
 def page(rows: list[Row]) -> str:
     """The table, with where it was measured."""
     device = jax.devices()[0]
-    versions = f"JAX {jax.__version__}, Flax {flax.__version__}, optax {optax.__version__}"
+    versions = (
+        f"JAX {jax.__version__}, Flax {flax.__version__}, optax {optax.__version__}"
+    )
     count = sum(leaf.size for leaf in jax.tree.leaves(parameters()))
     lines = [
         "# What a step costs",
@@ -187,7 +189,9 @@ def main() -> None:
         if arguments.json:
             print(json.dumps({"before": optimizer.before, **figures}), flush=True)
         else:
-            shown = "  ".join(f"{name} {figure:5.2f}" for name, figure in figures.items())
+            shown = "  ".join(
+                f"{name} {figure:5.2f}" for name, figure in figures.items()
+            )
             print(f"{optimizer.before:60} {shown}", flush=True)
     if arguments.markdown:
         arguments.markdown.write_text(page(rows), encoding="utf-8")

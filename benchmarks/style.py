@@ -105,7 +105,9 @@ def files_of(package: Path) -> Iterator[str]:
     """The texts of a package's Python files, tests apart."""
     for path in sorted(package.rglob("*.py")):
         inner = path.relative_to(package)
-        if not {"test", "tests"} & {*inner.parts} and not inner.name.endswith("_test.py"):
+        if not {"test", "tests"} & {*inner.parts} and not inner.name.endswith(
+            "_test.py"
+        ):
             yield path.read_text("utf-8")
 
 
@@ -113,7 +115,9 @@ def files_of(package: Path) -> Iterator[str]:
 @click.argument("packages", nargs=-1, required=True, metavar="[NAME=]FOLDER…")
 def main(packages: tuple[str, ...]) -> None:
     """Print how dense the code of packages is."""
-    click.echo(f"{'':16}{'lines':>8}{'nodes':>8}{'long':>8}{'comments':>10}{'function':>12}")
+    click.echo(
+        f"{'':16}{'lines':>8}{'nodes':>8}{'long':>8}{'comments':>10}{'function':>12}"
+    )
     for package in packages:
         name, _, folder = package.rpartition("=")
         style = Style()

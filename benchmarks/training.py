@@ -92,12 +92,17 @@ def main() -> None:
         ]
         compared = measured([*parity, "--", "python", *words], LIMIT, new)
     print(
-        next((line for line in compared.output.splitlines() if " steps, " in line), compared.output)
+        next(
+            (line for line in compared.output.splitlines() if " steps, " in line),
+            compared.output,
+        )
     )
     both = sum(side.processor for side in plain)
     print(f"{options.parameters:,} parameters, {options.steps} steps")
     for name, side in (("old", plain[0]), ("new", plain[1]), ("compared", compared)):
-        print(f"{name:10} {side.processor:6.1f} s of processor time, {side.memory / 1024:5.2f} GB")
+        print(
+            f"{name:10} {side.processor:6.1f} s of processor time, {side.memory / 1024:5.2f} GB"
+        )
     print(f"{compared.processor / both:.2f} times the two plain runs")
 
 

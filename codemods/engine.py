@@ -12,11 +12,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import named_classes
 from codemods.analysis.origins import Origins
-from codemods.analysis.removed_names import MODERNIZED, names_removed, says_package, uses_removed
+from codemods.analysis.removed_names import (
+    MODERNIZED,
+    names_removed,
+    says_package,
+    uses_removed,
+)
 from codemods.analysis.slicing import Slice
 from codemods.flow.solver import EntangledError
 from codemods.messages import text_of
-from codemods.model import FileResult, Need, Options, Progress, Share, Source, Stage, in_turn
+from codemods.model import (
+    FileResult,
+    Need,
+    Options,
+    Progress,
+    Share,
+    Source,
+    Stage,
+    in_turn,
+)
 from codemods.planning.accounting import Accounting
 from codemods.planning.attempts import Attempts
 from codemods.planning.decisions import Decision, Plan
@@ -30,7 +44,13 @@ from codemods.rewriting.edited_file import Applied
 from codemods.rewriting.editing import TOO_DEEP, TRAIN_STATE, Outcome, Work, edit_file
 from codemods.rewriting.legacy_shapes import shapes_in
 from codemods.sources.modules import Unit
-from codemods.sources.notebook import SUFFIX, Notebook, only_code, opening, read_notebook
+from codemods.sources.notebook import (
+    SUFFIX,
+    Notebook,
+    only_code,
+    opening,
+    read_notebook,
+)
 from codemods.sources.parsing import parse, uncollected
 from codemods.sources.prefilter import may_carry, mentions_legacy
 from codemods.sources.relevance import Relevance
@@ -79,16 +99,22 @@ def migrate(
         for source in sources
         if source.path in texts
     }
-    shown = {source.path: source.shown for source in sources if source.shown is not None}
+    shown = {
+        source.path: source.shown for source in sources if source.shown is not None
+    }
     results = _results(facts, files, shown, options, share, report)
     if options.modernize:
         others = (
-            path for path, code in codes.items() if path not in results and uses_removed(code)
+            path
+            for path, code in codes.items()
+            if path not in results and uses_removed(code)
         )
         for path in others:
             unit = read(path) if path not in errors else None
             if unit is not None and names_removed(unit):
-                results |= _results(Facts([unit]), files, shown, options, in_turn, _no_progress)
+                results |= _results(
+                    Facts([unit]), files, shown, options, in_turn, _no_progress
+                )
     return [_result(source, results, errors) for source in sources]
 
 
@@ -96,7 +122,10 @@ class _Parser:
     """Parses files. What is wrong with a file is added to `errors`."""
 
     def __init__(
-        self, texts: Mapping[str, Text | Notebook], errors: dict[str, str], report: Progress
+        self,
+        texts: Mapping[str, Text | Notebook],
+        errors: dict[str, str],
+        report: Progress,
     ) -> None:
         self.texts = texts
         self.errors = errors
@@ -109,7 +138,9 @@ class _Parser:
         self._report("Analysing", len(self._begun), 0)
         try:
             tree = parse(text.code)
-            return Unit(path, text.code, tree, text.places if isinstance(text, Notebook) else ())
+            return Unit(
+                path, text.code, tree, text.places if isinstance(text, Notebook) else ()
+            )
         except SyntaxError as error:
             problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
             self.errors[path] = with_sites(problem, text.code)
@@ -189,7 +220,9 @@ def _results(
 def _sources_of_supports(applied: Applied) -> tuple[str, ...]:
     """The sources of the helpers that were added to a file, except for its train state."""
     supports = (
-        support for support in applied.supports.values() if TRAIN_STATE not in support.source
+        support
+        for support in applied.supports.values()
+        if TRAIN_STATE not in support.source
     )
     return tuple("\n".join((*support.imports, support.source)) for support in supports)
 
@@ -213,7 +246,9 @@ def _decoded(
         try:
             if not is_notebook:
                 texts[source.path] = decode(source.content)
-            elif may_carry(source.content) or (options.modernize and says_package(source.content)):
+            elif may_carry(source.content) or (
+                options.modernize and says_package(source.content)
+            ):
                 texts[source.path] = read_notebook(source.content)
         except UndecodableError as error:
             if mentions_legacy(source.content):
@@ -241,7 +276,9 @@ def _edit_all(
         imports = plan_imports(plan)
         to_edit = [unit for unit in imports if unit not in attempts.failed]
         outcomes = _outcomes(plan, imports, to_edit, share, report)
-        invalid = {unit: problem for unit, (_, _, problem) in outcomes.items() if problem}
+        invalid = {
+            unit: problem for unit, (_, _, problem) in outcomes.items() if problem
+        }
         if not invalid:
             codes = {unit: code for unit, (code, _, _) in outcomes.items()}
             if options.rename:
@@ -252,7 +289,9 @@ def _edit_all(
             }
             return plan, edited
         modernized = {
-            one.use.unit for one in plan.decisions if one.applies and one.use.kind in MODERNIZED
+            one.use.unit
+            for one in plan.decisions
+            if one.applies and one.use.kind in MODERNIZED
         }
         attempts.follow(invalid, modernized)
 
@@ -284,10 +323,15 @@ def _outcomes(
 def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
     """The files with new names for the variables that have train states now."""
     migrated = (
-        obj for decision in plan.decisions if decision.applies for obj in decision.use.objects
+        obj
+        for decision in plan.decisions
+        if decision.applies
+        for obj in decision.use.objects
     )
     renames = plan_renames(plan.facts, Origins(plan.facts), migrated)
-    new = {unit: renamed(unit.path, codes[unit], found) for unit, found in renames.items()}
+    new = {
+        unit: renamed(unit.path, codes[unit], found) for unit, found in renames.items()
+    }
     if None in new.values():
         return {}
     return {unit: code for unit, code in new.items() if code is not None}
@@ -304,12 +348,17 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     applied = [decision for decision in decisions if decision.applies]
     changes = (decision.edit for decision in applied)
     edits = tuple(edit for edit in changes if edit is not None and edit.imports is None)
-    given, imported = plan.shared.given.get(unit, {}), plan.shared.imported.get(unit, {})
+    given, imported = (
+        plan.shared.given.get(unit, {}),
+        plan.shared.imported.get(unit, {}),
+    )
     if not (edits or imports.drop or markers or given):
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
     first = min((edit.span[0] for edit in edits), default=1)
-    rewritten = {_use_of(decision) for decision in applied if not _stays_in_shape(decision)}
+    rewritten = {
+        _use_of(decision) for decision in applied if not _stays_in_shape(decision)
+    }
     return Work(
         unit.path,
         unit.code,
@@ -353,7 +402,11 @@ def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
         return markers
     for decision in decisions:
         refusal = decision.refusal
-        if decision.status != "unresolved" or refusal is None or decision.use.kind == "import":
+        if (
+            decision.status != "unresolved"
+            or refusal is None
+            or decision.use.kind == "import"
+        ):
             continue
         why = text_of(refusal.reason)
         markers[decision.use.node.lineno].append(f"{MARKER}{refusal.code} {why}")

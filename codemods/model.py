@@ -24,7 +24,9 @@ Progress = Callable[[Stage, int, int], None]
 class Share(Protocol):
     """Applies a function to each item, perhaps by several processes. The results are in order."""
 
-    def __call__(self, do: Callable[[Item], Result], items: Sequence[Item], /) -> Iterable[Result]:
+    def __call__(
+        self, do: Callable[[Item], Result], items: Sequence[Item], /
+    ) -> Iterable[Result]:
         """The result for each item."""
 
 
@@ -69,7 +71,9 @@ class Message:
     def text(self, shown: Mapping[str, str] = AS_THEY_ARE) -> str:
         """The text, with paths as `shown` has them; those that it lacks are as they are."""
         said = (
-            part if isinstance(part, str) else part._replace(path=shown.get(part.path, part.path))
+            part
+            if isinstance(part, str)
+            else part._replace(path=shown.get(part.path, part.path))
             for part in self.parts
         )
         return "".join(map(str, said))
@@ -77,7 +81,9 @@ class Message:
     def as_clause(self) -> Message:
         """The sentence without its full stop."""
         *parts, last = self.parts
-        return Message((*parts, last.removesuffix(".") if isinstance(last, str) else last))
+        return Message(
+            (*parts, last.removesuffix(".") if isinstance(last, str) else last)
+        )
 
 
 Prose = str | Message

@@ -11,17 +11,31 @@ from collections.abc import Iterable, Iterator
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
-from codemods.analysis.removed_names import UNKNOWN, names_removed, removed_uses, uses_removed
+from codemods.analysis.removed_names import (
+    UNKNOWN,
+    names_removed,
+    removed_uses,
+    uses_removed,
+)
 from codemods.analysis.uses import Use
 from codemods.model import Source
 from codemods.removed.present import unknown
-from codemods.removed.table import LEGACY, NEVER, Removed, RemovedUse, once_modules, row_of
+from codemods.removed.table import (
+    LEGACY,
+    NEVER,
+    Removed,
+    RemovedUse,
+    once_modules,
+    row_of,
+)
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
 from codemods.sources.prefilter import mentions_legacy
 from codemods.sources.text import UndecodableError, decode
 
-POP = Removed("flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", "")
+POP = Removed(
+    "flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", ""
+)
 
 
 def survey(sources: Iterable[Source]) -> Iterator[RemovedUse]:
@@ -36,7 +50,9 @@ def survey(sources: Iterable[Source]) -> Iterator[RemovedUse]:
         except (RecursionError, MemoryError, UndecodableError) as error:
             yield RemovedUse(source.path, 1, None, str(error) or "nested too deeply")
             continue
-        if unit is not None and (names_removed(unit) or mentions_legacy(source.content)):
+        if unit is not None and (
+            names_removed(unit) or mentions_legacy(source.content)
+        ):
             yield from _in_file(unit)
 
 

@@ -29,7 +29,9 @@ def words(text: str) -> tuple[str, ...]:
 
 def full_names(modules: str, names: str) -> frozenset[str]:
     """The full names of all `names` in each of some modules; both are words in a text."""
-    return frozenset(f"{module}.{name}" for module in words(modules) for name in words(names))
+    return frozenset(
+        f"{module}.{name}" for module in words(modules) for name in words(names)
+    )
 
 
 # Trees
@@ -51,7 +53,9 @@ FREEZE = frozenset(
 FROZEN_DICTS = frozenset(("flax.core.FrozenDict", "flax.core.frozen_dict.FrozenDict"))
 COPY = full_names("copy", "copy deepcopy")
 
-KEEP_VALUES = (full_names("jax", "device_get device_put block_until_ready") | COPY) | _of_numbers(
+KEEP_VALUES = (
+    full_names("jax", "device_get device_put block_until_ready") | COPY
+) | _of_numbers(
     "array",
     "asarray",
     "broadcast_to",
@@ -80,7 +84,9 @@ EITHER = (
 
 JIT = "jax.jit"
 COMPILE = frozenset((JIT, "jax.experimental.pjit.pjit", "flax.linen.jit"))
-MAP_OVER_AXES = full_names("jax", "pmap vmap soft_pmap") | {"jax.experimental.maps.xmap"}
+MAP_OVER_AXES = full_names("jax", "pmap vmap soft_pmap") | {
+    "jax.experimental.maps.xmap"
+}
 REMATERIALIZE = frozenset(("jax.checkpoint", "jax.remat", "flax.linen.remat"))
 SHAPES_OF = frozenset(("jax.eval_shape",))
 WRAP = (
@@ -119,7 +125,9 @@ CALL_BACK = frozenset(
 
 REPLICATE = frozenset(("flax.jax_utils.replicate",))
 UNREPLICATE = frozenset(("flax.jax_utils.unreplicate",))
-SHARD = frozenset(("flax.jax_utils.pad_shard_unpad", "flax.training.common_utils.shard"))
+SHARD = frozenset(
+    ("flax.jax_utils.pad_shard_unpad", "flax.training.common_utils.shard")
+)
 PUT = full_names("jax", "device_put device_put_replicated device_put_sharded")
 GET = frozenset(("jax.device_get",))
 WAIT = frozenset(("jax.block_until_ready",))
@@ -135,7 +143,10 @@ STOP_GRADIENT = frozenset(("jax.lax.stop_gradient",))
 
 CHECKPOINTS = full_names("clu.checkpoint", "Checkpoint MultihostCheckpoint")
 SAVE = frozenset(
-    ("flax.training.checkpoints.save_checkpoint", *(f"{name}.save" for name in CHECKPOINTS))
+    (
+        "flax.training.checkpoints.save_checkpoint",
+        *(f"{name}.save" for name in CHECKPOINTS),
+    )
 )
 RESTORE = frozenset(("flax.training.checkpoints.restore_checkpoint",))
 FLATTEN_DICT = frozenset(("flax.traverse_util.flatten_dict",))
@@ -149,7 +160,9 @@ STORE = SAVE | TO_STATE_DICT | TO_BYTES
 """What takes the content of an object to keep it."""
 
 FILL = (RESTORE | FROM_STATE_DICT | FROM_BYTES) | {
-    f"{name}.{method}" for name in CHECKPOINTS for method in ("restore", "restore_or_initialize")
+    f"{name}.{method}"
+    for name in CHECKPOINTS
+    for method in ("restore", "restore_or_initialize")
 }
 """What gives an object like its target, with another content."""
 
@@ -174,13 +187,28 @@ HAND_THROUGH = (
         | PREFETCH
         | BROADCAST
     )
-    | (REDUCE_OVER_DEVICES | GATHER | STOP_GRADIENT | FREEZE | COPY | STRUCTURE | UNFLATTEN)
+    | (
+        REDUCE_OVER_DEVICES
+        | GATHER
+        | STOP_GRADIENT
+        | FREEZE
+        | COPY
+        | STRUCTURE
+        | UNFLATTEN
+    )
     | (FROM_BYTES | FROM_STATE_DICT)
 )
 """What gives its first argument, or something like it."""
 
 PYTREES = (
-    REPLICATE | UNREPLICATE | PUT | GET | WAIT | BARRIER | STOP_GRADIENT | REDUCE_OVER_DEVICES
+    REPLICATE
+    | UNREPLICATE
+    | PUT
+    | GET
+    | WAIT
+    | BARRIER
+    | STOP_GRADIENT
+    | REDUCE_OVER_DEVICES
 ) | (SAVE | RESTORE | TO_BYTES | FROM_BYTES | COPY | MAP_TREES)
 """What takes any pytree, and gives one like it if anything."""
 

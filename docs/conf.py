@@ -23,7 +23,9 @@ version = release = __version__
 
 extensions = ["myst_parser", "sphinx_click"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header"]  # reports begin where their readers are, at the second level
+suppress_warnings = [
+    "myst.header"
+]  # reports begin where their readers are, at the second level
 
 html_theme = "furo"
 html_title = "optim2optax"

@@ -52,7 +52,9 @@ def _rule_pages() -> Iterator[tuple[str, str]]:
     for family, rules in groupby(catalogue().values(), key=lambda rule: rule.code[:3]):
         found = list(rules)
         index += ["", f"## {FAMILIES[family]}", "", "| code | |", "|---|---|"]
-        index += [f"| [{rule.code}]({rule.code}.md) | {rule.summary} |" for rule in found]
+        index += [
+            f"| [{rule.code}]({rule.code}.md) | {rule.summary} |" for rule in found
+        ]
         index += ["", *_toctree([rule.code for rule in found])]
     yield "rules/index.md", "\n".join(index) + "\n"
     for rule in catalogue().values():
@@ -69,7 +71,8 @@ def _rule_page(rule: Rule) -> str:
 
 def _optimizer_pages(docs: Path) -> Iterator[tuple[str, str]]:
     measured = [
-        row.split(" | ") for row in ROW.findall((docs / "cost.md").read_text(encoding="utf-8"))[1:]
+        row.split(" | ")
+        for row in ROW.findall((docs / "cost.md").read_text(encoding="utf-8"))[1:]
     ]
     proven = [
         row.split(" | ")
@@ -91,14 +94,19 @@ def _optimizer_pages(docs: Path) -> Iterator[tuple[str, str]]:
         ends = " – ".join(dict.fromkeys([*times[:1], *times[-1:]]))
         index.append(f"| [{name}]({name}.md) | {_counted(cases)} | {ends} |")
         yield f"optimizers/{name}.md", _optimizer_page(optimizer, cases, costs)
-    yield "optimizers/index.md", "\n".join([*index, "", *_toctree(list(optimizers()))]) + "\n"
+    yield (
+        "optimizers/index.md",
+        "\n".join([*index, "", *_toctree(list(optimizers()))]) + "\n",
+    )
 
 
 def _optimizer_page(
     optimizer: LegacyOptimizer, cases: list[list[str]], costs: list[list[str]]
 ) -> str:
     words = [
-        parameter.name if parameter.default is None else f"{parameter.name}={parameter.default}"
+        parameter.name
+        if parameter.default is None
+        else f"{parameter.name}={parameter.default}"
         for parameter in optimizer.parameters
     ]
     return "\n".join(
@@ -163,9 +171,9 @@ def _example_pages(fixtures: Path) -> Iterator[tuple[str, str]]:
     ]
     cases = sorted(before.parent for before in fixtures.glob("*/before.py"))
     for case in cases:
-        summary = (ast.get_docstring(ast.parse((case / "before.py").read_bytes())) or "").partition(
-            "\n"
-        )[0]
+        summary = (
+            ast.get_docstring(ast.parse((case / "before.py").read_bytes())) or ""
+        ).partition("\n")[0]
         index.append(f"- [{case.name}]({case.name}.md): {summary}")
         parts = [f"# {case.name}", summary]
         for title, name in (

@@ -65,7 +65,9 @@ def rewrite(
 
     encoding, _ = tokenize.detect_encoding(io.BytesIO(source.encode()).readline)
     encoding = encoding.removesuffix("-sig")  # a mark in the text is encoded with it
-    [result] = migrate_sources([Source(filename, source.encode(encoding))], options or Options())
+    [result] = migrate_sources(
+        [Source(filename, source.encode(encoding))], options or Options()
+    )
     if result.error is not None:
         raise SyntaxError(f"{filename}: {result.error}")
     return Rewritten(result.after.decode(encoding), result.sites)
@@ -128,7 +130,9 @@ def compare(
         from optim2optax.parity.optimizer.evaluating import evaluate_text
         from optim2optax.parity.probing.compare import compare_transformations
     except ModuleNotFoundError as error:
-        reason = f"optim2optax.compare needs {error.name}: pip install 'optim2optax[parity]'"
+        reason = (
+            f"optim2optax.compare needs {error.name}: pip install 'optim2optax[parity]'"
+        )
         raise ModuleNotFoundError(reason, name=error.name) from error
     if isinstance(old, str):
         old = evaluate_text(old)

@@ -55,7 +55,9 @@ class Chooser:
     def __call__(self, run: Run, options: Options, vendoring: Vendoring) -> Results:
         """The results of the run of a project that leaves what the user declines."""
         choice = _Choice(run, options, vendoring)
-        if self._rest != "all" and any(result.changed for result in choice.everything.values()):
+        if self._rest != "all" and any(
+            result.changed for result in choice.everything.values()
+        ):
             self._ask_about_others(choice)
             for group in choice.groups:
                 if group not in choice.accepted | choice.declined:
@@ -81,7 +83,9 @@ class Chooser:
         choice.leave_others()
         changes = _changes(choice.now, wanted)
         if self._rest is None:
-            sites = tuple(site for site in _sites(wanted) if site[1].status == "rewritten")
+            sites = tuple(
+                site for site in _sites(wanted) if site[1].status == "rewritten"
+            )
             question = Question((), 0, len(choice.groups), changes, sites, ())
             if not changes or self._is_wanted(question):
                 choice.take_others(wanted)
@@ -93,7 +97,9 @@ class Chooser:
         together = [group]
         wanted = choice.results(together)
         if not choice.migrates(group, wanted):
-            together = [one for one in choice.bound_to(group) if one not in choice.declined]
+            together = [
+                one for one in choice.bound_to(group) if one not in choice.declined
+            ]
             wanted = choice.results(together)
             if not choice.migrates(group, wanted):
                 choice.declined.add(group)
@@ -158,7 +164,8 @@ class _Choice:
         """Whether a group migrates in some results."""
         places = self.groups[group]
         return any(
-            _place(path, site) in places and self._edits(site) for path, site in _sites(results)
+            _place(path, site) in places and self._edits(site)
+            for path, site in _sites(results)
         )
 
     def bound_to(self, group: Location) -> list[Location]:
@@ -169,7 +176,11 @@ class _Choice:
     def question(self, groups: Sequence[Location], wanted: Results) -> Question:
         """Whether groups migrate, and with that have these results."""
         places = set().union(*(self.groups[group] for group in groups))
-        sites = [(path, site) for path, site in _sites(wanted) if _place(path, site) in places]
+        sites = [
+            (path, site)
+            for path, site in _sites(wanted)
+            if _place(path, site) in places
+        ]
         lines = {Location(path, site.line) for path, site in sites}
         optimizers = [
             optimizer
@@ -200,7 +211,9 @@ class _Choice:
 
     def _edits(self, site: Site) -> bool:
         """Whether something is written at a site; for partial work, that may be a comment."""
-        return site.status == "rewritten" or (self._options.partial and site.status == "unresolved")
+        return site.status == "rewritten" or (
+            self._options.partial and site.status == "unresolved"
+        )
 
 
 def _sites(results: Results) -> Iterator[tuple[str, Site]]:

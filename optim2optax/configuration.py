@@ -46,7 +46,10 @@ def find_configuration(directory: str) -> Configuration:
         if table is not None:
             return Configuration(
                 path,
-                {key.replace("-", "_"): _checked(path, key, value) for key, value in table.items()},
+                {
+                    key.replace("-", "_"): _checked(path, key, value)
+                    for key, value in table.items()
+                },
             )
         parent = os.path.dirname(directory)
         if parent == directory:
@@ -63,7 +66,9 @@ def _read_table(path: str) -> Mapping[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise ConfigurationError(
+            f"{path}: cannot be read: {error.strerror or error}"
+        ) from error
     if b"optim2optax" not in content:
         return None
     if sys.version_info >= (3, 11):
@@ -102,7 +107,9 @@ def _one_of(choices: tuple[str, ...]) -> Check:
 
 
 STRINGS: Check = (
-    lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    lambda value: (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    ),
     "a list of strings",
 )
 STRING: Check = (lambda value: isinstance(value, str) and value != "", "a string")

@@ -16,7 +16,18 @@ Declaring = Callable[[], Sequence[Found]]
 """Finds the files that declare dependencies, when they are needed."""
 
 IMPORT = re.compile(rb'(?:^|"|\\n)[ \t]*(?:import|from)[ \t]+optax\b', re.MULTILINE)
-CODES = ("FO851", "FO852", "FO853", "FO854", "FO950", "FO951", "FO952", "FO953", "FO954", "FO955")
+CODES = (
+    "FO851",
+    "FO852",
+    "FO853",
+    "FO854",
+    "FO950",
+    "FO951",
+    "FO952",
+    "FO953",
+    "FO954",
+    "FO955",
+)
 TOO_OLD = ("FO852", "FO853")
 
 
@@ -70,7 +81,9 @@ def _declaring(
     """The files that declare the dependencies of moved code."""
     # !pip install flax
     notebooks = [
-        file for file, content in contents.items() if declares(file.path) and b"pip" in content
+        file
+        for file, content in contents.items()
+        if declares(file.path) and b"pip" in content
     ]
     # a setup.py may be found as code and as declaring
     code = {file.location: file for file in contents}
@@ -103,14 +116,22 @@ def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs
     from optim2optax.dependencies.releases import raised
 
     needs = Needs()
-    if not users and not any(IMPORT.search(result.after) for result in results.values()):
-        needs = Needs({name: lowest for name, lowest in LOWEST.items() if name != "optax"})
+    if not users and not any(
+        IMPORT.search(result.after) for result in results.values()
+    ):
+        needs = Needs(
+            {name: lowest for name, lowest in LOWEST.items() if name != "optax"}
+        )
     # the replacement of a removed name may need a later JAX than the rest
     return raised(needs, (need for result in results.values() for need in result.needs))
 
 
 def _beside(
-    code: FileResult, declared: FileResult, source: Source, options: Options, needs: Needs
+    code: FileResult,
+    declared: FileResult,
+    source: Source,
+    options: Options,
+    needs: Needs,
 ) -> FileResult:
     """The result for a file that is code, too: a notebook, or a setup.py."""
     after = declared.after
@@ -122,5 +143,9 @@ def _beside(
         after = again.after
     elif code.changed:
         after = code.after
-    sites = sorted((*code.sites, *declared.sites), key=lambda site: (site.line, site.column))
-    return replace(code, after=after, sites=tuple(sites), hints=(*code.hints, *declared.hints))
+    sites = sorted(
+        (*code.sites, *declared.sites), key=lambda site: (site.line, site.column)
+    )
+    return replace(
+        code, after=after, sites=tuple(sites), hints=(*code.hints, *declared.hints)
+    )

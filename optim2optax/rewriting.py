@@ -8,7 +8,15 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Protocol
 
-from codemods.model import EmittedOptimizer, FileResult, Location, Options, Progress, Site, Source
+from codemods.model import (
+    EmittedOptimizer,
+    FileResult,
+    Location,
+    Options,
+    Progress,
+    Site,
+    Source,
+)
 from codemods.sources.prefilter import mentions_legacy
 from optim2optax.project import (
     FileChange,
@@ -34,7 +42,9 @@ Run = Callable[[Options, Vendoring], Results]
 class Engine(Protocol):
     """Migrates sources."""
 
-    def __call__(self, sources: Sequence[Source], /, *, options: Options) -> list[FileResult]:
+    def __call__(
+        self, sources: Sequence[Source], /, *, options: Options
+    ) -> list[FileResult]:
         """A result for each, and for each new file."""
 
 
@@ -136,7 +146,10 @@ def _project_results(
 
 
 def _with_declared(
-    contents: Mapping[Found, bytes], migrated: Results, options: Options, declaring: Declaring
+    contents: Mapping[Found, bytes],
+    migrated: Results,
+    options: Options,
+    declaring: Declaring,
 ) -> Results:
     return migrated | with_dependencies(contents, migrated, options, declaring)
 
@@ -156,7 +169,9 @@ def _at_once(
         for repository, contents in projects.items()
         if _concern(contents.values(), options)
     ]
-    speaking = sum(mentions_legacy(code) for _, files in work for code in files.values())
+    speaking = sum(
+        mentions_legacy(code) for _, files in work for code in files.values()
+    )
     if len(work) < jobs or speaking < SMALLEST_PARALLEL:
         return {}
     # the largest first, so that none is left alone at the end
@@ -172,7 +187,9 @@ def _at_once(
     return known
 
 
-def _migrated_alone(project: tuple[str, Mapping[Found, bytes]], options: Options) -> Results:
+def _migrated_alone(
+    project: tuple[str, Mapping[Found, bytes]], options: Options
+) -> Results:
     repository, contents = project
     migrate = partial(_proven, jobs=1, progress=None, prove=None)
     return _migrated(contents, repository, migrate, options, Vendoring())
@@ -195,7 +212,9 @@ def _read(
 
 def _write(results: Results) -> None:
     """Write the files that change; results of files that cannot be written get an error."""
-    changed = {file.location: file for file, result in results.items() if result.changed}
+    changed = {
+        file.location: file for file, result in results.items() if result.changed
+    }
     changes = [_change(place, results[file]) for place, file in changed.items()]
     for place, reason in write_files(changes).items():
         file = changed[place]
@@ -211,7 +230,10 @@ def _change(location: str, result: FileResult) -> FileChange:
 def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:
     """Run the engine, which is imported only if there is something for it to do."""
     if not _concern((source.content for source in sources), options):
-        return [FileResult(source.path, source.content, source.content) for source in sources]
+        return [
+            FileResult(source.path, source.content, source.content)
+            for source in sources
+        ]
     from codemods import migrate
 
     return migrate(sources, options)
@@ -238,7 +260,9 @@ def _migrated(
     paths = dict(zip(contents, module_paths(list(contents), repository), strict=True))
     options = replace(options, declined=_within_project(options.declined, paths))
     run: Migrate = partial(migrate, options=options)
-    sources = [Source(paths[file], content, file.path) for file, content in contents.items()]
+    sources = [
+        Source(paths[file], content, file.path) for file, content in contents.items()
+    ]
     migrated = migrated_with_copies(paths, sources, run, vendoring)
     files = {path: file for file, path in paths.items()}
     root = root_of(paths)
@@ -250,7 +274,9 @@ def _migrated(
     return {files[result.path]: _with_paths(result, names) for result in migrated}
 
 
-def _within_project(places: Iterable[Location], paths: Mapping[Found, str]) -> frozenset[Location]:
+def _within_project(
+    places: Iterable[Location], paths: Mapping[Found, str]
+) -> frozenset[Location]:
     """Places that people read, with the paths of the engine. Others are of another project."""
     inner = {file.path: path for file, path in paths.items()}
     own = (place for place in places if place.path in inner)

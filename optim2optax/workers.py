@@ -34,13 +34,17 @@ def share(
     if jobs == 1 or not hasattr(sys.flags, "safe_path"):
         yield from map(do, items)
         return
-    parts = [items[start : start + chunksize] for start in range(0, len(items), chunksize)]
+    parts = [
+        items[start : start + chunksize] for start in range(0, len(items), chunksize)
+    ]
     # not by fork: the caller may have threads
     spawning = get_context("spawn")
     with _safe_path():
         try:
             with (
-                ProcessPoolExecutor(min(jobs, len(items)), spawning, initializer=_begin) as pool,
+                ProcessPoolExecutor(
+                    min(jobs, len(items)), spawning, initializer=_begin
+                ) as pool,
                 _terminated(),
             ):
                 with _blocked_signals():

@@ -20,7 +20,10 @@ FLAGS = {
 }
 given = os.environ.get("XLA_FLAGS", "")
 os.environ["XLA_FLAGS"] = " ".join(
-    [given, *(f"--{name}={value}" for name, value in FLAGS.items() if name not in given)]
+    [
+        given,
+        *(f"--{name}={value}" for name, value in FLAGS.items() if name not in given),
+    ]
 )
 
 
@@ -44,7 +47,9 @@ def legacy_wheel() -> Path:
     return find_wheel()
 
 
-@pytest.fixture(scope="module", params=["quick", pytest.param("exact", marks=pytest.mark.thorough)])
+@pytest.fixture(
+    scope="module", params=["quick", pytest.param("exact", marks=pytest.mark.thorough)]
+)
 def judged(request: pytest.FixtureRequest) -> str:
     """How the judge compiles: in a third of the time, or as for users, by which no verdict may change.
 

@@ -15,7 +15,9 @@ def with_definitions(program: str, definitions: str) -> str:
     places = {name: node for node in ast.parse(program).body for name in _names(node)}
     lines, edits, new = program.splitlines(keepends=True), [], ""
     for node in ast.parse(definitions).body:
-        new += "".join(definitions.splitlines(keepends=True)[_first(node) : node.end_lineno])
+        new += "".join(
+            definitions.splitlines(keepends=True)[_first(node) : node.end_lineno]
+        )
         if old := next((places[name] for name in _names(node) if name in places), None):
             edits.append((_first(old), old.end_lineno, new))
             new = ""
@@ -33,5 +35,7 @@ def _names(node: ast.stmt) -> list[str]:
 
 def _first(node: ast.stmt) -> int:
     """The index of its first line, that of a decorator if it has one."""
-    decorators = node.decorator_list if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
+    decorators = (
+        node.decorator_list if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else []
+    )
     return min([node.lineno, *(decorator.lineno for decorator in decorators)]) - 1

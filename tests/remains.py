@@ -8,14 +8,22 @@ import sys
 from collections.abc import Collection
 
 METHODS = frozenset(
-    {"apply_gradient", "compute_gradient", "compute_gradients", "optimizer_def", "param_states"}
+    {
+        "apply_gradient",
+        "compute_gradient",
+        "compute_gradients",
+        "optimizer_def",
+        "param_states",
+    }
 )
 """Attributes that nothing but a legacy optimizer has."""
 
 ELSEWHERE = sys.stdlib_module_names | {"jax", "numpy", "optax"}
 """Packages that have no legacy optimizer anywhere."""
 
-OPTIMIZER = re.compile(r"opt(?:im|imizer)?(?:_|$|\d)|_opt$|_optimizer$|optimizer$", re.IGNORECASE)
+OPTIMIZER = re.compile(
+    r"opt(?:im|imizer)?(?:_|$|\d)|_opt$|_optimizer$|optimizer$", re.IGNORECASE
+)
 
 
 def own_members(code: str) -> set[str]:
@@ -28,7 +36,9 @@ def own_members(code: str) -> set[str]:
             inner = list(ast.walk(node))
             own |= {found.name for found in inner if isinstance(found, ast.FunctionDef)}
             own |= {
-                ast.unparse(found.target) for found in inner if isinstance(found, ast.AnnAssign)
+                ast.unparse(found.target)
+                for found in inner
+                if isinstance(found, ast.AnnAssign)
             }
             own |= {
                 found.attr
@@ -70,11 +80,18 @@ def _imported(tree: ast.Module) -> list[tuple[str, str]]:
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [(alias.asname, alias.name) for alias in node.names if alias.asname]
-            names += [(alias.name.split(".")[0],) * 2 for alias in node.names if not alias.asname]
+            names += [
+                (alias.asname, alias.name) for alias in node.names if alias.asname
+            ]
+            names += [
+                (alias.name.split(".")[0],) * 2
+                for alias in node.names
+                if not alias.asname
+            ]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names += [
-                (alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names
+                (alias.asname or alias.name, f"{node.module}.{alias.name}")
+                for alias in node.names
             ]
     return names
 
@@ -102,6 +119,10 @@ def _is_member(node: ast.Attribute, code: str, names: dict[str, str]) -> bool:
         if isinstance(owner, ast.Name)
         else ""
     )
-    if node.attr == "optimizer_def" and name == "self":  # a field of a class of the file's own
+    if (
+        node.attr == "optimizer_def" and name == "self"
+    ):  # a field of a class of the file's own
         return False
-    return node.attr in METHODS or (node.attr == "target" and OPTIMIZER.search(name) is not None)
+    return node.attr in METHODS or (
+        node.attr == "target" and OPTIMIZER.search(name) is not None
+    )

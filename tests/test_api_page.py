@@ -71,18 +71,23 @@ class Row:
     def program(self) -> str:
         lines = self.after.replace("\n", "\n    ")
         step = self.step.replace("\n", "\n        ")
-        return PROGRAM.format(definition=self.definition, step=step, after=lines, above=self.above)
+        return PROGRAM.format(
+            definition=self.definition, step=step, after=lines, above=self.above
+        )
 
 
 def bare(use: str, line: str) -> Row:
     """A definition that is used without an optimizer."""
     return Row(
-        use, after=f"params, state = optimizer.target, definition.init_state(params)\n{line}"
+        use,
+        after=f"params, state = optimizer.target, definition.init_state(params)\n{line}",
     )
 
 
 STATES = "optimizer.state.param_states"
-GROUPS = "optim.MultiOptimizer((KERNELS, optim.Adam(0.1)), (OTHERS, optim.Momentum(0.1)))"
+GROUPS = (
+    "optim.MultiOptimizer((KERNELS, optim.Adam(0.1)), (OTHERS, optim.Momentum(0.1)))"
+)
 PAIR = (
     "KERNELS = optim.ModelParamTraversal(lambda path, _: path.endswith('w'))\n"
     "OTHERS = optim.ModelParamTraversal(lambda path, _: not path.endswith('w'))\n"
@@ -272,7 +277,9 @@ def became(row: Row) -> str:
     assert found.kind in ("equal", "refused"), f"{row.use}: {found.kind}: {found.why}"
     sites = [
         site
-        for result in migrate([Source(path, text.encode()) for path, text in files.items()])
+        for result in migrate(
+            [Source(path, text.encode()) for path, text in files.items()]
+        )
         for site in result.sites
     ]
     if found.kind == "equal":

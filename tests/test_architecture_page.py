@@ -42,14 +42,21 @@ def _defined(node: ast.stmt) -> set[str]:
     match node:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return {name}
-        case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+        case (
+            ast.AnnAssign(target=ast.Name(id=name))
+            | ast.Assign(targets=[ast.Name(id=name)])
+        ):
             return {name}
     return set()
 
 
 def test_each_room_is_there_and_none_is_left_out() -> None:
-    rooms = {room for row in ROOM.findall(PAGE) for room in re.findall(r"`(\w+)/?`", row)}
-    packages = (path for path in (ROOT / "codemods").iterdir() if path.suffix in ("", ".py"))
+    rooms = {
+        room for row in ROOM.findall(PAGE) for room in re.findall(r"`(\w+)/?`", row)
+    }
+    packages = (
+        path for path in (ROOT / "codemods").iterdir() if path.suffix in ("", ".py")
+    )
     present = {path.stem for path in packages if path.stem[0] not in "._"}
     assert rooms >= present
 
@@ -59,5 +66,7 @@ def test_what_the_text_names_is_there() -> None:
     named = set(re.findall(r"`([a-z_2]+(?:/[a-z_]+)+)(?:\.py)?/?`", PAGE))
     packages = [ROOT, ROOT / "codemods", ROOT / "optim2optax"]
     for word in named:
-        places = [package / f"{word}{end}" for package in packages for end in ("", ".py")]
+        places = [
+            package / f"{word}{end}" for package in packages for end in ("", ".py")
+        ]
         assert any(place.exists() for place in places), word

@@ -17,7 +17,9 @@ HALF_GRADS = {"w": jnp.full(3, 0.1, jnp.bfloat16)}
 OTHERS_OF_ADAM = ("b1", "b2", "eps", "eps_root")
 
 
-def stepped(tx: optax.GradientTransformation, params: Any, grads: Any, steps: int) -> Any:
+def stepped(
+    tx: optax.GradientTransformation, params: Any, grads: Any, steps: int
+) -> Any:
     @jax.jit
     def step(params: Any, state: Any) -> Any:
         updates, state = tx.update(grads, state, params)
@@ -64,7 +66,9 @@ def test_rmsprop_and_adafactor_are_nearer_to_each_other_in_bfloat16_than_to_floa
             return np.asarray(optimizer.target, np.float64)
 
         old, exact = legacy(jnp.bfloat16), legacy(jnp.float32)
-    new = stepped(tx, jnp.asarray(draws[0], jnp.bfloat16), jnp.asarray(draws[1], jnp.bfloat16), 30)
+    new = stepped(
+        tx, jnp.asarray(draws[0], jnp.bfloat16), jnp.asarray(draws[1], jnp.bfloat16), 30
+    )
     apart = np.abs(np.asarray(new, np.float64) - old).max()
 
     assert np.abs(exact - draws[0]).max() > 0.1
@@ -83,7 +87,9 @@ def test_legacy_made_floats_of_whole_numbers_and_optax_keeps_them() -> None:
         jax.grad(lambda params: params["w"].sum())(params)
 
 
-def test_moments_have_the_precision_of_the_parameters_unless_mu_dtype_raises_the_first() -> None:
+def test_moments_have_the_precision_of_the_parameters_unless_mu_dtype_raises_the_first() -> (
+    None
+):
     for mu_dtype, first in ((None, jnp.bfloat16), (jnp.float32, jnp.float32)):
         moments = optax.adam(0.01, mu_dtype=mu_dtype).init(HALF)[0]
         assert (moments.mu["w"].dtype, moments.nu["w"].dtype) == (first, jnp.bfloat16)
@@ -126,7 +132,8 @@ def test_apply_if_finite_gives_in() -> None:
 def test_adamw_decays_if_nothing_is_said() -> None:
     params = {"w": jnp.ones(1)}
     said, unsaid = (
-        stepped(tx, params, {"w": jnp.zeros(1)}, 1) for tx in (optax.adam(0.1), optax.adamw(0.1))
+        stepped(tx, params, {"w": jnp.zeros(1)}, 1)
+        for tx in (optax.adam(0.1), optax.adamw(0.1))
     )
 
     assert said["w"] == 1
@@ -137,7 +144,9 @@ def test_adamw_decays_if_nothing_is_said() -> None:
 def test_legacy_lamb_never_moved_zeros_and_that_of_optax_does() -> None:
     params, grads = {"bias": jnp.zeros(2)}, {"bias": jnp.ones(2)}
     with legacy_optim() as optim:
-        optimizer = jax.jit(optim.Optimizer.apply_gradient)(optim.LAMB(0.1).create(params), grads)
+        optimizer = jax.jit(optim.Optimizer.apply_gradient)(
+            optim.LAMB(0.1).create(params), grads
+        )
 
     assert (optimizer.target["bias"] == 0).all()
     assert (stepped(optax.lamb(0.1), params, grads, 1)["bias"] < 0).all()

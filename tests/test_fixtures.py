@@ -14,7 +14,9 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CASES = sorted(path.parent for path in FIXTURES.glob("*/before.py"))
 NOTEBOOKS = sorted(path.parent for path in FIXTURES.glob("*/before.ipynb"))
 CHAIN_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_chain.py"))
-FUNCTIONAL_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_functional.py"))
+FUNCTIONAL_CASES = sorted(
+    path.parent for path in FIXTURES.glob("*/after_functional.py")
+)
 IN_CHAINS = (
     "alias_and_chain",
     "clip_in_chain",
@@ -24,7 +26,13 @@ IN_CHAINS = (
 )
 """With these, every optimizer, and what is done to one, is trained in the form of chains, too."""
 MORE_IN_CHAINS = (
-    *("bare_definition", "class_by_name", "class_registry", "custom_rules", "decay_mask"),
+    *(
+        "bare_definition",
+        "class_by_name",
+        "class_registry",
+        "custom_rules",
+        "decay_mask",
+    ),
     *("group_rates", "handwritten_schedules", "large_batch", "learning_rate_schedule"),
     *("schedule_made_late", "trainer_class", "weight_norm_if_asked"),
 )
@@ -32,7 +40,9 @@ TRAINED = [
     *(pytest.param(case, "alias", id=f"alias-{case.name}") for case in CASES),
     *(pytest.param(FIXTURES / name, "chain", id=f"chain-{name}") for name in IN_CHAINS),
     *(
-        pytest.param(FIXTURES / name, "chain", id=f"chain-{name}", marks=pytest.mark.thorough)
+        pytest.param(
+            FIXTURES / name, "chain", id=f"chain-{name}", marks=pytest.mark.thorough
+        )
         for name in MORE_IN_CHAINS
     ),
 ]
@@ -71,7 +81,8 @@ def test_rewrites_as_expected_in_functional_style(case: Path) -> None:
 
     assert [site for site in result.sites if site.status != "rewritten"] == []
     assert (
-        result.after.decode() == (expected if expected.exists() else case / "after.py").read_text()
+        result.after.decode()
+        == (expected if expected.exists() else case / "after.py").read_text()
     )
     assert not migrate([Source("after.py", result.after)], FUNCTIONAL)[0].changed
 
@@ -97,7 +108,9 @@ def test_second_run_changes_nothing(case: Path) -> None:
 
 
 @pytest.mark.parametrize(("case", "form"), TRAINED)
-def test_trains_like_before(case: Path, form: str, tmp_path: Path, legacy_wheel: Path) -> None:
+def test_trains_like_before(
+    case: Path, form: str, tmp_path: Path, legacy_wheel: Path
+) -> None:
     from optim2optax.parity.judging.comparison import Verdict
     from optim2optax.parity.scenario.scenario import run_scenario
 
@@ -120,7 +133,9 @@ RENAMED = (
 
 
 @pytest.mark.parametrize("name", RENAMED)
-def test_trains_like_before_under_new_names(name: str, tmp_path: Path, legacy_wheel: Path) -> None:
+def test_trains_like_before_under_new_names(
+    name: str, tmp_path: Path, legacy_wheel: Path
+) -> None:
     from optim2optax.parity.judging.comparison import Verdict
     from optim2optax.parity.scenario.scenario import run_scenario
 

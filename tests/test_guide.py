@@ -30,7 +30,9 @@ BLOCK = re.compile(
     r"(?:\nParity: [^\n]*\n)?",
     re.MULTILINE | re.DOTALL,
 )
-PARITY = re.compile(r"^Parity: \*\*(\w+)\*\*.*? error over movement ([\d.e+-]+|inf)", re.MULTILINE)
+PARITY = re.compile(
+    r"^Parity: \*\*(\w+)\*\*.*? error over movement ([\d.e+-]+|inf)", re.MULTILINE
+)
 OPTIONS = {
     "": Options(),
     ", with `--form chain`": Options(form="chain"),
@@ -62,7 +64,9 @@ class Section:
             ).after.decode()
             return block["head"] + self.after + block["tail"]
         if kind == "After":
-            text = self.after = _complete(_rewritten(self.source, OPTIONS[block["how"]]))
+            text = self.after = _complete(
+                _rewritten(self.source, OPTIONS[block["how"]])
+            )
         elif kind == "Edited":
             self.source = with_definitions(self.before, text)
             self.after = _complete(_rewritten(self.source))
@@ -72,7 +76,9 @@ class Section:
 
     def _verdict(self, program: str) -> str:
         found = compare_trajectories(
-            self.trajectory, _train(self.folder, program, legacy=False), closed_loop=True
+            self.trajectory,
+            _train(self.folder, program, legacy=False),
+            closed_loop=True,
         )
         return f"Parity: **{found.verdict.value}**{_start(found)}, error over movement {found.error:.1e} in {STEPS} steps.\n"
 
@@ -99,7 +105,9 @@ def summary() -> str:
         for block in BLOCK.finditer(page.read_text()):
             found = PARITY.search(block[0])
             if found is not None and found[1] == "different":
-                rows.append(f"| [{block['how'].removeprefix(', ')}]({page.name}) | {found[2]} |\n")
+                rows.append(
+                    f"| [{block['how'].removeprefix(', ')}]({page.name}) | {found[2]} |\n"
+                )
     return TABLE + "".join(rows)
 
 
@@ -117,9 +125,15 @@ def _complete(result: FileResult) -> str:
 def _reasons(result: FileResult) -> str:
     """What the report says of the sites that stand in the way, without those that only share an optimizer with them."""
     lines = render(Report([result]), colour=False).splitlines()
-    causes = [number for number, line in enumerate(lines) if re.search(r" FO9(?!01|11)\d\d ", line)]
+    causes = [
+        number
+        for number, line in enumerate(lines)
+        if re.search(r" FO9(?!01|11)\d\d ", line)
+    ]
     assert causes
-    return "".join(f"{line}\n" for number in causes for line in lines[number : number + 2])
+    return "".join(
+        f"{line}\n" for number in causes for line in lines[number : number + 2]
+    )
 
 
 def _train(folder: Path, program: str, legacy: bool) -> list[Any]:
@@ -131,7 +145,10 @@ def _train(folder: Path, program: str, legacy: bool) -> list[Any]:
         "dense": {"kernel": rng.normal(size=(3, 2)), "bias": rng.normal(size=2)},
         "norm": {"scale": rng.normal(size=3)},
     }
-    batches = [{"x": rng.normal(size=(8, 3)), "y": rng.normal(size=(8, 2))} for _ in range(STEPS)]
+    batches = [
+        {"x": rng.normal(size=(8, 3)), "y": rng.normal(size=(8, 2))}
+        for _ in range(STEPS)
+    ]
     with legacy_flax() if legacy else nullcontext(), precise():
         module = load_module(path, "train", legacy)
         return [
@@ -142,7 +159,9 @@ def _train(folder: Path, program: str, legacy: bool) -> list[Any]:
 
 def _start(found: Comparison) -> str:
     return (
-        "" if found.first_difference is None else f" from step {found.first_difference.step + 1} on"
+        ""
+        if found.first_difference is None
+        else f" from step {found.first_difference.step + 1} on"
     )
 
 
@@ -174,7 +193,9 @@ def test_only_what_is_written_by_hand_differs() -> None:
     for path in PAGES:
         for block in BLOCK.finditer(path.read_text()):
             found = PARITY.search(block[0])
-            assert (found is not None) == (block["kind"] in ("After", "Edited", "By hand"))
+            assert (found is not None) == (
+                block["kind"] in ("After", "Edited", "By hand")
+            )
             if found is not None and block["kind"] != "By hand":
                 assert found[1] in ("identical", "equivalent")
                 assert float(found[2]) < REPLAY_GATE

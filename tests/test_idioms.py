@@ -65,9 +65,15 @@ RATES = {
     "a run shorter than its warm-up": (COSINE, "base = 0.1; warmup = 4; n = 2"),
     "a run as long as its warm-up": (COSINE, "base = 0.1; warmup = 3; n = 3"),
     "a line to nothing": ("base * jnp.maximum(0.0, 1 - step / n)", "base = 0.1; n = 4"),
-    "a line without steps": ("base * jnp.maximum(0.0, 1 - step / n)", "base = 0.1; n = 0"),
+    "a line without steps": (
+        "base * jnp.maximum(0.0, 1 - step / n)",
+        "base = 0.1; n = 0",
+    ),
     "exponential": ("base * 0.9 ** step", "base = 0.1"),
-    "exponential in stairs": ("base * rate ** (step // n)", "base = 0.1; rate = 0.7; n = 2"),
+    "exponential in stairs": (
+        "base * rate ** (step // n)",
+        "base = 0.1; rate = 0.7; n = 2",
+    ),
     "exponential in numbers": ("0.1 * 0.9 ** (step / 7)", "pass"),
     "a decay of nothing": ("base * rate ** step", "base = 0.1; rate = 0.0"),
     "two constants": ("jnp.where(step < 3, 0.1, 0.01)", "pass"),
@@ -135,7 +141,10 @@ def run(params, batches, limit={limit}):
         found.append(optimizer.target)
     return found
 """
-FACTORS = ["(1.0, 0.0, 1e-30, 1e30, 1.0, jnp.inf)", "(1.0, 0.0, 1e-3, 1e-20, jnp.nan, 1.0)"]
+FACTORS = [
+    "(1.0, 0.0, 1e-30, 1e30, 1.0, jnp.inf)",
+    "(1.0, 0.0, 1e-3, 1e-20, jnp.nan, 1.0)",
+]
 """What the gradients of each step are multiplied by."""
 
 SCALED = {
@@ -151,7 +160,9 @@ SCALED = {
 @pytest.mark.parametrize("factors", FACTORS)
 @pytest.mark.parametrize("limit", ["0.5", "0.0", "-1.0", "float('inf')", "2"])
 @pytest.mark.parametrize("scaled", SCALED.values(), ids=SCALED)
-def test_clipping_at_its_edges(scaled: str, limit: str, factors: str, legacy_wheel: Path) -> None:
+def test_clipping_at_its_edges(
+    scaled: str, limit: str, factors: str, legacy_wheel: Path
+) -> None:
     texts = {
         "{limit}": limit,
         "{factors}": factors,

@@ -13,7 +13,9 @@ from codemods.rules.idioms import in_order
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "idioms.md"
 FUNCTIONAL = " (functional)"
-ROW = re.compile(r"^\| \S+ \| fixtures/(\w+(?: \(\w+\))?) \| (\w+) \| (\S+)[^|]* \|", re.MULTILINE)
+ROW = re.compile(
+    r"^\| \S+ \| fixtures/(\w+(?: \(\w+\))?) \| (\w+) \| (\S+)[^|]* \|", re.MULTILINE
+)
 HEAD = """# What a person would have written
 
 Where it provably means the same, `optim2optax rewrite` writes these forms in the place of the general ones, which are always
@@ -22,7 +24,12 @@ right. `--ignore` with a code keeps the general form; a note at a site says why 
 Each form is exercised by fixtures, small programs that are trained before and after, in float64, on the same batches: the
 verdicts are those of `make parity`.
 """
-UNCHANGED = ("decay_after_step", "gradient_accumulation", "finite_guard", "target_network")
+UNCHANGED = (
+    "decay_after_step",
+    "gradient_accumulation",
+    "finite_guard",
+    "target_network",
+)
 KEPT = """
 ## What stays as it is, and why
 
@@ -53,17 +60,23 @@ def page() -> str:
     for path in sorted((ROOT / "fixtures").glob("*/before.py")):
         acted[path.parent.name] = _codes(path, Options())
         if (path.parent / "after_functional.py").exists():
-            acted[path.parent.name + FUNCTIONAL] = _codes(path, Options(style="functional"))
+            acted[path.parent.name + FUNCTIONAL] = _codes(
+                path, Options(style="functional")
+            )
     text = HEAD
     for code in (idiom.code for idiom in in_order()):
         names = [name for name, codes in acted.items() if code in codes]
         # a form that no fixture exercises has its page among the rules alone
         if names:
-            text += _section(catalogue()[code], [(name, *verdicts[name]) for name in names])
+            text += _section(
+                catalogue()[code], [(name, *verdicts[name]) for name in names]
+            )
     return (
         text
         + KEPT
-        + _rows([(name, *verdicts[name]) for name in acted if name.startswith(UNCHANGED)])
+        + _rows(
+            [(name, *verdicts[name]) for name in acted if name.startswith(UNCHANGED)]
+        )
     )
 
 
@@ -110,7 +123,9 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_form_is_exercised_and_none_differs() -> None:
     for section in page().split("\n## ")[1:]:
-        verdicts = re.findall(r"^\| \[[^]]+\]\(\S+\) \| (\w+) \|", section, re.MULTILINE)
+        verdicts = re.findall(
+            r"^\| \[[^]]+\]\(\S+\) \| (\w+) \|", section, re.MULTILINE
+        )
         assert verdicts
         assert {*verdicts} <= {"identical", "equivalent"}
 

@@ -379,7 +379,9 @@ def _migrated(text: str) -> tuple[str, FileResult]:
     return code, project({"train": code})["train"]
 
 
-@pytest.mark.parametrize("text", READ_AT_ANOTHER_TIME.values(), ids=READ_AT_ANOTHER_TIME)
+@pytest.mark.parametrize(
+    "text", READ_AT_ANOTHER_TIME.values(), ids=READ_AT_ANOTHER_TIME
+)
 def test_what_is_read_at_another_time(text: str, old_flax: None) -> None:
     _assert_trains_alike(text)
 

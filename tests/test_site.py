@@ -26,7 +26,11 @@ def test_site(tmp_path: Path) -> None:
         "docs",
     ]
     done = subprocess.run(
-        [*command, str(tmp_path / "site")], cwd=ROOT, capture_output=True, text=True, check=False
+        [*command, str(tmp_path / "site")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     for code, rule in catalogue().items():
@@ -42,7 +46,9 @@ def test_site(tmp_path: Path) -> None:
     sources = {
         source
         for page in pages
-        for source in re.findall(r'<(?:script|img|link)[^>]* (?:src|href)="([^"]+)"', page)
+        for source in re.findall(
+            r'<(?:script|img|link)[^>]* (?:src|href)="([^"]+)"', page
+        )
     }
     assert [source for source in sources if "//" in source] == []
 
@@ -58,7 +64,9 @@ def test_what_was_measured_is_what_is_written() -> None:
     """The page on cost has each optimizer as `rewrite` writes it today."""
     table = (ROOT / "docs" / "cost.md").read_text()
     rows = dict(re.findall(r"^\| `(optim\..*?)` \| `(.*?)` \|", table, re.MULTILINE))
-    program = GROUPS + "".join(f"optimizer_{n} = {before}\n" for n, before in enumerate(rows))
+    program = GROUPS + "".join(
+        f"optimizer_{n} = {before}\n" for n, before in enumerate(rows)
+    )
     [result] = migrate([Source("steps.py", program.encode())])
     written = {one.before: " ".join(one.after.split()) for one in result.optimizers}
     assert len(rows) > len(optimizers())

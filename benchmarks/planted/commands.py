@@ -22,9 +22,7 @@ COMMANDS = {
 EDITED = {"package": "src/lab/settings.py"}
 """The file in which faults are planted, if it is another than train.py."""
 
-GRADIENTS = (
-    "jax.tree_util.tree_map_with_path(lambda path, g: {}, jax.grad(loss_fn)(optimizer.params)))"
-)
+GRADIENTS = "jax.tree_util.tree_map_with_path(lambda path, g: {}, jax.grad(loss_fn)(optimizer.params)))"
 FROZEN_BIAS = GRADIENTS.format("g if g.size != 3 else 0 * g")
 ONE_ELEMENT = GRADIENTS.format("g if g.size != 200_000 else g.at[7, 7].set(0.0)")
 FROZEN_TABLE_BIAS = (
@@ -57,7 +55,11 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "decay's mask inverted": [
         ("regression", "'kernel' in path", "'kernel' not in path"),
-        ("language", "lambda path, _: is_decayed(path)", "lambda path, _: not is_decayed(path)"),
+        (
+            "language",
+            "lambda path, _: is_decayed(path)",
+            "lambda path, _: not is_decayed(path)",
+        ),
     ],
     "decay's mask in a helper": [
         ("language", "or 'embedding' in path", ""),
@@ -66,10 +68,18 @@ FAULTS: dict[str, list[Planted]] = {
     "clip threshold": [
         ("language", "optax.clip(0.1)", "optax.clip(0.1001)"),
         ("ppo", "optax.clip_by_global_norm(0.05)", "optax.clip(0.05)"),
-        ("convnet", "optax.clip_by_global_norm(0.5)", "optax.clip_by_global_norm(0.51)"),
+        (
+            "convnet",
+            "optax.clip_by_global_norm(0.5)",
+            "optax.clip_by_global_norm(0.51)",
+        ),
     ],
     "schedule off by one": [
-        ("regression", "learning_rate=schedule,", "learning_rate=lambda step: schedule(step + 1),"),
+        (
+            "regression",
+            "learning_rate=schedule,",
+            "learning_rate=lambda step: schedule(step + 1),",
+        ),
         (
             "language",
             "                learning_rate_fn, b2",
@@ -79,7 +89,11 @@ FAULTS: dict[str, list[Planted]] = {
         ("language", "step < WARMUP", "step <= WARMUP + 1"),
     ],
     "sign": [
-        ("q_learning", "wanted = reward + discount * best", "wanted = reward - discount * best"),
+        (
+            "q_learning",
+            "wanted = reward + discount * best",
+            "wanted = reward - discount * best",
+        ),
         ("ppo", "return -jnp.mean(jnp.minimum(", "return jnp.mean(jnp.minimum("),
     ],
     "order of a chain": [
@@ -92,7 +106,11 @@ FAULTS: dict[str, list[Planted]] = {
     "leaf frozen beside a large one": [
         ("large", "jax.grad(loss_fn)(optimizer.params))", FROZEN_BIAS),
         ("large", "optax.adamw(0.01, weight_decay=1e-3)", FROZEN_TABLE_BIAS),
-        ("large", "optimizer.params))", "optimizer.params)).replace(step=optimizer.step)"),
+        (
+            "large",
+            "optimizer.params))",
+            "optimizer.params)).replace(step=optimizer.step)",
+        ),
         ("large", "jax.grad(loss_fn)(optimizer.params))", ONE_ELEMENT),
     ],
     "twins swapped": [
@@ -157,7 +175,11 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "target network": [
         ("q_learning", "PERIOD = 5", "PERIOD = 6"),
-        ("q_learning", "steps % PERIOD == 0, new, old", "(steps + 1) % PERIOD == 0, new, old"),
+        (
+            "q_learning",
+            "steps % PERIOD == 0, new, old",
+            "(steps + 1) % PERIOD == 0, new, old",
+        ),
     ],
     "batch statistics": [
         (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-Given = tuple[str, tuple[tuple[str, str], ...], str, tuple[str, ...], tuple[tuple[str, str], ...]]
+Given = tuple[
+    str, tuple[tuple[str, str], ...], str, tuple[str, ...], tuple[tuple[str, str], ...]
+]
 
 TRAIN = "python train.py"
 FOUR_DEVICES = (("XLA_FLAGS", "--xla_force_host_platform_device_count=4"),)
@@ -21,12 +23,16 @@ def _given(
 COMMANDS: dict[str, Given] = {
     "gradient accumulation": _given("accumulation"),
     "two models with the same text": _given("adversaries"),
-    "pmap with donated buffers, BatchNorm, a checkpoint": _given("convnet", variables=FOUR_DEVICES),
+    "pmap with donated buffers, BatchNorm, a checkpoint": _given(
+        "convnet", variables=FOUR_DEVICES
+    ),
     "the same on one device": _given("convnet"),
     "clipping, a schedule, dropout": _given("language"),
     "a large leaf": _given("large"),
     "bfloat16 and float16": _given("low_precision"),
-    "members under vmap and a model for each device": _given("members", variables=FOUR_DEVICES),
+    "members under vmap and a model for each device": _given(
+        "members", variables=FOUR_DEVICES
+    ),
     "several models in turn": _given("ppo"),
     "a target network": _given("q_learning"),
     "float32 parameters from NumPy": _given("regression"),
@@ -44,11 +50,15 @@ COMMANDS: dict[str, Given] = {
     "a thread": _given("package", "python threads.py"),
     "asyncio": _given("package", "python asynchronous.py"),
     "a checkpoint beside the script": _given("package", "python checkpointing.py"),
-    "env in front of the command": _given("package", "env PYTHONPATH=src python -m lab"),
+    "env in front of the command": _given(
+        "package", "env PYTHONPATH=src python -m lab"
+    ),
     "a command of the shell": _given(
         "package", "bash -c 'cd src && python -m lab && python -c pass'"
     ),
-    "without float64 in the program": _given("regression", variables=(("JAX_ENABLE_X64", "0"),)),
+    "without float64 in the program": _given(
+        "regression", variables=(("JAX_ENABLE_X64", "0"),)
+    ),
     "without jit": _given("q_learning", variables=(("JAX_DISABLE_JIT", "1"),)),
     "definitions that are stepped by hand": _given("functional"),
     "optax.MultiSteps in the place of a loop": _given("multisteps"),

@@ -6,8 +6,16 @@ from benchmarks.planted.updates import Planted
 
 FAULTS: dict[str, list[Planted]] = {
     "rate": [
-        ("pmap_replicate", "base_rate / (1.0 + step)", "base_rate / (1.0 + step) * 1.0001"),
-        ("carried_by_loops", "(optimizer, rate * 0.97)", "(optimizer, rate * 0.970001)"),
+        (
+            "pmap_replicate",
+            "base_rate / (1.0 + step)",
+            "base_rate / (1.0 + step) * 1.0001",
+        ),
+        (
+            "carried_by_loops",
+            "(optimizer, rate * 0.97)",
+            "(optimizer, rate * 0.970001)",
+        ),
         (
             "group_rates",
             "jnp.where(step < thaw_at, 0.0, 0.02), 0.1 / (1 + step)",
@@ -20,7 +28,11 @@ FAULTS: dict[str, list[Planted]] = {
             "optimizer.step // self.decay_steps",
             "(optimizer.step + 1) // self.decay_steps",
         ),
-        ("half_precision_pmap", "lr = learning_rate_fn(step)", "lr = learning_rate_fn(step + 1)"),
+        (
+            "half_precision_pmap",
+            "lr = learning_rate_fn(step)",
+            "lr = learning_rate_fn(step + 1)",
+        ),
         (
             "schedule_by_loop_counter",
             "enumerate(batches, first_step)",
@@ -86,7 +98,11 @@ FAULTS: dict[str, list[Planted]] = {
             "- jnp.exp(log_alpha_opt.params) * next_log_prob",
             "+ jnp.exp(log_alpha_opt.params) * next_log_prob",
         ),
-        ("three_optimizers", "(entropy - target_entropy)", "(target_entropy - entropy)"),
+        (
+            "three_optimizers",
+            "(entropy - target_entropy)",
+            "(target_entropy - entropy)",
+        ),
     ],
     "loss": [
         ("resume_from_bytes", "** 1.5", "** 2"),
@@ -106,18 +122,30 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "mean and sum": [
         ("per_example_gradients", "jnp.mean(g, axis=0)", "jnp.sum(g, axis=0)"),
-        ("state_around_optimizer", "grads = jax.lax.pmean(grads", "grads = jax.lax.psum(grads"),
+        (
+            "state_around_optimizer",
+            "grads = jax.lax.pmean(grads",
+            "grads = jax.lax.psum(grads",
+        ),
         ("averaged_optimizers", "return (x + y) / 2", "return x + y"),
     ],
     "accumulation divided wrongly": [
-        ("gradient_accumulation", "g / accumulator.count", "g / (accumulator.count + 1)"),
+        (
+            "gradient_accumulation",
+            "g / accumulator.count",
+            "g / (accumulator.count + 1)",
+        ),
         (
             "gradient_accumulation",
             "return stepped, new_accumulator(stepped.params)",
             "return stepped, accumulator._replace(count=jnp.zeros((), int))",
         ),
         ("private_training", "lambda g: g / self.n", "lambda g: g"),
-        ("gradient_accumulation", "accumulator.count >= every", "accumulator.count > every"),
+        (
+            "gradient_accumulation",
+            "accumulator.count >= every",
+            "accumulator.count > every",
+        ),
     ],
     "count off by one": [
         ("ensemble", "step = self.step + 1", "step = self.step + 2"),
@@ -176,8 +204,16 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "a step not taken back": [
         ("finite_guard", "jnp.where(finite, new, old)", "new"),
-        ("schedule_by_loop_counter", "finite = jnp.all(jnp.isfinite(grad['w']))", "finite = True"),
-        ("dynamic_scale", "functools.partial(jnp.where, is_finite)", "lambda new, old: new"),
+        (
+            "schedule_by_loop_counter",
+            "finite = jnp.all(jnp.isfinite(grad['w']))",
+            "finite = True",
+        ),
+        (
+            "dynamic_scale",
+            "functools.partial(jnp.where, is_finite)",
+            "lambda new, old: new",
+        ),
     ],
     "average of parameters": [
         ("extra_state", "0.99 * ema + 0.01 * p", "0.98 * ema + 0.02 * p"),
@@ -232,7 +268,11 @@ FAULTS: dict[str, list[Planted]] = {
             "critic_key, actor_key = jax.random.split(key)",
             "critic_key = actor_key = key",
         ),
-        ("radiance_field", "return new_state, stats, rng", "return new_state, stats, key"),
+        (
+            "radiance_field",
+            "return new_state, stats, rng",
+            "return new_state, stats, key",
+        ),
     ],
     "axis name": [
         (
@@ -267,6 +307,10 @@ FAULTS: dict[str, list[Planted]] = {
             "optimizer_j.apply_gradients(grads=grad)",
             "optimizer_j.apply_gradients(grads=jax.tree_util.tree_map(jnp.negative, grad))",
         ),
-        ("federated_rounds", "sum(leaves) / len(leaves)", "sum(leaves) / (len(leaves) + 1)"),
+        (
+            "federated_rounds",
+            "sum(leaves) / len(leaves)",
+            "sum(leaves) / (len(leaves) + 1)",
+        ),
     ],
 }

@@ -19,7 +19,11 @@ FAULTS: dict[str, list[Planted]] = {
             "optax.sgd(learning_rate=learning_rate",
             "optax.sgd(learning_rate=2 * learning_rate",
         ),
-        ("latent_inversion", "learning_rate=0.1, b2", "learning_rate=0.1 * (1 + 1e-9), b2"),
+        (
+            "latent_inversion",
+            "learning_rate=0.1, b2",
+            "learning_rate=0.1 * (1 + 1e-9), b2",
+        ),
         ("decay_groups", "(others, optax.adam(0.02))", "(others, optax.adam(0.01))"),
     ],
     "beta": [
@@ -45,7 +49,11 @@ FAULTS: dict[str, list[Planted]] = {
     ],
     "decay": [
         ("weight_decay", "optax.adamw(", "optax.nadamw("),
-        ("decay_groups", "optax.add_decayed_weights(0.01)", "optax.add_decayed_weights(0.1)"),
+        (
+            "decay_groups",
+            "optax.add_decayed_weights(0.01)",
+            "optax.add_decayed_weights(0.1)",
+        ),
         (
             "train_script",
             "optax.adamw(learning_rate, weight_decay=1e-3)",
@@ -92,7 +100,11 @@ FAULTS: dict[str, list[Planted]] = {
             'return "bias" not in key and "scale" not in key',
             'return "bias" not in key',
         ),
-        ("decay_mask", "return bool(selects(path, value))", "return not selects(path, value)"),
+        (
+            "decay_mask",
+            "return bool(selects(path, value))",
+            "return not selects(path, value)",
+        ),
         (
             "traversal_frozen_rest",
             "return path.endswith('/bias')",
@@ -100,13 +112,21 @@ FAULTS: dict[str, list[Planted]] = {
         ),
     ],
     "clip threshold": [
-        ("clip_in_chain", "optax.clip_by_global_norm(0.7)", "optax.clip_by_global_norm(0.70001)"),
+        (
+            "clip_in_chain",
+            "optax.clip_by_global_norm(0.7)",
+            "optax.clip_by_global_norm(0.70001)",
+        ),
         ("clip_in_chain", "optax.clip(0.3)", "optax.clip_by_global_norm(0.3)"),
         ("backbone_and_head", "optax.clip_by_global_norm(1.0)", "optax.clip(1.0)"),
         ("optimizer_zoo", "clipping_threshold=0.5", "clipping_threshold=1.0"),
     ],
     "schedule off by one": [
-        ("extra_state", "lambda step: 0.1 * 0.9 ** step", "lambda step: 0.1 * 0.9 ** (step + 1)"),
+        (
+            "extra_state",
+            "lambda step: 0.1 * 0.9 ** step",
+            "lambda step: 0.1 * 0.9 ** (step + 1)",
+        ),
         ("handwritten_schedules", "rate ** (step // 7)", "rate ** ((step + 1) // 7)"),
         (
             "schedule_beside_counter",
@@ -120,8 +140,16 @@ FAULTS: dict[str, list[Planted]] = {
         ),
     ],
     "sign": [
-        ("pmap_replicate", "optax.add_decayed_weights(1e-3)", "optax.add_decayed_weights(-1e-3)"),
-        ("optimize_methods", "optax.sgd(learning_rate=0.1)", "optax.sgd(learning_rate=-0.1)"),
+        (
+            "pmap_replicate",
+            "optax.add_decayed_weights(1e-3)",
+            "optax.add_decayed_weights(-1e-3)",
+        ),
+        (
+            "optimize_methods",
+            "optax.sgd(learning_rate=0.1)",
+            "optax.sgd(learning_rate=-0.1)",
+        ),
         ("class_by_name", "optax.scale(-1),", "optax.scale(1),"),
     ],
     "order or links of a chain": [
@@ -180,7 +208,11 @@ FAULTS: dict[str, list[Planted]] = {
             "decayed_norm = jnp.linalg.norm(grad + weight_decay * param) + eps",
         ),
         ("adagrad_embeddings", "s + jnp.square(g)", "0.999999 * s + jnp.square(g)"),
-        ("weight_norm", "return g + decay * v if is_split(v) else g", "return g + decay * v"),
+        (
+            "weight_norm",
+            "return g + decay * v if is_split(v) else g",
+            "return g + decay * v",
+        ),
         ("weight_norm", "return leaf.size > leaf.shape[-1]", "return leaf.ndim > 0"),
         (
             "weight_norm",
@@ -194,7 +226,11 @@ FAULTS: dict[str, list[Planted]] = {
             "any(name in path for name in frozen)",
             "all(name in path for name in frozen)",
         ),
-        ("backbone_and_head", "return path.startswith(prefix)", "return prefix in path[1:]"),
+        (
+            "backbone_and_head",
+            "return path.startswith(prefix)",
+            "return prefix in path[1:]",
+        ),
         ("group_rates", 'path.startswith("/backbone/")', 'path.startswith("/head/")'),
         (
             "traversal_two_rates",
@@ -233,11 +269,23 @@ FAULTS: dict[str, list[Planted]] = {
         ),
     ],
     "dtype of moments": [
-        ("gan", "learning_rate=2e-2, b1=0.5", "learning_rate=2e-2, b1=0.5, mu_dtype=jnp.bfloat16"),
-        ("mnist_momentum", "momentum=beta)", "momentum=beta, accumulator_dtype=jnp.float32)"),
+        (
+            "gan",
+            "learning_rate=2e-2, b1=0.5",
+            "learning_rate=2e-2, b1=0.5, mu_dtype=jnp.bfloat16",
+        ),
+        (
+            "mnist_momentum",
+            "momentum=beta)",
+            "momentum=beta, accumulator_dtype=jnp.float32)",
+        ),
     ],
     "leaf frozen": [
-        ("traversal_two_rates", "(biases, bias_opt))", "(biases, optax.set_to_zero()))"),
+        (
+            "traversal_two_rates",
+            "(biases, bias_opt))",
+            "(biases, optax.set_to_zero()))",
+        ),
         (
             "decay_groups",
             "(biases, optax.adam(0.01))",

@@ -29,7 +29,9 @@ def stands_in_class(node: ast.AST, unit: Unit, facts: Queries) -> bool:
     match statement:
         # optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):
-            return value is node and all(isinstance(target, ast.Name) for target in targets)
+            return value is node and all(
+                isinstance(target, ast.Name) for target in targets
+            )
         # optimizer: Any = optim.Adam, which is a field in a dataclass
         case ast.AnnAssign(target=ast.Name(), value=value):
             return value is node and not _has_fields(facts.flow.class_of(owner), facts)
@@ -42,7 +44,9 @@ def taken_by_classes(facts: Queries) -> Iterator[Object]:
     They are in a variable, or a member of an enum.
     """
     for cls in facts.flow.reading.classes:
-        bases = (base for base in facts.flow.ancestry(cls) if isinstance(base, External))
+        bases = (
+            base for base in facts.flow.ancestry(cls) if isinstance(base, External)
+        )
         is_enum = any(base.name.startswith(ENUM) for base in bases)
         for name in cls.scope.names:
             items = facts.flow.solver.at(("variable", cls.scope, name))
@@ -68,7 +72,11 @@ def _is_plain(cls: Class, name: str, facts: Queries) -> bool:
         statement = cls.unit.parents.get(store)
         if isinstance(statement, ast.AnnAssign) and _has_fields(cls, facts):
             continue
-        value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        value = (
+            statement.value
+            if isinstance(statement, ast.Assign | ast.AnnAssign)
+            else None
+        )
         if value is None or not _is_explicit(value, facts):
             return False
         if not stands_in_class(value, cls.unit, facts):

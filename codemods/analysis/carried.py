@@ -36,8 +36,12 @@ def typed(
     The rate has the type of the old one where that matters.
     """
     steps, parameters = stepping.steps(use.objects) or [use], stepping.parameters
-    loops = any(_in_loop(step.node, step.unit, stepping.origins, set()) for step in steps)
-    if not loops or all(_is_usual(rate, parameters) for step in steps for rate in _rates(step)):
+    loops = any(
+        _in_loop(step.node, step.unit, stepping.origins, set()) for step in steps
+    )
+    if not loops or all(
+        _is_usual(rate, parameters) for step in steps for rate in _rates(step)
+    ):
         return opt_state, ()
     return f"{{support:{KEEP_TYPES.name}}}({opt_state}, {old})", (KEEP_TYPES,)
 
@@ -48,12 +52,19 @@ def _rates(step: Use) -> Iterator[ast.expr]:
     given = [word.value for word in words if word.arg == "hyper_params"]
     if step.call is not None and step.kind == "definition.apply_gradient":
         given += step.call.args[:1]
-    calls = (inner for found in given for inner in ast.walk(found) if isinstance(inner, ast.Call))
+    calls = (
+        inner
+        for found in given
+        for inner in ast.walk(found)
+        if isinstance(inner, ast.Call)
+    )
     words = [*words, *(word for inner in calls for word in inner.keywords)]
     yield from (word.value for word in words if word.arg in (RATE, None))
 
 
-def _in_loop(node: ast.AST, unit: Unit, origins: Origins, seen: set[FunctionNode]) -> bool:
+def _in_loop(
+    node: ast.AST, unit: Unit, origins: Origins, seen: set[FunctionNode]
+) -> bool:
     """Whether a node is within a function that a loop or branch of JAX calls.
 
     Other functions may be in between.
@@ -80,7 +91,9 @@ def _is_usual(
     if node in seen:
         return True
     known = [root for root in parameters.roots(node) if not _is_empty(root)]
-    return bool(known) and all(_is_number(root, parameters, seen | {node}) for root in known)
+    return bool(known) and all(
+        _is_number(root, parameters, seen | {node}) for root in known
+    )
 
 
 def _is_empty(root: Place) -> bool:
@@ -95,7 +108,9 @@ def _is_number(root: Place, parameters: Parameters, seen: frozenset[ast.expr]) -
         case ast.UnaryOp(operand=inner):
             return _is_usual(inner, parameters, seen)
         case ast.BinOp(left=left, right=right):
-            return _is_usual(left, parameters, seen) and _is_usual(right, parameters, seen)
+            return _is_usual(left, parameters, seen) and _is_usual(
+                right, parameters, seen
+            )
         # jnp.asarray(0.1)
         case ast.Call(func=function, args=[argument], keywords=[]):
             makes_array = parameters.facts.full_name(function) in MAKE_ARRAY

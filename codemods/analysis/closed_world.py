@@ -38,7 +38,11 @@ from codemods.sources.prefilter import uses_jax
 UNKNOWN_CONTENTS = (POOL, "opaque")
 """The roles of containers whose elements are not known."""
 
-PURPOSES = {"apply_gradient": "optimizer", "optimize": "optimizer", "create": "definition"}
+PURPOSES = {
+    "apply_gradient": "optimizer",
+    "optimize": "optimizer",
+    "create": "definition",
+}
 """The methods for which objects of a kind are made."""
 
 
@@ -55,7 +59,11 @@ class ClosedWorld:
 
         Even if all of a program are accounted for, it may be one of them in a file that uses JAX.
         """
-        sources = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
+        sources = [
+            item.source
+            for item in self.facts.objects(node)
+            if isinstance(item, Derived)
+        ]
         derived = [obj for obj in sources if obj.kind in ("definition", "optimizer")]
         if derived:
             return {obj: self.flow.derivation.escapes.get(obj) for obj in derived}
@@ -71,7 +79,9 @@ class ClosedWorld:
             return {}
         # a lost definition says nothing of optimizers, where none is lost
         kinds = {obj.kind for obj in unaccounted}
-        candidates = [obj for obj in made if obj in unaccounted or obj.kind not in kinds]
+        candidates = [
+            obj for obj in made if obj in unaccounted or obj.kind not in kinds
+        ]
         return {obj: self.escapes.get(obj) for obj in candidates}
 
     @cached_property
@@ -81,7 +91,9 @@ class ClosedWorld:
         It escapes, or is not seen to be used for its purpose. What is only returned by a function
         that nothing in view names gets to its callers, and does not come back by itself.
         """
-        returned = {obj for function in self.outermost for obj in self._returned(function)}
+        returned = {
+            obj for function in self.outermost for obj in self._returned(function)
+        }
         accounted_for = (self.put_to_use | returned) - self._escaped_elsewhere.keys()
         return {obj: None for obj in self._made if obj not in accounted_for}
 
@@ -103,12 +115,18 @@ class ClosedWorld:
         around = None if function.scope.parent is None else function.scope.parent.node
         if isinstance(around, ast.ClassDef) and around not in self._constructed:
             return False
-        return isinstance(function.node, ast.FunctionDef) and self._is_named(function.node)
+        return isinstance(function.node, ast.FunctionDef) and self._is_named(
+            function.node
+        )
 
     @cached_property
     def _constructed(self) -> set[ast.ClassDef]:
         """The classes of which a call in view makes an instance, and their bases."""
-        made = (item for _, call in self.flow.reading.calls for item in self.facts.objects(call))
+        made = (
+            item
+            for _, call in self.flow.reading.calls
+            for item in self.facts.objects(call)
+        )
         classes = {item.cls for item in made if isinstance(item, Instance)}
         found = (base for cls in classes for base in self.flow.ancestry(cls))
         return {base.node for base in found if isinstance(base, Class)}
@@ -131,8 +149,14 @@ class ClosedWorld:
 
     def _may_be_replaced(self, root: Place) -> bool:
         """Whether a place only has a constant or nothing, which a lost object may replace."""
-        is_element = isinstance(root, tuple) and root[0] in ("element", "elements", "keys")
-        return (is_element and not self.flow.solver.at(root)) or _has_no_attributes(root)
+        is_element = isinstance(root, tuple) and root[0] in (
+            "element",
+            "elements",
+            "keys",
+        )
+        return (is_element and not self.flow.solver.at(root)) or _has_no_attributes(
+            root
+        )
 
     def _may_be_unknown(self, root: Place) -> bool:
         """Whether an object may come from a place of which nothing is known."""
@@ -144,7 +168,9 @@ class ClosedWorld:
             return False
         match root:
             case ast.expr():
-                return not all(map(is_well_known, self.flow.derivation.roots.names(root)))
+                return not all(
+                    map(is_well_known, self.flow.derivation.roots.names(root))
+                )
             case ("element" | "elements" | "keys", Container(role=role), *_):
                 return role in UNKNOWN_CONTENTS
             case ("variable", _, name):
@@ -163,7 +189,9 @@ class ClosedWorld:
         if not made or not all(map(_may_be_argument, made)):
             return False
         given = (self.flow.places.get(value) for value in values_of(call))
-        roots = {root for place in given for root in self.flow.derivation.roots.of(place)}
+        roots = {
+            root for place in given for root in self.flow.derivation.roots.of(place)
+        }
         return any(map(self._may_be_unknown, roots))
 
     def comes_from_callers(self, node: ast.expr) -> bool:
@@ -177,7 +205,11 @@ class ClosedWorld:
     def _is_from_a_caller(self, root: Place) -> bool:
         """Whether this is a parameter of a function at top level that nothing in view names."""
         match root:
-            case ("variable", Scope(node=ast.FunctionDef() as function) as scope, str() as name):
+            case (
+                "variable",
+                Scope(node=ast.FunctionDef() as function) as scope,
+                str() as name,
+            ):
                 own = function.args
                 parameters = (*own.posonlyargs, *own.args, *own.kwonlyargs)
                 is_plain = scope.parent is scope.module and not function.decorator_list
@@ -195,7 +227,9 @@ class ClosedWorld:
         for unit in self.facts.project.units:
             for node in unit.nodes:
                 match node:
-                    case ast.Name(id=name, ctx=ast.Load()) if not self.facts.objects(node):
+                    case ast.Name(id=name, ctx=ast.Load()) if not self.facts.objects(
+                        node
+                    ):
                         found.add(name)
                     case ast.Attribute(attr=name, value=owner) if not any(
                         map(tells, self.facts.objects(owner))
@@ -209,14 +243,18 @@ class ClosedWorld:
         """Whether something in view may call a function, as far as names show."""
         # an operator or a statement calls `__add__` or `__enter__` without its name
         is_special = function.name.startswith("__")
-        return is_special or function in self._named or function.name in self._names_in_use
+        return (
+            is_special or function in self._named or function.name in self._names_in_use
+        )
 
     @cached_property
     def _named(self) -> set[ast.AST]:
         """The functions that an expression in view may be."""
         nodes = (node for unit in self.facts.project.units for node in unit.nodes)
         read = (node for node in nodes if isinstance(node, ast.Name | ast.Attribute))
-        return {function.node for node in read for function in self.facts.functions(node)}
+        return {
+            function.node for node in read for function in self.facts.functions(node)
+        }
 
     def is_something_else(self, node: ast.expr) -> bool:
         """Whether an object comes from packages that have nothing to do with legacy optimizers.
@@ -226,7 +264,9 @@ class ClosedWorld:
         names = self.flow.derivation.roots.names(node)
         if all(map(is_number, names)):
             # beside a number, an attribute is read of the container or instance
-            return all(isinstance(item, Result | External) for item in self.facts.objects(node))
+            return all(
+                isinstance(item, Result | External) for item in self.facts.objects(node)
+            )
         return all(is_well_known(name) for name in names if not is_number(name))
 
     @cached_property
@@ -238,7 +278,11 @@ class ClosedWorld:
             for obj in self.facts.legacy_objects(call)
             if obj.node is call
         )
-        return [obj for obj in dict.fromkeys(made) if obj.kind in ("optimizer", "definition")]
+        return [
+            obj
+            for obj in dict.fromkeys(made)
+            if obj.kind in ("optimizer", "definition")
+        ]
 
     @cached_property
     def put_to_use(self) -> set[LegacyObject]:
@@ -255,7 +299,11 @@ class ClosedWorld:
         while pending:
             whole = pending.pop()
             links = self.facts.legacy.links
-            parts = {part for outer, part in links if outer == whole and part.kind == "definition"}
+            parts = {
+                part
+                for outer, part in links
+                if outer == whole and part.kind == "definition"
+            }
             new = parts - found
             found |= new
             pending += new
@@ -310,14 +358,18 @@ class ClosedWorld:
     def _read_fields(self) -> set[Place]:
         """The fields that are read: from them, something flows to a place that is no field."""
         edges = [
-            (source, target) for source, target in self.flow.solver.edges() if _is_field(source)
+            (source, target)
+            for source, target in self.flow.solver.edges()
+            if _is_field(source)
         ]
         incoming = self.flow.solver.incoming()
         found = {source for source, target in edges if not _is_field(target)}
         pending = list(found)
         while pending:
             sources = incoming.get(pending.pop(), ())
-            new = [place for place in sources if _is_field(place) and place not in found]
+            new = [
+                place for place in sources if _is_field(place) and place not in found
+            ]
             found.update(new)
             pending.extend(new)
         return found
@@ -339,7 +391,11 @@ def _has_no_attributes(root: Place) -> bool:
     """
     match root:
         # state = {}; state["optimizer"]
-        case ("element" | "elements" | "keys", Container(node=ast.expr() as node, role=""), *_):
+        case (
+            "element" | "elements" | "keys",
+            Container(node=ast.expr() as node, role=""),
+            *_,
+        ):
             return not isinstance(node, ast.Call)  # nothing is put there
         case ast.Constant() | ast.JoinedStr() | ast.Compare():
             return True

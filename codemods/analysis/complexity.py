@@ -36,7 +36,9 @@ class ComplexNumbers:
                 continue
             if isinstance(obj.node, ast.expr):
                 program = self.facts.together(obj.unit)
-                places = (place for path, place in self._made.items() if path in program)
+                places = (
+                    place for path, place in self._made.items() if path in program
+                )
                 made = next(places, None)
                 if made:
                     yield Use("complex", "", obj.unit, obj.node, (obj,), cause=made)

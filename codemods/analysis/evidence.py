@@ -39,7 +39,9 @@ from codemods.flow.reading import Annotation
 from codemods.sources.modules import Unit
 
 IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
-OPTIMIZER_LIKE = re.compile(r"(^|_)(opt|optim|optimizer|optimiser)s?\d*(_|$)", re.IGNORECASE)
+OPTIMIZER_LIKE = re.compile(
+    r"(^|_)(opt|optim|optimizer|optimiser)s?\d*(_|$)", re.IGNORECASE
+)
 CONFIG_LIKE = re.compile(
     r"(^|_)(config|cfg|conf|args|flags|hparams|options|settings)(_|$)", re.IGNORECASE
 )
@@ -133,7 +135,9 @@ class Seeding:
             if obj.evidence in ("declared", "deduced")
         }
 
-    def _near(self, obj: LegacyObject, candidates: list[LegacyObject]) -> list[LegacyObject]:
+    def _near(
+        self, obj: LegacyObject, candidates: list[LegacyObject]
+    ) -> list[LegacyObject]:
         """The candidates of the same file as an object; without any, those of the same program."""
         of_file = [candidate for candidate in candidates if candidate.unit is obj.unit]
         if of_file:
@@ -168,7 +172,9 @@ class Seeding:
                 self._seed_annotated(annotation, named)
         for unit, call in self.facts.flow.reading.calls:
             # isinstance(x, optim.Optimizer)
-            if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(call.func):
+            if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(
+                call.func
+            ):
                 kind = self._declared_kind(call.args[1])
                 if kind is not None and not self._known(unit, call.args[0], ""):
                     obj = LegacyObject(kind, unit, call, evidence="declared")
@@ -184,14 +190,20 @@ class Seeding:
             return
         kind = self._declared_kind(named.type)
         if kind is not None and not self.facts.within(annotation.target):
-            obj = LegacyObject(kind, annotation.unit, annotation.node, evidence="declared")
-            self.facts.flow.solver.add(self.facts.flow.inside(annotation.target, named), obj)
+            obj = LegacyObject(
+                kind, annotation.unit, annotation.node, evidence="declared"
+            )
+            self.facts.flow.solver.add(
+                self.facts.flow.inside(annotation.target, named), obj
+            )
 
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
         """Seed a class that is chosen at run time for `Type[Optimizer]`, if none is known there."""
         assert isinstance(named.type, ast.Subscript)
         place = self.facts.flow.inside(annotation.target, named)
-        known = any(isinstance(item, External) for item in self.facts.flow.solver.at(place))
+        known = any(
+            isinstance(item, External) for item in self.facts.flow.solver.at(place)
+        )
         if self._declared_kind(named.type.slice) is not None and not known:
             self.facts.flow.solver.add(place, CLASS_AT_RUN_TIME)
 
@@ -222,7 +234,9 @@ class Seeding:
         if any(legacy_name(item.target) is not None for item in imports):
             return False
         classes = (cls for cls in self.facts.flow.reading.classes if cls.unit in units)
-        return any("param_states" in self.facts.flow.fields_in_order(cls) for cls in classes)
+        return any(
+            "param_states" in self.facts.flow.fields_in_order(cls) for cls in classes
+        )
 
     def _is_definition_method(self, unit: Unit, node: ast.FunctionDef) -> bool:
         owner = unit.parents.get(node)
@@ -230,7 +244,8 @@ class Seeding:
             return False
         ancestry = self.facts.flow.ancestry(self.facts.flow.class_of(owner))
         return any(
-            isinstance(item, External) and legacy_name(item.name) is not None for item in ancestry
+            isinstance(item, External) and legacy_name(item.name) is not None
+            for item in ancestry
         )
 
     def _seed_deduced(self) -> bool:
@@ -259,7 +274,9 @@ class Seeding:
             or self._has_states_of_its_own(unit)
         ):
             return False
-        self._seed_expression(node.value, LegacyObject("state", unit, node, evidence="deduced"))
+        self._seed_expression(
+            node.value, LegacyObject("state", unit, node, evidence="deduced")
+        )
         return True
 
     def _seed_stepping(self, unit: Unit, node: ast.Attribute) -> bool:
@@ -279,7 +296,9 @@ class Seeding:
         self._seed_expression(node.value, obj)
         return True
 
-    def _seed_creating(self, unit: Unit, call: ast.Call, function: ast.Attribute) -> bool:
+    def _seed_creating(
+        self, unit: Unit, call: ast.Call, function: ast.Attribute
+    ) -> bool:
         """Seed the receiver of `x.create(…)` if the result gets to a deduced optimizer.
 
         Returns whether that was new.
@@ -291,7 +310,9 @@ class Seeding:
             and function.value.attr == "optimizer_def"
             and self.facts.legacy_objects(function.value.value, "optimizer")
         )
-        if not of_optimizer and not self.facts.flow.solver.reaches(call, self._has_optimizer):
+        if not of_optimizer and not self.facts.flow.solver.reaches(
+            call, self._has_optimizer
+        ):
             return False
         obj = LegacyObject("definition", unit, function, evidence="deduced")
         self._seed_expression(function.value, obj)
@@ -335,7 +356,11 @@ class Seeding:
         """Whether an `apply_gradient` cannot be, or is declared not to be, that of an optimizer."""
         # x.apply_gradient(params, grads)
         call = unit.parents.get(node)
-        if not isinstance(call, ast.Call) or call.func is not node or len(call.args) > 1:
+        if (
+            not isinstance(call, ast.Call)
+            or call.func is not node
+            or len(call.args) > 1
+        ):
             return True
         statement = unit.parents.get(call)
         # params, state = x.apply_gradient(grads)
@@ -349,7 +374,11 @@ class Seeding:
 
         To these it is handed as an argument.
         """
-        outer = [method for method in unit.ancestors(node) if isinstance(method, ast.FunctionDef)]
+        outer = [
+            method
+            for method in unit.ancestors(node)
+            if isinstance(method, ast.FunctionDef)
+        ]
         return self._is_of_jax(unit) and not any(
             self._is_definition_method(unit, method) for method in outer
         )
@@ -360,7 +389,10 @@ class Seeding:
     @cached_property
     def _imports_legacy(self) -> bool:
         imports = self.facts.flow.reading.imports
-        if any(legacy_name(item.target) is not None or item.target == "flax" for item in imports):
+        if any(
+            legacy_name(item.target) is not None or item.target == "flax"
+            for item in imports
+        ):
             return True
         return any(map(IMPORTS_JAX.search, self.facts.others.values()))
 
@@ -382,16 +414,24 @@ class Seeding:
 
     def _may_be_legacy(self, declared: ast.expr) -> bool:
         """Whether an annotation names a legacy class, or one of such a name that is not in view."""
-        if any(legacy_name(name) is not None for name in self.facts.externals(declared)):
+        if any(
+            legacy_name(name) is not None for name in self.facts.externals(declared)
+        ):
             return True
-        return last_word(declared) in DECLARED and not any(map(tells, self.facts.objects(declared)))
+        return last_word(declared) in DECLARED and not any(
+            map(tells, self.facts.objects(declared))
+        )
 
     def _seed_likely(self) -> None:
         """Seed unknown objects that are read or replaced as the parts of an optimizer are."""
         for unit, node in list(self.facts.flow.reading.attributes):
             attribute = "target" if replaces_target(unit, node) else node.attr
             known = self._known(unit, node.value, attribute)
-            if self._has_its_shape(unit, node) and not known and not self._annotated(node.value):
+            if (
+                self._has_its_shape(unit, node)
+                and not known
+                and not self._annotated(node.value)
+            ):
                 self._seed_reader(unit, node)
 
     def _has_its_shape(self, unit: Unit, node: ast.Attribute) -> bool:
@@ -400,7 +440,11 @@ class Seeding:
             return False
         if node.attr in CERTAIN or node.attr == "target":
             return True
-        return replaces_target(unit, node) or self._is_state(unit, node) or creates(unit, node)
+        return (
+            replaces_target(unit, node)
+            or self._is_state(unit, node)
+            or creates(unit, node)
+        )
 
     @staticmethod
     def _is_state(unit: Unit, node: ast.Attribute) -> bool:
@@ -422,10 +466,14 @@ class Seeding:
         if node.attr == "create":
             self._seed_suspected("definition", unit, node, found)
             return
-        sources = {obj: escape for obj, escape in found.items() if obj.kind == "optimizer"}
+        sources = {
+            obj: escape for obj, escape in found.items() if obj.kind == "optimizer"
+        }
         is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
         if not sources:
-            if "jax" not in unit.code or not (is_named_so or self._is_plain_use(unit, node)):
+            if "jax" not in unit.code or not (
+                is_named_so or self._is_plain_use(unit, node)
+            ):
                 return
             if is_named_so and self.world.is_something_else(node.value):
                 return
@@ -472,7 +520,8 @@ class Seeding:
             return True
         word = last_word(node.value)
         return is_named_so and (
-            self._is_name_of_optimizers(unit, word) or (unit, word) in self._names_with_targets
+            self._is_name_of_optimizers(unit, word)
+            or (unit, word) in self._names_with_targets
         )
 
     def _is_name_of_optimizers(self, unit: Unit, word: str) -> bool:
@@ -495,9 +544,15 @@ class Seeding:
             if not word or not OPTIMIZER_LIKE.search(word):
                 continue
             known = [item for item in self.facts.objects(node) if tells(item)]
-            if any(isinstance(item, LegacyObject) and item.kind == "optimizer" for item in known):
+            if any(
+                isinstance(item, LegacyObject) and item.kind == "optimizer"
+                for item in known
+            ):
                 legacy.add(word)
-            if any(not isinstance(item, LegacyObject | Container | Function) for item in known):
+            if any(
+                not isinstance(item, LegacyObject | Container | Function)
+                for item in known
+            ):
                 others[word].add(self.facts.scope(node).unit.path)
         return frozenset(legacy), others
 
@@ -512,7 +567,11 @@ class Seeding:
 
     def _link_sources(self, obj: LegacyObject, node: ast.expr) -> None:
         """Let an object migrate with those of the field of its name, or that it is derived from."""
-        sources = [item.source for item in self.facts.objects(node) if isinstance(item, Derived)]
+        sources = [
+            item.source
+            for item in self.facts.objects(node)
+            if isinstance(item, Derived)
+        ]
         for other in (*self._field_of_one_class(node), *sources):
             self.facts.legacy.links[obj, other] = None
 
@@ -521,7 +580,11 @@ class Seeding:
         parent = unit.parents.get(node)
         # model.apply({"params": optimizer.target}, x)
         if isinstance(parent, ast.Dict):
-            key = parent.keys[parent.values.index(node)] if node in parent.values else None
+            key = (
+                parent.keys[parent.values.index(node)]
+                if node in parent.values
+                else None
+            )
             return isinstance(key, ast.Constant) and key.value == "params"
         # model.apply(optimizer.target, x)
         return (
@@ -537,7 +600,9 @@ class Seeding:
         That is for an attribute of something unknown, such as `state.optimizer`.
         """
         # config.optimizer is the name of one
-        if not isinstance(node, ast.Attribute) or CONFIG_LIKE.search(last_word(node.value)):
+        if not isinstance(node, ast.Attribute) or CONFIG_LIKE.search(
+            last_word(node.value)
+        ):
             return []
         if any(isinstance(item, Instance) for item in self.facts.objects(node.value)):
             return []
@@ -565,7 +630,9 @@ class Seeding:
         """Add a legacy object to the field `state.optimizer` of each object that `state` may be."""
         flow = self.facts.flow
         owners = [
-            item for item in self.facts.objects(node.value) if isinstance(item, Instance | Opaque)
+            item
+            for item in self.facts.objects(node.value)
+            if isinstance(item, Instance | Opaque)
         ]
         if not owners:
             opaque = Opaque(flow.places[node.value])
@@ -581,7 +648,9 @@ class Seeding:
         """Add an object to the element `state["optimizer"]` of what `state` may be."""
         flow = self.facts.flow
         containers = [
-            item for item in self.facts.objects(node.value) if isinstance(item, Container)
+            item
+            for item in self.facts.objects(node.value)
+            if isinstance(item, Container)
         ]
         if not containers:
             containers = [Container(node.value, "opaque")]
@@ -592,7 +661,9 @@ class Seeding:
             flow.store_element(container, flow.key(key), source)
 
 
-def _steps_by_hand(unit: Unit, node: ast.Attribute) -> Literal["deduced", "likely"] | None:
+def _steps_by_hand(
+    unit: Unit, node: ast.Attribute
+) -> Literal["deduced", "likely"] | None:
     """How sure it is that a definition's own `apply_gradient` is called, not an optimizer's."""
     call = unit.parents.get(node)
     if not isinstance(call, ast.Call) or call.func is not node or not call.args:
@@ -601,7 +672,9 @@ def _steps_by_hand(unit: Unit, node: ast.Attribute) -> Literal["deduced", "likel
     hyper_params = ast.dump(ast.Attribute(node.value, "hyper_params", ast.Load()))
     if any(ast.dump(inner) == hyper_params for inner in ast.walk(call.args[0])):
         return "deduced"
-    named = isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript)  # unlike `super()`
+    named = isinstance(
+        node.value, ast.Name | ast.Attribute | ast.Subscript
+    )  # unlike `super()`
     return "likely" if named and len(call.args) + len(call.keywords) == 4 else None
 
 

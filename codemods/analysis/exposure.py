@@ -11,7 +11,9 @@ from codemods.flow.objects import Container, External, Instance, Object, Place
 
 CLASSES = frozenset((*DEFINITIONS, Unnamed.RUN_TIME))
 
-ASKING = frozenset(("add", "count", "discard", "get", "index", "pop", "remove", "setdefault"))
+ASKING = frozenset(
+    ("add", "count", "discard", "get", "index", "pop", "remove", "setdefault")
+)
 """The methods of containers that compare their first argument with the elements."""
 
 
@@ -35,7 +37,9 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
         # cls == optim.Adam
         case ast.Compare(left=left, comparators=others):
             operands = (left, *others)
-            if not any(isinstance(one, ast.Constant) and one.value is None for one in operands):
+            if not any(
+                isinstance(one, ast.Constant) and one.value is None for one in operands
+            ):
                 for operand in operands:
                     yield from _classes(facts, operand)
         # registry.register(optim.Adam)
@@ -43,9 +47,13 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
             facts.flow.derivation.is_unknown(facts.flow.places[callee])
         ):
             is_only_looked_at = facts.flow.derivation.is_only_looked_at
-            kept = (word.value for word in keywords if not is_only_looked_at(node, word.arg))
+            kept = (
+                word.value for word in keywords if not is_only_looked_at(node, word.arg)
+            )
             for argument in (*args, *kept):
-                value = argument.value if isinstance(argument, ast.Starred) else argument
+                value = (
+                    argument.value if isinstance(argument, ast.Starred) else argument
+                )
                 yield from _classes(facts, value)
         # library.optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):
@@ -64,7 +72,9 @@ def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:
         case ast.Set(elts=elements):
             return elements
         # names.get(optim.Adam)
-        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if name in ASKING:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if (
+            name in ASKING
+        ):
             return [key] if _is_container(facts, owner) else []
     return []
 
@@ -77,7 +87,9 @@ def _is_unknown_slot(facts: Queries, target: ast.expr) -> bool:
     """Whether this is an attribute or item of an object that is not the program's own."""
     if not isinstance(target, ast.Attribute | ast.Subscript):
         return False
-    return not any(isinstance(item, Instance | Container) for item in facts.objects(target.value))
+    return not any(
+        isinstance(item, Instance | Container) for item in facts.objects(target.value)
+    )
 
 
 def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[LegacyName]:

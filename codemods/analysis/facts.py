@@ -51,7 +51,9 @@ class Facts(Queries):
         """Every legacy construct of the project, in order of files and lines."""
         finder = Uses(self)
         return [
-            use for unit in self.project.units for use in self._sorted(unit, finder.in_unit(unit))
+            use
+            for unit in self.project.units
+            for use in self._sorted(unit, finder.in_unit(unit))
         ]
 
     @cached_property
@@ -91,12 +93,18 @@ class Facts(Queries):
         return found
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
-        reflected = (use for node in unit.nodes for use in reflections(self, unit, node))
+        reflected = (
+            use for node in unit.nodes for use in reflections(self, unit, node)
+        )
         found = [*uses, *reflected, *removed_uses(self, unit)]
-        return sorted(found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:]))
+        return sorted(
+            found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:])
+        )
 
 
-def unify(objects: Iterable[Iterable[LegacyObject]]) -> dict[LegacyObject, LegacyObject]:
+def unify(
+    objects: Iterable[Iterable[LegacyObject]],
+) -> dict[LegacyObject, LegacyObject]:
     """For each object the representative of its group, given the sets that belong together."""
     parent: dict[LegacyObject, LegacyObject] = {}
 

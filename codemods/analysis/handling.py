@@ -15,7 +15,14 @@ from codemods.analysis.origins import function_of, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
-from codemods.flow.objects import Container, Derived, Instance, LegacyObject, Object, Place
+from codemods.flow.objects import (
+    Container,
+    Derived,
+    Instance,
+    LegacyObject,
+    Object,
+    Place,
+)
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (
     AS_DICT,
@@ -55,7 +62,8 @@ DICT_METHODS = frozenset(
     ("copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values")
 )
 ITERATORS = frozenset(
-    f"builtins.{name}" for name in ("dict", "enumerate", "iter", "list", "set", "sorted", "tuple")
+    f"builtins.{name}"
+    for name in ("dict", "enumerate", "iter", "list", "set", "sorted", "tuple")
 )
 """Functions that iterate over their argument."""
 MOVING = (
@@ -90,7 +98,9 @@ class Handling:
     def __init__(
         self,
         stepping: Stepping,
-        has_fixed_rates: Callable[[Collection[LegacyObject], Collection[LegacyObject]], bool],
+        has_fixed_rates: Callable[
+            [Collection[LegacyObject], Collection[LegacyObject]], bool
+        ],
     ) -> None:
         self.facts = stepping.facts
         self.origins = stepping.origins
@@ -144,7 +154,9 @@ class Handling:
         """Whether an optimizer is made in a loop, or in a function with several call sites."""
         function = function_of(optimizer.unit, optimizer.node)
         sites = [] if function is None else self.origins.calls(function)
-        around = (outer for site, _ in sites for outer in site.unit.ancestors(site.node))
+        around = (
+            outer for site, _ in sites for outer in site.unit.ancestors(site.node)
+        )
         return len(sites) > 1 or any(isinstance(outer, REPEATING) for outer in around)
 
     # Calls
@@ -155,7 +167,11 @@ class Handling:
         kind = self._kind(call, tree, names)
         objects: tuple[LegacyObject, ...] = ()
         if kind:
-            objects = self._pickled(unit, call) if kind == PICKLED else self.optimizers_in(call)
+            objects = (
+                self._pickled(unit, call)
+                if kind == PICKLED
+                else self.optimizers_in(call)
+            )
         if objects and not self._is_in_any_order(call, tree, names):
             yield Use("whole", kind, unit, call, objects)
         elif kind == PICKLED:
@@ -183,7 +199,9 @@ class Handling:
 
         State dicts do not count: they are only dicts of arrays.
         """
-        values = [value for value in values_of(call) if not self._gives_state_dicts(value)]
+        values = [
+            value for value in values_of(call) if not self._gives_state_dicts(value)
+        ]
         objects = self.optimizers_in(values, may_be=True)
         if objects:
             return objects
@@ -209,7 +227,8 @@ class Handling:
                     continue
                 items = [*self.facts.flow.solver.at(root)]
                 found = found or any(
-                    isinstance(item, LegacyObject) and item.kind == STATE_DICT for item in items
+                    isinstance(item, LegacyObject) and item.kind == STATE_DICT
+                    for item in items
                 )
                 containers = [item for item in items if isinstance(item, Container)]
                 others = [item for item in items if not isinstance(item, Container)]
@@ -231,13 +250,18 @@ class Handling:
         if isinstance(item, Derived):
             return True
         tokens = self.facts.flow.derivation.contents.within(item)
-        return any(isinstance(token, LegacyObject) and token.kind != STATE_DICT for token in tokens)
+        return any(
+            isinstance(token, LegacyObject) and token.kind != STATE_DICT
+            for token in tokens
+        )
 
     def _is_unknown(self, node: ast.expr) -> bool:
         """Whether an argument comes from code in view, and nothing is known of it."""
         if [*self.facts.objects(node)]:
             return False
-        return not (self.world.is_something_else(node) or self.world.comes_from_callers(node))
+        return not (
+            self.world.is_something_else(node) or self.world.comes_from_callers(node)
+        )
 
     def _is_in_any_order(self, call: ast.Call, tree: str, names: set[str]) -> bool:
         """Whether the order of the leaves that a call takes or returns makes no difference."""
@@ -278,7 +302,9 @@ class Handling:
             # for key, leaf in flatten_dict(state_dict).items(): writer.scalar(f"{key}", leaf, step)
             case ast.For(
                 target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=leaf)]),
-                iter=ast.Call(func=ast.Attribute(value=ast.Call() as flat, attr="items")) as items,
+                iter=ast.Call(
+                    func=ast.Attribute(value=ast.Call() as flat, attr="items")
+                ) as items,
             ) if FLATTEN_DICT & {*self.facts.externals(flat.func)}:
                 if all(self._shows(one, key, leaf) for one in loop.body):
                     return (flat, items)
@@ -291,15 +317,25 @@ class Handling:
         """
         match statement:
             # log.info("%s %s", f"{key}", leaf)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner), args=arguments)):
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=owner), args=arguments)
+            ):
                 objects = self.facts.objects(owner)
-                keeps = any(isinstance(item, Container | LegacyObject) for item in objects)
+                keeps = any(
+                    isinstance(item, Container | LegacyObject) for item in objects
+                )
                 texts = [text for text in arguments if _is_text(text)]
-                read = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+                read = [
+                    node for node in ast.walk(statement) if isinstance(node, ast.Name)
+                ]
                 in_texts = {node for text in texts for node in ast.walk(text)}
                 keys = [node for node in read if node.id == key]
                 leaves = [node for node in read if node.id == leaf]
-                return not keeps and in_texts.issuperset(keys) and set(arguments).issuperset(leaves)
+                return (
+                    not keeps
+                    and in_texts.issuperset(keys)
+                    and set(arguments).issuperset(leaves)
+                )
         return False
 
     def _is_spelled_out(self, node: ast.expr) -> bool:
@@ -313,7 +349,9 @@ class Handling:
                     pending.append(("elements", item))
         displays = (item.node for item in dicts if isinstance(item.node, ast.Dict))
         keys = (key for display in displays for key in display.keys)
-        return any(isinstance(key, ast.Constant) and key.value == "target" for key in keys)
+        return any(
+            isinstance(key, ast.Constant) and key.value == "target" for key in keys
+        )
 
     def _keyed(self) -> Iterator[Use]:
         """A place for each state dict that escapes, or of which unknown keys are read."""
@@ -327,7 +365,11 @@ class Handling:
             if isinstance(getattr(node, "ctx", None), ast.Store):
                 continue
             parent = scope.unit.parents.get(node)
-            dicts = [obj for obj in self.facts.legacy_objects(node, STATE_DICT) if obj not in found]
+            dicts = [
+                obj
+                for obj in self.facts.legacy_objects(node, STATE_DICT)
+                if obj not in found
+            ]
             optimizers = self._used_as_dict(node, parent)
             if dicts and node not in self._shown and not _moves(node, parent):
                 found.update(dicts)
@@ -335,7 +377,9 @@ class Handling:
             elif optimizers and len(optimizers) == len([*self.facts.objects(node)]):
                 yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
 
-    def _used_as_dict(self, node: ast.expr, parent: ast.AST | None) -> list[LegacyObject]:
+    def _used_as_dict(
+        self, node: ast.expr, parent: ast.AST | None
+    ) -> list[LegacyObject]:
         """The optimizers at an expression that is used as only a dict can be."""
         if not self._makes_dicts:
             return []
@@ -348,7 +392,8 @@ class Handling:
         """Whether the project makes dicts of objects, in which an optimizer may be a dict, too."""
         making = AS_DICT | TO_STATE_DICT
         return any(
-            making & {*self.facts.externals(call.func)} for _, call in self.facts.flow.reading.calls
+            making & {*self.facts.externals(call.func)}
+            for _, call in self.facts.flow.reading.calls
         )
 
     def _is_iterated(self, node: ast.expr, parent: ast.AST | None) -> bool:
@@ -360,7 +405,10 @@ class Handling:
     def _by_pickler(self, call: ast.Call) -> bool:
         """Whether this is a method of an object that pickles, such as a queue of processes."""
         # queue = multiprocessing.Queue(); queue.put(optimizer)
-        if not (isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)):
+        if not (
+            isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Name)
+        ):
             return False
         variable = self.origins.variable(call.func.value)
         if variable is None:
@@ -380,11 +428,15 @@ class Handling:
         for node, scope in self.facts.flow.reading.scopes.items() if pickled else ():
             match node:
                 # pickle.load(file)["target"]
-                case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state")):
+                case ast.Subscript(
+                    value=value, slice=ast.Constant(value="target" | "state")
+                ):
                     if any(map(_is_pickle, names_of_roots(value))):
                         yield Use("whole", KEYED, scope.unit, node, pickled)
         for unit, node in self.facts.flow.reading.attributes:
-            objects = tuple(self.facts.legacy_objects(node.value, "optimizer", "definition"))
+            objects = tuple(
+                self.facts.legacy_objects(node.value, "optimizer", "definition")
+            )
             # pickle.load(file).target
             if objects and any(map(_is_pickle, names_of_roots(node.value))):
                 yield Use("whole", PICKLED, unit, node, objects)
@@ -392,7 +444,9 @@ class Handling:
     @cached_property
     def _in_pickles(self) -> tuple[LegacyObject, ...]:
         """The optimizers whose state dicts are pickled."""
-        calls = (call for _, call in self.facts.flow.reading.calls if self._pickles(call))
+        calls = (
+            call for _, call in self.facts.flow.reading.calls if self._pickles(call)
+        )
         values = [value for call in calls for value in values_of(call)]
         return self.optimizers_in(
             [value for value in values if self._gives_state_dicts(value)], may_be=True
@@ -424,7 +478,9 @@ class Handling:
         if may_be:
             kinds.append("definition")
         found: dict[LegacyObject, None] = {}
-        for argument in values_of(arguments) if isinstance(arguments, ast.Call) else arguments:
+        for argument in (
+            values_of(arguments) if isinstance(arguments, ast.Call) else arguments
+        ):
             node = argument.value if isinstance(argument, ast.Starred) else argument
             place = self.facts.flow.places.get(node)
             for kind in kinds:
@@ -466,7 +522,9 @@ class Handling:
         """The optimizers and definitions whose type is read, other than to make or check one."""
         if len(call.args) != 1:
             return ()
-        objects = tuple(self.facts.legacy_objects(call.args[0], "optimizer", "definition"))
+        objects = tuple(
+            self.facts.legacy_objects(call.args[0], "optimizer", "definition")
+        )
         parent = unit.parents.get(call)
         # type(optimizer)(…)
         if isinstance(parent, ast.Call) and parent.func is call:
@@ -484,7 +542,11 @@ def _is_text(node: ast.expr) -> bool:
     match node:
         case (
             ast.JoinedStr()
-            | ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="join" | "format"))
+            | ast.Call(
+                func=ast.Attribute(
+                    value=ast.Constant(value=str()), attr="join" | "format"
+                )
+            )
         ):
             return True
     return False
@@ -501,7 +563,9 @@ def _moves(node: ast.expr, parent: ast.AST | None) -> bool:
             return True
         # target, state = state_dict
         case ast.Assign(targets=targets):
-            return not any(isinstance(target, ast.Tuple | ast.List) for target in targets)
+            return not any(
+                isinstance(target, ast.Tuple | ast.List) for target in targets
+            )
         # f(**state_dict)
         case ast.keyword(arg=None):
             return False
@@ -523,7 +587,9 @@ def _is_used_as_dict(node: ast.expr, parent: ast.AST | None) -> bool:
             return value is node and key not in ("target", "state")
         case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
             return iterated is node
-    return isinstance(parent, ast.keyword | ast.Dict | ast.Starred) and not _moves(node, parent)
+    return isinstance(parent, ast.keyword | ast.Dict | ast.Starred) and not _moves(
+        node, parent
+    )
 
 
 def _is_pickle(name: str) -> bool:

@@ -29,8 +29,14 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "jax": (("jax", "jax", ""),),
     "jnp": (("jax.numpy", "jnp", ""), ("jax", "jax", "numpy")),
     "flax": (("flax", "flax", ""),),
-    "partial": (("functools", "functools", "partial"), ("functools.partial", "partial", "")),
-    "jax_utils": (("flax.jax_utils", "jax_utils", ""), ("flax.jax_utils", "flax_jax_utils", "")),
+    "partial": (
+        ("functools", "functools", "partial"),
+        ("functools.partial", "partial", ""),
+    ),
+    "jax_utils": (
+        ("flax.jax_utils", "jax_utils", ""),
+        ("flax.jax_utils", "flax_jax_utils", ""),
+    ),
     "serialization": (
         ("flax.serialization", "serialization", ""),
         ("flax.serialization", "flax_serialization", ""),
@@ -71,13 +77,19 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
         for one in imports
         if one.scope.parent is None and unit.parents.get(one.statement) is unit.tree
     ]
-    dotted = [one for one in top if isinstance(one.statement, ast.Import) and not one.alias.asname]
+    dotted = [
+        one
+        for one in top
+        if isinstance(one.statement, ast.Import) and not one.alias.asname
+    ]
     at_top = {(one.target, one.target if one in dotted else one.name) for one in top}
     bound = Counter(bound_anywhere(unit))
     legacy = (one for one in imports if one.target.startswith("flax.optim."))
     bound.subtract(one.name for one in legacy if one.target.endswith(MOVED))
     for key, choices in CHOICES.items():
-        name = _choose(choices, at_top, [(one.target, one.name) for one in imports], bound)
+        name = _choose(
+            choices, at_top, [(one.target, one.name) for one in imports], bound
+        )
         if name is not None:
             found[key] = name
     return found
@@ -96,7 +108,10 @@ def _choose(
                 return Name(_joined(known_as, attribute), "")
     for target, name, attribute in choices:
         submodules = f"{target}."
-        same = sum(found == name and f"{full}.".startswith(submodules) for full, found in imported)
+        same = sum(
+            found == name and f"{full}.".startswith(submodules)
+            for full, found in imported
+        )
         if bound[name] <= same:
             return Name(_joined(name, attribute), _statement(target, name))
     return None
@@ -112,7 +127,11 @@ def _statement(target: str, name: str) -> str:
         return f"import {target} as {name}"  # as everybody writes it
     package, _, last = target.rpartition(".")
     renamed = "" if last == name else f" as {name}"
-    return f"from {package} import {last}{renamed}" if package else f"import {target}{renamed}"
+    return (
+        f"from {package} import {last}{renamed}"
+        if package
+        else f"import {target}{renamed}"
+    )
 
 
 def free_name(unit: Unit, *choices: str) -> str:

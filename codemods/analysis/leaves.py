@@ -14,7 +14,8 @@ from codemods.sources.modules import Unit
 from codemods.vocabulary import EITHER, HAND_THROUGH, MAP_TREES, REDUCE_TREES
 
 COMMUTATIVE = frozenset(
-    f"builtins.{name}" for name in ("all", "any", "len", "max", "min", "set", "sorted", "sum")
+    f"builtins.{name}"
+    for name in ("all", "any", "len", "max", "min", "set", "sorted", "sum")
 )
 """Functions with the same result for any order of the elements."""
 
@@ -42,8 +43,14 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
         nodes = dict.fromkeys(
             node for container in followed for node in facts.holders.get(container, ())
         )
-        uses = [(facts.scope(node).unit, node) for node in nodes if _holds(node, followed, facts)]
-        if not all(_is_harmless(node, unit, followed, facts, functions) for unit, node in uses):
+        uses = [
+            (facts.scope(node).unit, node)
+            for node in nodes
+            if _holds(node, followed, facts)
+        ]
+        if not all(
+            _is_harmless(node, unit, followed, facts, functions) for unit, node in uses
+        ):
             return False
         comprehensions = (_comprehension(node, unit) for unit, node in uses)
         mapped = {Container(made) for made in comprehensions if made is not None}
@@ -61,7 +68,9 @@ def _holds(node: ast.AST, followed: set[Container], facts: Queries) -> bool:
     if followed.isdisjoint(found):
         return False
     others = (
-        item for item in found if item not in followed and getattr(item, "role", "") != LEAVES
+        item
+        for item in found
+        if item not in followed and getattr(item, "role", "") != LEAVES
     )
     return not any(at(("elements", item)) for item in others)
 
@@ -75,7 +84,11 @@ def _comprehension(node: ast.AST, unit: Unit) -> ast.AST | None:
 
 
 def _is_harmless(
-    node: ast.AST, unit: Unit, followed: set[Container], facts: Queries, functions: frozenset[str]
+    node: ast.AST,
+    unit: Unit,
+    followed: set[Container],
+    facts: Queries,
+    functions: frozenset[str],
 ) -> bool:
     """Whether the list at an expression flows on, or its order makes no difference here."""
     parent = unit.parents.get(node)
@@ -111,14 +124,22 @@ def _only_moves(node: ast.AST, parent: ast.AST | None) -> bool:
     match parent:
         # first, second = leaves
         case ast.Assign(targets=targets):
-            return not any(isinstance(target, ast.Tuple | ast.List) for target in targets)
+            return not any(
+                isinstance(target, ast.Tuple | ast.List) for target in targets
+            )
         # {"leaves": leaves}
         case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()) | ast.Dict():
             return True
         # leaves or []
         case ast.IfExp() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
             return True
-        case ast.Expr() | ast.AnnAssign() | ast.NamedExpr() | ast.arguments() | ast.Lambda():
+        case (
+            ast.Expr()
+            | ast.AnnAssign()
+            | ast.NamedExpr()
+            | ast.arguments()
+            | ast.Lambda()
+        ):
             return True
         # if leaves:
         case ast.If() | ast.While():
@@ -135,7 +156,9 @@ def _takes(call: ast.Call, facts: Queries, functions: frozenset[str]) -> bool:
     names = {*facts.externals(call.func)}
     if names & REDUCING:
         return reduces_in_any_order(call, facts)
-    by_key = any(word.arg == "key" for word in call.keywords)  # equal keys keep their order
+    by_key = any(
+        word.arg == "key" for word in call.keywords
+    )  # equal keys keep their order
     return not by_key and names <= functions | SAME
 
 
@@ -161,7 +184,9 @@ def reduces_in_any_order(call: ast.Call, facts: Queries) -> bool:
         # lambda x, y: x or y
         case ast.Lambda(args=ast.arguments(args=[left, right]), body=body):
             operands = _operands(body, facts)
-            names = [operand.id for operand in operands if isinstance(operand, ast.Name)]
+            names = [
+                operand.id for operand in operands if isinstance(operand, ast.Name)
+            ]
             return len(operands) == 2 and {*names} == {left.arg, right.arg}
         # jnp.maximum
         case ast.expr():

@@ -28,12 +28,31 @@ from codemods.flow.out_of_view import effect_of
 from codemods.flow.sites import CallSite, Effect
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer
-from codemods.vocabulary import AS_DICT, PACKAGE, READ_PLAIN, RESTORE, TO_STATE_DICT, words
+from codemods.vocabulary import (
+    AS_DICT,
+    PACKAGE,
+    READ_PLAIN,
+    RESTORE,
+    TO_STATE_DICT,
+    words,
+)
 
 DEFINITIONS = tuple(optimizers())
-OTHER_NAMES = ("DynamicScale", "ModelParamTraversal", "Optimizer", "OptimizerDef", "OptimizerState")
+OTHER_NAMES = (
+    "DynamicScale",
+    "ModelParamTraversal",
+    "Optimizer",
+    "OptimizerDef",
+    "OptimizerState",
+)
 SUBPACKAGE = tuple(
-    sorted({"base", "dynamic_scale", *(optimizer.module for optimizer in optimizers().values())})
+    sorted(
+        {
+            "base",
+            "dynamic_scale",
+            *(optimizer.module for optimizer in optimizers().values()),
+        }
+    )
 )
 """The modules of `flax.optim`."""
 
@@ -60,7 +79,10 @@ OTHER_SUBMODULES = words(
     "train_state dynamic_scale traverse_util"
 )
 SUBMODULES = frozenset(
-    (*(word for name in BEHAVIOURS for word in name.split(".")[1:-1]), *OTHER_SUBMODULES)
+    (
+        *(word for name in BEHAVIOURS for word in name.split(".")[1:-1]),
+        *OTHER_SUBMODULES,
+    )
 )
 """The words that may be between a package and a name of interest."""
 
@@ -121,7 +143,11 @@ def legacy_optimizer(definition: LegacyObject) -> LegacyOptimizer | None:
 
 def is_unknown_class(name: str) -> bool:
     """Whether a name within `flax.optim` looks like a class, and is not a known one."""
-    return name[:1].isupper() and name.isidentifier() and name not in (*DEFINITIONS, *OTHER_NAMES)
+    return (
+        name[:1].isupper()
+        and name.isidentifier()
+        and name not in (*DEFINITIONS, *OTHER_NAMES)
+    )
 
 
 def named_classes(code: str) -> set[str]:
@@ -158,7 +184,11 @@ class FlaxOptim(Library):
         root, *way = name.split(".")[:-1] or [name]
         if root in OUTSIDE:
             last = name.rpartition(".")[2]
-            legacy = name.startswith(f"{PACKAGE}.") or last in DEFINITIONS or last in OTHER_NAMES
+            legacy = (
+                name.startswith(f"{PACKAGE}.")
+                or last in DEFINITIONS
+                or last in OTHER_NAMES
+            )
             return (legacy and len(way) <= 3) or SUBMODULES.issuperset(way)
         return name.startswith(FOREIGN) and len(way) <= 2
 
@@ -174,8 +204,12 @@ class FlaxOptim(Library):
         if traversal_name(name):
             return self._make("traversal", "ModelParamTraversal")
         if isinstance(legacy, str) and _is_record(legacy):
-            return lambda flow, site: flow.solver.add(site.result, Result(f"{PACKAGE}.{legacy}"))
-        if legacy is not None and (_makes_definition(legacy) or name.endswith("OptimizerDef()")):
+            return lambda flow, site: flow.solver.add(
+                site.result, Result(f"{PACKAGE}.{legacy}")
+            )
+        if legacy is not None and (
+            _makes_definition(legacy) or name.endswith("OptimizerDef()")
+        ):
             return self._make("definition", Unnamed.CUSTOM if is_custom else legacy)
         if name == "builtins.getattr":
             return _run_time_class
@@ -203,20 +237,29 @@ class FlaxOptim(Library):
             case "definition", "init_state":
                 return lambda flow, site: self._init_state(flow, owner, site)
             case "definition", "apply_gradient":
-                return lambda flow, site: self._step_without_optimizer(flow, owner, site)
+                return lambda flow, site: self._step_without_optimizer(
+                    flow, owner, site
+                )
             case "state", "replace":
                 return lambda flow, site: flow.solver.add(site.result, owner)
-            case "optimizer", "apply_gradient" | "restore_state" | "replicate" | "unreplicate":
+            case (
+                "optimizer",
+                "apply_gradient" | "restore_state" | "replicate" | "unreplicate",
+            ):
                 return lambda flow, site: flow.solver.add(site.result, owner)
             case "optimizer", "state_dict":
-                return lambda flow, site: flow.solver.add(site.result, self._dict_of(owner))
+                return lambda flow, site: flow.solver.add(
+                    site.result, self._dict_of(owner)
+                )
             case "optimizer", "replace":
                 return lambda flow, site: self._replace(flow, owner, site)
             case "optimizer", "compute_gradient" | "compute_gradients" | "optimize":
                 return lambda flow, site: _evaluate(flow, owner, site, name)
         return None
 
-    def attribute(self, flow: Calls, obj: LegacyObject, name: str, result: Place) -> None:
+    def attribute(
+        self, flow: Calls, obj: LegacyObject, name: str, result: Place
+    ) -> None:
         # optimizer.target is the params, optimizer.optimizer_def a definition
         if obj.kind == "optimizer" and name == "target":
             flow.solver.connect(("target", obj), result)
@@ -255,7 +298,8 @@ class FlaxOptim(Library):
                 self._contain(flow, made, place, 3)
             if made_by is Unnamed.CUSTOM and isinstance(site.node, ast.Call):
                 flow.solver.watch(
-                    flow.places[site.node.func], lambda item: self._construct_base(flow, made, item)
+                    flow.places[site.node.func],
+                    lambda item: self._construct_base(flow, made, item),
                 )
 
         return behaviour
@@ -266,14 +310,23 @@ class FlaxOptim(Library):
             for call in ast.walk(cls.node) if isinstance(cls, Class) else ():
                 if isinstance(call, ast.Call) and _is_constructor(call.func):
                     for argument in values_of(call):
-                        value = argument.value if isinstance(argument, ast.Starred) else argument
+                        value = (
+                            argument.value
+                            if isinstance(argument, ast.Starred)
+                            else argument
+                        )
                         self._contain(flow, outer, flow.places[value], 3)
 
-    def _contain(self, flow: Calls, outer: LegacyObject, place: Place, depth: int) -> None:
+    def _contain(
+        self, flow: Calls, outer: LegacyObject, place: Place, depth: int
+    ) -> None:
         """Link a definition with those that get to a place, or into containers there."""
 
         def arrive(item: Object) -> None:
-            if isinstance(item, LegacyObject) and item.kind in ("definition", "traversal"):
+            if isinstance(item, LegacyObject) and item.kind in (
+                "definition",
+                "traversal",
+            ):
                 if item != outer:
                     self.links[outer, item] = None
             elif isinstance(item, Container) and depth:
@@ -282,13 +335,19 @@ class FlaxOptim(Library):
         if outer.kind == "definition":
             flow.solver.watch(place, arrive)
 
-    def _init_state(self, flow: Calls, definition: LegacyObject, site: CallSite) -> None:
-        state = LegacyObject("state", site.unit, site.node, Unnamed.DEFINITION, definition.evidence)
+    def _init_state(
+        self, flow: Calls, definition: LegacyObject, site: CallSite
+    ) -> None:
+        state = LegacyObject(
+            "state", site.unit, site.node, Unnamed.DEFINITION, definition.evidence
+        )
         self.links[state, definition] = None
         flow.solver.add(site.result, state)
 
     def _create(self, flow: Calls, definition: LegacyObject, site: CallSite) -> None:
-        optimizer = LegacyObject("optimizer", site.unit, site.node, None, definition.evidence)
+        optimizer = LegacyObject(
+            "optimizer", site.unit, site.node, None, definition.evidence
+        )
         self.links[optimizer, definition] = None
         # definition.create(params, focus=traversal)
         target, focus = site.argument(0, "target"), site.argument(1, "focus")
@@ -304,14 +363,19 @@ class FlaxOptim(Library):
         # params, state = definition.apply_gradient(hyper_params, params, state, grads)
         outcome = Container(site.node, "step")
         flow.solver.add(site.result, outcome)
-        for index, place in enumerate((site.argument(1, "params"), site.argument(2, "state"))):
+        for index, place in enumerate(
+            (site.argument(1, "params"), site.argument(2, "state"))
+        ):
             if place is not None:
                 flow.store_element(outcome, index, place)
                 flow.solver.watch(place, lambda item: self._belongs(definition, item))
 
     def _replace(self, flow: Calls, optimizer: LegacyObject, site: CallSite) -> None:
         # optimizer.replace(target=params, optimizer_def=definition)
-        target, definition = site.keywords.get("target"), site.keywords.get("optimizer_def")
+        target, definition = (
+            site.keywords.get("target"),
+            site.keywords.get("optimizer_def"),
+        )
         if target is not None:
             flow.solver.connect(target, ("target", optimizer))
         if definition is not None:
@@ -324,7 +388,9 @@ class FlaxOptim(Library):
 
     def _make_dict(self, flow: Calls, site: CallSite) -> None:
         for place in site.positional[:1]:
-            flow.solver.watch(place, lambda item: flow.solver.add(site.result, self._dict_of(item)))
+            flow.solver.watch(
+                place, lambda item: flow.solver.add(site.result, self._dict_of(item))
+            )
 
     def _dict_of(self, item: Object) -> Object:
         if not (isinstance(item, LegacyObject) and item.kind == "optimizer"):
@@ -390,7 +456,9 @@ def _evaluate(flow: Calls, optimizer: LegacyObject, site: CallSite, name: str) -
     function = site.argument(0, "loss_fn")
     if function is not None:
         loss = ("loss", site.node)
-        flow.call(function, CallSite(site.unit, site.node, (("target", optimizer),), {}, loss))
+        flow.call(
+            function, CallSite(site.unit, site.node, (("target", optimizer),), {}, loss)
+        )
 
 
 def _scaled_derivative(flow: Calls, site: CallSite) -> None:
@@ -398,5 +466,6 @@ def _scaled_derivative(flow: Calls, site: CallSite) -> None:
     if function is not None:
         layout = ("dynamic_scale", "finite", "value", "gradient")
         flow.solver.watch(
-            function, lambda item: flow.solver.add(site.result, Derivative(item, layout))
+            function,
+            lambda item: flow.solver.add(site.result, Derivative(item, layout)),
         )

@@ -48,7 +48,9 @@ class Members:
         """Whether an object that is not legacy is known to have this attribute."""
         match item:
             case Instance(cls=cls):
-                if any(legacy_name(base.name) is not None for base in self._outside(cls)):
+                if any(
+                    legacy_name(base.name) is not None for base in self._outside(cls)
+                ):
                     return False
                 members = self._members(cls)
                 return name in members or (name == "replace" and "step" in members)
@@ -91,7 +93,9 @@ class Members:
 
 def foreign(item: Object) -> bool:
     """Whether an object comes from a package with optimizers of its own."""
-    return isinstance(item, Result | External) and item.name.startswith(FOREIGN_OPTIMIZERS)
+    return isinstance(item, Result | External) and item.name.startswith(
+        FOREIGN_OPTIMIZERS
+    )
 
 
 def tells(item: Object) -> bool:

@@ -29,8 +29,8 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     for node in _evaluated(initialised, scope, facts):
         match node:
             # model.init(key, x)
-            case ast.Attribute(attr="init" | "init_with_output", value=model) if _is_model(
-                model, facts
+            case ast.Attribute(attr="init" | "init_with_output", value=model) if (
+                _is_model(model, facts)
             ):
                 if _is_known(model, scope, unit, facts):
                     return f"{unit.source(model)}.apply"
@@ -73,7 +73,11 @@ def _is_model(node: ast.expr, facts: Facts) -> bool:
 
 
 def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
-    names = (node for node in _own_nodes(scope) if isinstance(node, ast.Name) and node.id == name)
+    names = (
+        node
+        for node in _own_nodes(scope)
+        if isinstance(node, ast.Name) and node.id == name
+    )
     return [node for node in names if isinstance(node.ctx, ast.Store)]
 
 
@@ -114,7 +118,9 @@ def _assigned(name: str, scope: ast.AST) -> list[ast.expr]:
     for node in _own_nodes(scope):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                items = (item for item in ast.walk(target) if isinstance(item, ast.Name))
+                items = (
+                    item for item in ast.walk(target) if isinstance(item, ast.Name)
+                )
                 if any(item.id == name for item in items):
                     found.append(node.value)
     return found

@@ -86,7 +86,9 @@ class Origins(Definitions):
             if given is None or not isinstance(site.node, ast.Call):
                 return None
             binding = Binding(site.unit, site.node, given)
-            found.setdefault((site.node, *(argument.value for argument in given.values())), binding)
+            found.setdefault(
+                (site.node, *(argument.value for argument in given.values())), binding
+            )
         return list(found.values())
 
     def are_its_own(self, function: FunctionNode, bindings: Iterable[Binding]) -> bool:
@@ -113,13 +115,17 @@ class Origins(Definitions):
         """The arguments of a call, by parameter."""
         if not isinstance(site.node, ast.Call):
             return None
-        found = arguments_of(signature_of(function.args, offset), site.node, *site.partials)
+        found = arguments_of(
+            signature_of(function.args, offset), site.node, *site.partials
+        )
         if found is None or not self._is_as_written(site):
             return None  # perhaps another function makes the call, such as that of a loop's body
         calls = (*site.partials, site.node)
         words = {word.value: word for call in calls for word in call.keywords}
         places = {
-            value: (self._unit_of(call, site), call) for call in calls for value in values_of(call)
+            value: (self._unit_of(call, site), call)
+            for call in calls
+            for value in values_of(call)
         }
         return {
             name: PassedArgument(*places[value], value, words.get(value))
@@ -129,8 +135,13 @@ class Origins(Definitions):
     def _is_as_written(self, site: CallSite) -> bool:
         """Whether a function gets just the arguments that the source of a call has."""
         assert isinstance(site.node, ast.Call)
-        values = [*(value for call in site.partials for value in call.args[1:]), *site.node.args]
-        words = {word.arg for call in (*site.partials, site.node) for word in call.keywords}
+        values = [
+            *(value for call in site.partials for value in call.args[1:]),
+            *site.node.args,
+        ]
+        words = {
+            word.arg for call in (*site.partials, site.node) for word in call.keywords
+        }
         places = tuple(self.facts.flow.places[value] for value in values)
         return places == site.positional and words == {*site.keywords}
 
@@ -142,7 +153,10 @@ class Origins(Definitions):
         """Whether a function is handed to code that may call it with anything."""
         if isinstance(function, ast.Lambda):
             return False
-        return any(not self._is_followed(unit, node) for unit, node in self._references[function])
+        return any(
+            not self._is_followed(unit, node)
+            for unit, node in self._references[function]
+        )
 
     def _is_followed(self, unit: Unit, node: ast.expr) -> bool:
         """Whether it is known what happens to a function at a reference to it."""
@@ -164,7 +178,9 @@ class Origins(Definitions):
     def _references(self) -> dict[ast.AST, list[tuple[Unit, ast.expr]]]:
         found: dict[ast.AST, list[tuple[Unit, ast.expr]]] = defaultdict(list)
         for node, scope in self.facts.flow.reading.scopes.items():
-            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(
+                node.ctx, ast.Load
+            ):
                 for function in self.facts.functions(node):
                     found[function.node].append((scope.unit, node))
         return found
@@ -200,7 +216,8 @@ def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:
 def block_of(unit: Unit, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block that a statement is in."""
     blocks: list[list[ast.stmt]] = [
-        getattr(unit.parents[statement], field, []) for field in ("body", "orelse", "finalbody")
+        getattr(unit.parents[statement], field, [])
+        for field in ("body", "orelse", "finalbody")
     ]
     return next(block for block in blocks if statement in block)
 
@@ -213,7 +230,12 @@ def names_within(node: ast.AST) -> set[str]:
 
 def names_read(nodes: Iterable[ast.AST]) -> list[ast.Name]:
     """The names that are read in some nodes."""
-    names = (found for node in nodes for found in ast.walk(node) if isinstance(found, ast.Name))
+    names = (
+        found
+        for node in nodes
+        for found in ast.walk(node)
+        if isinstance(found, ast.Name)
+    )
     return [name for name in names if isinstance(name.ctx, ast.Load)]
 
 
@@ -224,6 +246,9 @@ def is_path(node: ast.expr) -> bool:
     """
     match node:
         # state.optimizers["generator"]
-        case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
+        case (
+            ast.Attribute(value=value)
+            | ast.Subscript(value=value, slice=ast.Constant())
+        ):
             return is_path(value)
     return isinstance(node, ast.Name)

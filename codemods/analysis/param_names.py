@@ -15,7 +15,11 @@ from codemods.flow.out_of_view import COMPUTING, FRAMEWORKS, HOLDING
 from codemods.optimizers.base import RATE
 
 NO_MODELS_OF_THEIR_OWN = (
-    COMPUTING | FRAMEWORKS | HOLDING | sys.stdlib_module_names | {"absl", "builtins", "numpy"}
+    COMPUTING
+    | FRAMEWORKS
+    | HOLDING
+    | sys.stdlib_module_names
+    | {"absl", "builtins", "numpy"}
 )
 """Packages without layers that have a param with the name of a hyperparameter."""
 
@@ -39,10 +43,14 @@ class ParamNames:
 
     def _reasons(self) -> Iterator[bool]:
         optimizers = (obj for obj in self.facts.groups if obj.kind == "optimizer")
-        targets = (item for optimizer in optimizers for item in self.facts.target(optimizer))
+        targets = (
+            item for optimizer in optimizers for item in self.facts.target(optimizer)
+        )
         containers = (item for item in targets if isinstance(item, Container))
         dicts = (item.node for item in containers if isinstance(item.node, ast.Dict))
-        yield from (_may_be_rate(key, a_name=True) for node in dicts for key in node.keys)
+        yield from (
+            _may_be_rate(key, a_name=True) for node in dicts for key in node.keys
+        )
         for _, call in self.facts.flow.reading.calls:
             yield from self._of_call(call)
         for cls in self.facts.flow.reading.classes:
@@ -54,16 +62,26 @@ class ParamNames:
         words = [*call.args, *(word.value for word in call.keywords)]
         # Dense(3, "learning_rate")
         if any(_may_be_rate(word) for word in words):
-            classes = (item for item in self.facts.objects(call.func) if isinstance(item, Class))
+            classes = (
+                item
+                for item in self.facts.objects(call.func)
+                if isinstance(item, Class)
+            )
             yield any(map(self._is_module, classes))
-        yield any(word.arg == "name" and _may_be_rate(word.value) for word in call.keywords)
+        yield any(
+            word.arg == "name" and _may_be_rate(word.value) for word in call.keywords
+        )
         match call:
             # self.param("learning_rate", init)
-            case ast.Call(func=ast.Attribute(attr="param" | "get_parameter"), args=[name, *_]):
+            case ast.Call(
+                func=ast.Attribute(attr="param" | "get_parameter"), args=[name, *_]
+            ):
                 yield _may_be_rate(name)
             # model.init(key, x)
             case ast.Call(
-                func=ast.Attribute(attr="init" | "init_with_output" | "init_by_shape", value=model)
+                func=ast.Attribute(
+                    attr="init" | "init_with_output" | "init_by_shape", value=model
+                )
             ):
                 models = list(self.facts.objects(model))
                 if models:
@@ -76,7 +94,9 @@ class ParamNames:
         roots = self.parameters.roots(model)
         calls = (root for root in roots if isinstance(root, ast.Call))
         makers = (item for call in calls for item in self.facts.objects(call.func))
-        return any(map(self._is_out_of_view, makers)) or any(map(self.parameters.is_given, roots))
+        return any(map(self._is_out_of_view, makers)) or any(
+            map(self.parameters.is_given, roots)
+        )
 
     def _of_module(self, cls: Class) -> Iterator[bool]:
         """The signs in a class of models."""
@@ -92,8 +112,14 @@ class ParamNames:
                     yield any(map(self._is_out_of_view, self.facts.objects(function)))
 
     def _is_module(self, cls: Class) -> bool:
-        names = (item.name for item in self.facts.flow.ancestry(cls) if isinstance(item, External))
-        return any(name.startswith("flax.") and name.endswith(".Module") for name in names)
+        names = (
+            item.name
+            for item in self.facts.flow.ancestry(cls)
+            if isinstance(item, External)
+        )
+        return any(
+            name.startswith("flax.") and name.endswith(".Module") for name in names
+        )
 
     def _is_out_of_view(self, item: Object) -> bool:
         """Whether an object, or a base of its class, is of a package that may make params."""

@@ -89,7 +89,9 @@ class Queries:
         """
         if unit.path not in self._together:
             imports, importers = self._graphs
-            self._together[unit.path] = reachable(reachable({unit.path}, importers), imports)
+            self._together[unit.path] = reachable(
+                reachable({unit.path}, importers), imports
+            )
         return self._together[unit.path]
 
     def importers_of(self, unit: Unit) -> set[str]:
@@ -112,7 +114,9 @@ class Queries:
     @cached_property
     def _graphs(self) -> tuple[Graph, Graph]:
         codes = {unit.path: unit.code for unit in self.project.units}
-        imports, importers = self._known_graphs or import_graph({**codes, **self.others})
+        imports, importers = self._known_graphs or import_graph(
+            {**codes, **self.others}
+        )
         if self.running_text:  # the text may be that of any file
             imports, importers = _copied(imports), _copied(importers)
         for runner in self.running_text:
@@ -172,7 +176,9 @@ class Queries:
 
     @cached_property
     def _annotations(self) -> dict[ast.AST, Annotation]:
-        return {annotation.node: annotation for annotation in self.flow.reading.annotations}
+        return {
+            annotation.node: annotation for annotation in self.flow.reading.annotations
+        }
 
     def imported(self, unit: Unit) -> list[Import]:
         """The imports of a file from outside of the project.
@@ -191,7 +197,12 @@ class Queries:
             target = self._legacy_names.get((passed.scope, passed.name))
             if target is not None and passed.name != "*":
                 item = Import(
-                    passed.unit, passed.statement, passed.alias, passed.scope, passed.name, target
+                    passed.unit,
+                    passed.statement,
+                    passed.alias,
+                    passed.scope,
+                    passed.name,
+                    target,
                 )
                 found[passed.unit].append(item)
         return found
@@ -215,7 +226,9 @@ class Queries:
             name in ("flax", "flax.traverse_util") or legacy_name(name) is not None
             for name in owners
         )
-        return known and (self._is_by_import(node.value) or self.names_legacy(node.value))
+        return known and (
+            self._is_by_import(node.value) or self.names_legacy(node.value)
+        )
 
     def _is_by_import(self, node: ast.expr) -> bool:
         """Whether an expression is a name that an import binds, in a module or a class."""
@@ -223,12 +236,16 @@ class Queries:
         if isinstance(node, ast.Name):
             scope = self.flow.reading.scopes.get(node)
             binding = None if scope is None else scope.binding(node.id)
-            return scope is not None and (binding is None or self.is_imported(binding, node.id))
+            return scope is not None and (
+                binding is None or self.is_imported(binding, node.id)
+            )
         if not isinstance(node, ast.Attribute):
             return False
         # `optimizers.Adam` of a module of the project that imports it
         scopes = (self._namespace(item) for item in self.objects(node.value))
-        return any(scope is not None and self.is_imported(scope, node.attr) for scope in scopes)
+        return any(
+            scope is not None and self.is_imported(scope, node.attr) for scope in scopes
+        )
 
     def _namespace(self, item: Object) -> Scope | None:
         """The scope whose names are the attributes of an object."""
@@ -320,11 +337,15 @@ class Queries:
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
         ancestry = self.flow.ancestry(cls)
-        return any(isinstance(item, External) and item.name in names for item in ancestry)
+        return any(
+            isinstance(item, External) and item.name in names for item in ancestry
+        )
 
     def may_hold_legacy_objects(self, node: ast.expr) -> bool:
         """Whether something may be found `within` what an expression is."""
-        return any(True for _ in self.that_hold_legacy_objects(self.flow.places.get(node)))
+        return any(
+            True for _ in self.that_hold_legacy_objects(self.flow.places.get(node))
+        )
 
     def within(self, place: Place) -> list[LegacyObject]:
         """The objects at a place, in containers there, and in what functions take and return."""

@@ -16,18 +16,38 @@ from codemods.flow.objects import Class, LegacyObject, Result
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FILL, READ_PLAIN, STORE
 
-BY_NAME = ("builtins.getattr", "builtins.hasattr", "builtins.setattr", "builtins.delattr")
+BY_NAME = (
+    "builtins.getattr",
+    "builtins.hasattr",
+    "builtins.setattr",
+    "builtins.delattr",
+)
 PATCHING = ("setattr", "delattr", "object", "patch")
 """The names of functions that assign an attribute: of Python, `unittest.mock` and pytest."""
 
 EVALUATING = frozenset(("builtins.eval", "builtins.exec", "builtins.compile"))
 PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
 WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.fields")
-IMPORTING = ("importlib.import_module", "builtins.__import__", "importlib.util.find_spec")
+IMPORTING = (
+    "importlib.import_module",
+    "builtins.__import__",
+    "importlib.util.find_spec",
+)
 ADDED = {
-    "optimizer": frozenset(("step", "params", "tx", "opt_state", "apply_fn", "apply_gradients")),
+    "optimizer": frozenset(
+        ("step", "params", "tx", "opt_state", "apply_fn", "apply_gradients")
+    ),
     "definition": frozenset(
-        ("init", "update", "count", "index", "_fields", "__len__", "__iter__", "__getitem__")
+        (
+            "init",
+            "update",
+            "count",
+            "index",
+            "_fields",
+            "__len__",
+            "__iter__",
+            "__getitem__",
+        )
     ),
     "traversal": frozenset(("__call__", "__name__")),
 }
@@ -100,14 +120,17 @@ def _stored(facts: Queries, unit: Unit, call: ast.Call) -> list[Use]:
         for objects in _optimizers_in(facts, argument)
     ]
     uses = [
-        Use("stored", ast.unparse(argument), unit, argument, objects) for argument, objects in found
+        Use("stored", ast.unparse(argument), unit, argument, objects)
+        for argument, objects in found
     ]
     if not found or not called & FILL:
         return uses
     return [*uses, Use("restored", ast.unparse(call.func), unit, call, found[0][1])]
 
 
-def _optimizers_in(facts: Queries, argument: ast.expr) -> list[tuple[LegacyObject, ...]]:
+def _optimizers_in(
+    facts: Queries, argument: ast.expr
+) -> list[tuple[LegacyObject, ...]]:
     """The optimizers that an argument may be; one by one those that a container holds."""
     direct = tuple(facts.legacy_objects(argument, "optimizer"))
     if direct:
@@ -122,14 +145,18 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
         case ast.Call(args=[first, *_]):
             return _call(facts, unit, node, first)
         # state_dict["target"]
-        case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state" as key)):
+        case ast.Subscript(
+            value=value, slice=ast.Constant(value="target" | "state" as key)
+        ):
             is_part = key == "target" or _names_a_part(unit.parents.get(node))
             objects = tuple(facts.legacy_objects(value, "optimizer", "state_dict"))
             if is_part and _is_restored(facts, value):
                 return Use("checkpoint", key, unit, node, ())
             return Use("state_dict", key, unit, node, objects) if objects else None
         # sys.modules["flax.optim"]
-        case ast.Subscript(value=value, slice=ast.Constant(value=str())) if facts.externals(value):
+        case ast.Subscript(value=value, slice=ast.Constant(value=str())) if (
+            facts.externals(value)
+        ):
             if any(legacy_name(name) is not None for name in facts.externals(node)):
                 return Use("module", "", unit, node, _definitions_of(facts, unit))
         # optimizer.__dict__
@@ -141,7 +168,9 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             return _pattern(facts, unit, node, cls, names)
         # "target" in checkpoint
         case ast.Compare(
-            left=ast.Constant(value="target"), ops=[ast.In() | ast.NotIn()], comparators=[value]
+            left=ast.Constant(value="target"),
+            ops=[ast.In() | ast.NotIn()],
+            comparators=[value],
         ):
             chooses = isinstance(unit.parents.get(node), ast.IfExp)
             if _is_restored(facts, value) and not chooses:
@@ -153,9 +182,13 @@ def _pattern(
     facts: Queries, unit: Unit, node: ast.AST, cls: ast.expr, names: list[str]
 ) -> Use | None:
     """A pattern that reads attributes of the subject by their names."""
-    subject = next(outer.subject for outer in unit.ancestors(node) if isinstance(outer, ast.Match))
+    subject = next(
+        outer.subject for outer in unit.ancestors(node) if isinstance(outer, ast.Match)
+    )
     objects = tuple(
-        obj for obj in facts.legacy_objects(subject) if not ATTRIBUTES[obj.kind].isdisjoint(names)
+        obj
+        for obj in facts.legacy_objects(subject)
+        if not ATTRIBUTES[obj.kind].isdisjoint(names)
     )
     is_legacy = any(legacy_name(name) is not None for name in facts.externals(cls))
     if not objects or is_legacy:
@@ -174,13 +207,18 @@ def _names_a_part(node: ast.AST | None) -> bool:
 
 def _is_restored(facts: Queries, node: ast.expr) -> bool:
     """Whether an expression may hold a checkpoint that was read as plain dicts, or a part of it."""
-    return any(isinstance(item, Result) and item.name in READ_PLAIN for item in facts.objects(node))
+    return any(
+        isinstance(item, Result) and item.name in READ_PLAIN
+        for item in facts.objects(node)
+    )
 
 
 def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | None:
     called = set(facts.externals(node.func))
     objects: list[LegacyObject] = [
-        obj for obj, name in facts.flow.got.get(node, ()) if name in ATTRIBUTES[obj.kind]
+        obj
+        for obj, name in facts.flow.got.get(node, ())
+        if name in ATTRIBUTES[obj.kind]
     ]
     name = _literal(node.args[1]) if len(node.args) > 1 else None
     # getattr(flax, "optim"), getattr(optimizer, "target")
@@ -199,13 +237,17 @@ def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | 
         name = next(_asked_by_protocol(facts, node.args[1]), None)
         objects = facts.legacy_objects(first, "optimizer") if name is not None else []
     # operator.attrgetter("state.step")
-    elif "operator.attrgetter" in called and set(TELLING) & set((_literal(first) or "").split(".")):
+    elif "operator.attrgetter" in called and set(TELLING) & set(
+        (_literal(first) or "").split(".")
+    ):
         return Use("reflection", str(_literal(first)), unit, node, tuple(objects))
     objects += _in_text(facts, unit, node)
     return Use("reflection", str(name), unit, node, tuple(objects)) if objects else None
 
 
-def _with_attribute(facts: Queries, node: ast.expr, name: str | None) -> list[LegacyObject]:
+def _with_attribute(
+    facts: Queries, node: ast.expr, name: str | None
+) -> list[LegacyObject]:
     """The objects at an expression for which an attribute means something, old or new."""
     if name is None:
         return facts.legacy_objects(node)
@@ -267,16 +309,25 @@ def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[LegacyObject, 
 
 def _given(facts: Queries, call: ast.Call) -> tuple[LegacyObject, ...]:
     """The objects that the arguments of a call may be."""
-    return tuple(obj for argument in call.args for obj in facts.legacy_objects(argument))
+    return tuple(
+        obj for argument in call.args for obj in facts.legacy_objects(argument)
+    )
 
 
 def _made_in(facts: Queries, unit: Unit) -> list[LegacyObject]:
     """The optimizers that the calls of a file make."""
     calls = [call for owner, call in facts.flow.reading.calls if owner is unit]
     return [
-        obj for call in calls for obj in facts.legacy_objects(call, "optimizer") if obj.node is call
+        obj
+        for call in calls
+        for obj in facts.legacy_objects(call, "optimizer")
+        if obj.node is call
     ]
 
 
 def _literal(node: ast.expr) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+    return (
+        node.value
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        else None
+    )

@@ -95,12 +95,14 @@ def _annotations(unit: Unit) -> Iterator[ast.expr]:
         match node:
             # cast("jnp.DeviceArray", x)
             case ast.Call(
-                func=ast.Name(id="cast") | ast.Attribute(attr="cast"), args=[annotation, _]
+                func=ast.Name(id="cast") | ast.Attribute(attr="cast"),
+                args=[annotation, _],
             ):
                 yield annotation
             # x: "jnp.DeviceArray", of a variable or a parameter
             case (
-                ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation)
+                ast.AnnAssign(annotation=annotation)
+                | ast.arg(annotation=ast.expr() as annotation)
             ):
                 yield annotation
             # def f() -> "jnp.DeviceArray"
@@ -119,9 +121,15 @@ def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
                 root = alias.name.partition(".")[0]
                 target = alias.name if alias.asname else root
                 yield alias.asname or root, target, alias.name
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module is not None:
+        elif (
+            isinstance(node, ast.ImportFrom)
+            and not node.level
+            and node.module is not None
+        ):
             for alias in node.names:
-                name = node.module if alias.name == "*" else f"{node.module}.{alias.name}"
+                name = (
+                    node.module if alias.name == "*" else f"{node.module}.{alias.name}"
+                )
                 yield alias.asname or alias.name, name, name
 
 
@@ -156,7 +164,11 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
                 covered.update(_index(unit, node, row, names))
                 yield Use("removed", row.name, unit, node, ())
         # state, params = variables.pop("params")
-        elif isinstance(node, ast.Assign) and _is_popped_pair(node) and "flax" in unit.code:
+        elif (
+            isinstance(node, ast.Assign)
+            and _is_popped_pair(node)
+            and "flax" in unit.code
+        ):
             yield Use("removed", "pop", unit, node.value, ())
     yield from _in_quotes(unit, names, covered)
     for item in names.imports:
@@ -164,7 +176,9 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
     yield from _unknown(unit, names)
 
 
-def _of_import(unit: Unit, item: Import, names: _Names, covered: set[ast.AST]) -> Iterator[Use]:
+def _of_import(
+    unit: Unit, item: Import, names: _Names, covered: set[ast.AST]
+) -> Iterator[Use]:
     """The uses that an import is."""
     name = imported_name(item)
     row = row_of(name)
@@ -185,7 +199,11 @@ def _of_import(unit: Unit, item: Import, names: _Names, covered: set[ast.AST]) -
 def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
     """The uses of what never existed, or is private, except for what the file itself assigns."""
     attributes = [node for node in unit.nodes if isinstance(node, ast.Attribute)]
-    own = {names.full_name(node) for node in attributes if not isinstance(node.ctx, ast.Load)}
+    own = {
+        names.full_name(node)
+        for node in attributes
+        if not isinstance(node.ctx, ast.Load)
+    }
     covered: set[ast.AST] = set()
     for node in attributes:
         name = names.full_name(node) if node not in covered else None
@@ -196,7 +214,9 @@ def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
         if not any(unknown(imported_name(item)) for item in names.items_below(node)):
             yield Use(UNKNOWN, str(name), unit, node, ())
     for item in names.imports:
-        if unknown(imported_name(item)) is not None and not _is_guarded(unit, item.statement):
+        if unknown(imported_name(item)) is not None and not _is_guarded(
+            unit, item.statement
+        ):
             yield Use(UNKNOWN, imported_name(item), unit, item.statement, ())
 
 
@@ -257,10 +277,19 @@ class _Names:
         """
         name = self.full_name(node)
         row = None if name is None else row_of(name)
-        if row is None or not isinstance(node.ctx, ast.Load) or _is_guarded(self.unit, where):
+        if (
+            row is None
+            or not isinstance(node.ctx, ast.Load)
+            or _is_guarded(self.unit, where)
+        ):
             return None
         # tree_map(f, tree): of most imported names, it is enough to change the import
-        if isinstance(node, ast.Name) and row.how not in ("call", "drop", "helper", "value"):
+        if isinstance(node, ast.Name) and row.how not in (
+            "call",
+            "drop",
+            "helper",
+            "value",
+        ):
             return None
         return row if row.name == name else None
 
@@ -295,7 +324,9 @@ class _Names:
     def is_covered(self, item: Import, covered: set[ast.AST]) -> bool:
         """Whether an import is in use, and only by what is already reported."""
         reads: Iterable[ast.AST] = (
-            node for node in self._reads if isinstance(node, ast.Name) and item in self._items(node)
+            node
+            for node in self._reads
+            if isinstance(node, ast.Name) and item in self._items(node)
         )
         if _is_package(item):
             chains = (node for node in self._reads if isinstance(node, ast.Attribute))
@@ -327,7 +358,9 @@ def _is_guarded(unit: Unit, node: ast.AST) -> bool:
     is_import = isinstance(node, ast.Import | ast.ImportFrom)
     inner = node
     for outer in unit.ancestors(node):
-        handlers = outer.handlers if isinstance(outer, ast.Try) and inner in outer.body else ()
+        handlers = (
+            outer.handlers if isinstance(outer, ast.Try) and inner in outer.body else ()
+        )
         if any(_handles(handler, is_import) for handler in handlers):
             return True
         inner = outer
@@ -343,12 +376,16 @@ def _handles(handler: ast.ExceptHandler, is_import: bool) -> bool:
     return any(isinstance(kind, ast.Name) and kind.id in expected for kind in kinds)
 
 
-def _index(unit: Unit, function: ast.expr, row: Removed, names: _Names) -> Iterator[ast.AST]:
+def _index(
+    unit: Unit, function: ast.expr, row: Removed, names: _Names
+) -> Iterator[ast.AST]:
     """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which is removed with it."""
     call = unit.parents.get(function)
     if ".at[" in row.to and isinstance(call, ast.Call) and call.func is function:
         match updated(call):
-            case IndexedUpdate(index=ast.Subscript(value=value)) if names.full_name(value) == INDEX:
+            case IndexedUpdate(index=ast.Subscript(value=value)) if (
+                names.full_name(value) == INDEX
+            ):
                 yield from ast.walk(value)
 
 
@@ -358,7 +395,9 @@ def _is_popped_pair(node: ast.Assign) -> bool:
         case ast.Assign(
             targets=[ast.Tuple(elts=[_, _])],
             value=ast.Call(
-                func=ast.Attribute(attr="pop"), args=[ast.Constant(value=str(name))], keywords=[]
+                func=ast.Attribute(attr="pop"),
+                args=[ast.Constant(value=str(name))],
+                keywords=[],
             ),
         ):
             return name in POPPED

@@ -43,7 +43,9 @@ class Parameters:
 
         They are an array, a number or a dataclass then. None if nothing is known of them.
         """
-        shapes = {_is_bare(item, self.facts) for item in self.facts.target(optimizer)} - {None}
+        shapes = {
+            _is_bare(item, self.facts) for item in self.facts.target(optimizer)
+        } - {None}
         if shapes:
             return True in shapes
         params = _given(optimizer)
@@ -70,12 +72,15 @@ class Parameters:
             return True  # which accepted nothing else
         links = self.facts.legacy.links
         owners = [
-            outer for outer, inner in links if inner is optimizer and outer.kind == "optimizer"
+            outer
+            for outer, inner in links
+            if inner is optimizer and outer.kind == "optimizer"
         ]
         if self._used_as_dict(("target", owner) for owner in (optimizer, *owners)):
             return True
         return all(
-            self._made_as_dict(root) or self._used_as_dict([root]) for root in self.roots(params)
+            self._made_as_dict(root) or self._used_as_dict([root])
+            for root in self.roots(params)
         )
 
     def roots(self, node: ast.expr) -> list[Place]:
@@ -90,7 +95,10 @@ class Parameters:
         match place:
             case ("variable", Scope() as scope, str(name)):
                 variable = Variable(scope, name)
-                return all(isinstance(store, ast.arg) for store in self.origins.stores(variable))
+                return all(
+                    isinstance(store, ast.arg)
+                    for store in self.origins.stores(variable)
+                )
         return False
 
     # By their uses
@@ -137,33 +145,50 @@ class Parameters:
                 variable = Variable(scope, name)
                 values = list(_values(self.origins.stores(variable), variable.unit))
                 return bool(values) and all(
-                    value is not None and self._makes_dict(value, depth) for value in values
+                    value is not None and self._makes_dict(value, depth)
+                    for value in values
                 )
         return False
 
     def _makes_dict(self, node: ast.expr, depth: int) -> bool:
         match node:
             # variables["params"]
-            case ast.Dict() | ast.DictComp() | ast.Subscript(slice=ast.Constant(value="params")):
+            case (
+                ast.Dict()
+                | ast.DictComp()
+                | ast.Subscript(slice=ast.Constant(value="params"))
+            ):
                 return True
             # variables.pop("params")
-            case ast.Call(func=ast.Attribute(attr="pop"), args=[ast.Constant(value="params")]):
+            case ast.Call(
+                func=ast.Attribute(attr="pop"), args=[ast.Constant(value="params")]
+            ):
                 return True
             # model.init(key, x)
-            case ast.Call(func=ast.Attribute(attr="unfreeze" | "init" | "init_with_output")):
+            case ast.Call(
+                func=ast.Attribute(attr="unfreeze" | "init" | "init_with_output")
+            ):
                 return True
             case ast.Call(func=function):
                 return _is_of_dicts(function, self.facts)
             case ast.Name() if depth:
                 variable = self.origins.variable(node)
-                place = None if variable is None else ("variable", variable.scope, variable.name)
+                place = (
+                    None
+                    if variable is None
+                    else ("variable", variable.scope, variable.name)
+                )
                 return self._made_as_dict(place, depth - 1)
         return False
 
 
 def _given(optimizer: LegacyObject) -> ast.expr | None:
     """The params that an optimizer was created for."""
-    given = arguments_of(CREATE, optimizer.node) if isinstance(optimizer.node, ast.Call) else None
+    given = (
+        arguments_of(CREATE, optimizer.node)
+        if isinstance(optimizer.node, ast.Call)
+        else None
+    )
     return given["target"] if given is not None else None
 
 
@@ -176,7 +201,11 @@ def _values(stores: Iterable[ast.AST], unit: Unit) -> Iterator[ast.expr | None]:
         statement: ast.AST | None = unit.parents.get(store)
         while isinstance(statement, ast.Tuple | ast.List | ast.Starred):
             statement = unit.parents.get(statement)
-        yield statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        yield (
+            statement.value
+            if isinstance(statement, ast.Assign | ast.AnnAssign)
+            else None
+        )
 
 
 def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
@@ -192,7 +221,9 @@ def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
         case ast.Dict(keys=keys, values=values):
             items = zip(keys, values, strict=True)
             key = next(key for key, value in items if value is node or key is node)
-            return key is None or (isinstance(key, ast.Constant) and key.value == "params")
+            return key is None or (
+                isinstance(key, ast.Constant) and key.value == "params"
+            )
         # "dense" in params, f(**params)
         case (
             ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()])
@@ -229,7 +260,9 @@ def _is_bare_container(item: Container, facts: Facts) -> bool | None:
 
     Such a comparison is one for each number of the array. None if that is not known.
     """
-    if isinstance(item.node, ast.Dict | ast.DictComp) or item.role.lower().endswith("dict"):
+    if isinstance(item.node, ast.Dict | ast.DictComp) or item.role.lower().endswith(
+        "dict"
+    ):
         return False
     elements = list(facts.flow.solver.at(("elements", item)))
     results = (element for element in elements if isinstance(element, Result))
@@ -246,7 +279,11 @@ def _computes_array(node: ast.expr, facts: Facts) -> bool:
             return isinstance(value, int | float)
         case ast.BinOp(left=left, right=right):
             return _computes_array(left, facts) or _computes_array(right, facts)
-        case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner) | ast.Attribute(value=inner):
+        case (
+            ast.UnaryOp(operand=inner)
+            | ast.Subscript(value=inner)
+            | ast.Attribute(value=inner)
+        ):
             return _computes_array(inner, facts)
         # jnp.zeros(3).reshape(…)
         case ast.Call(func=ast.Attribute(value=inner)) if _computes_array(inner, facts):

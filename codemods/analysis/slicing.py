@@ -154,7 +154,11 @@ class Slice:
         return facts
 
     def _taking(
-        self, paths: Iterable[str], most: float | None = None, *, with_packages: bool = True
+        self,
+        paths: Iterable[str],
+        most: float | None = None,
+        *,
+        with_packages: bool = True,
     ) -> Facts | None:
         """The facts with these files, the packages around them, and the files that these run.
 
@@ -333,12 +337,17 @@ class Frontier:
         What these are, their origins show.
         """
         sources = self.flow.derivation.sources
-        objects = dict.fromkeys(obj for token in self.contents.at(places) for obj in sources(token))
+        objects = dict.fromkeys(
+            obj for token in self.contents.at(places) for obj in sources(token)
+        )
         return [obj for obj in objects if obj.evidence != "likely"]
 
     def _taken_or_carried(self, places: Collection[Place]) -> list[LegacyObject]:
         """The legacy objects at some places, and those that the objects there take or return."""
-        return [*self._legacy_objects_at(places), *self._carried_by(self._objects(places))]
+        return [
+            *self._legacy_objects_at(places),
+            *self._carried_by(self._objects(places)),
+        ]
 
     def _carried_by(self, items: Iterable[Object]) -> Iterator[LegacyObject]:
         """The legacy objects that objects take or return when called, or that are in them."""
@@ -351,19 +360,30 @@ class Frontier:
                 case Instance(cls=cls):
                     yield from self._of_class[cls]
                 case Method(owner=owner, function=function):
-                    yield from self._carried_by([owner] if function is None else [owner, function])
+                    yield from self._carried_by(
+                        [owner] if function is None else [owner, function]
+                    )
                 case Partial(function=function):
                     yield from self._carried_by([function])
 
     @cached_property
     def _of_function(self) -> dict[Function, list[LegacyObject]]:
         """What each function takes, returns, or hands to a function that it is given."""
-        return {function: self._of(function) for function in self.flow.reading.functions}
+        return {
+            function: self._of(function) for function in self.flow.reading.functions
+        }
 
     def _of(self, function: Function) -> list[LegacyObject]:
         parameters = function.node.args
-        extra = [one for one in (parameters.vararg, parameters.kwarg) if one is not None]
-        named = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs, *extra)
+        extra = [
+            one for one in (parameters.vararg, parameters.kwarg) if one is not None
+        ]
+        named = (
+            *parameters.posonlyargs,
+            *parameters.args,
+            *parameters.kwonlyargs,
+            *extra,
+        )
         places = [("variable", function.scope, one.arg) for one in named]
         objects = self._legacy_objects_at([*places, ("return", function.node)])
         return [*objects, *self._handed.get(function.node, ())]
@@ -386,7 +406,9 @@ class Frontier:
         found: dict[Class, list[LegacyObject]] = {}
         for cls in self.flow.reading.classes:
             members = (("variable", cls.scope, name) for name in cls.scope.names)
-            methods = [item for item in self._objects(members) if isinstance(item, Function)]
+            methods = [
+                item for item in self._objects(members) if isinstance(item, Function)
+            ]
             objects = self._legacy_objects_at(self.flow.field_places(cls))
             for method in methods:
                 objects += self._of_function[method]
@@ -419,7 +441,11 @@ class Frontier:
 
     @cached_property
     def _everything(self) -> dict[LegacyObject, None]:
-        return {obj: None for node in self.flow.places for obj in self.facts.legacy_objects(node)}
+        return {
+            obj: None
+            for node in self.flow.places
+            for obj in self.facts.legacy_objects(node)
+        }
 
     def _files(self, nodes: Iterable[ast.expr]) -> Iterator[str]:
         """The files without which it is not known what some expressions are.

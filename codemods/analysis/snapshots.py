@@ -13,7 +13,15 @@ from functools import cached_property
 from codemods.analysis.queries import Queries
 from codemods.flow.binding import values_of
 from codemods.flow.containers import CHANGING, SHIFTING
-from codemods.flow.objects import Class, Container, Function, LegacyObject, Method, Partial, Place
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Function,
+    LegacyObject,
+    Method,
+    Partial,
+    Place,
+)
 from codemods.flow.out_of_view import COMPUTING
 
 READING = frozenset(("get", "items", "values", "keys", "__getitem__", "unfreeze"))
@@ -23,7 +31,15 @@ SHALLOW = frozenset(("builtins.dict", "builtins.list", "builtins.tuple", "copy.c
 """Functions that return a container of the same elements."""
 
 SETTING = frozenset(
-    ("setattr", "__setattr__", "delattr", "__delattr__", "setitem", "delitem", "shuffle")
+    (
+        "setattr",
+        "__setattr__",
+        "delattr",
+        "__delattr__",
+        "setitem",
+        "delitem",
+        "shuffle",
+    )
 )
 """The last words of functions that change their first argument."""
 
@@ -55,7 +71,9 @@ class Snapshots:
             case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
                 return (value,)
             # state.param_states.update(…)
-            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in IN_PLACE:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if (
+                name in IN_PLACE
+            ):
                 return (owner,)
             # library.change(state)
             case ast.Call() if self._may_change(node):
@@ -68,7 +86,9 @@ class Snapshots:
             return False  # what that does with its parameters is seen there
         names = self.facts.flow.derivation.roots.names(call.func)
         effects = {self.facts.flow.library.effect(name) for name in names}
-        return "unknown" in effects or any(name.rpartition(".")[2] in SETTING for name in names)
+        return "unknown" in effects or any(
+            name.rpartition(".")[2] in SETTING for name in names
+        )
 
     def _behind(self, node: ast.expr) -> Iterator[LegacyObject]:
         """The states that an expression is a part of, copies excluded."""
@@ -77,7 +97,9 @@ class Snapshots:
         while pending:
             place, is_inner = pending.pop()
             states = (
-                self.facts.legacy_objects(place, "state") if isinstance(place, ast.expr) else []
+                self.facts.legacy_objects(place, "state")
+                if isinstance(place, ast.expr)
+                else []
             )
             if states:
                 yield from states
@@ -89,12 +111,22 @@ class Snapshots:
     def _sources(self, place: Place, is_inner: bool) -> Iterator[tuple[Place, bool]]:
         """The places from which an object comes, each with whether it is an element of that."""
         match place:
-            case ast.Attribute(value=value) | ast.Subscript(value=value) | ast.Starred(value=value):
+            case (
+                ast.Attribute(value=value)
+                | ast.Subscript(value=value)
+                | ast.Starred(value=value)
+            ):
                 yield value, True
-            case ast.For(iter=value) | ast.AsyncFor(iter=value) | ast.comprehension(iter=value):
+            case (
+                ast.For(iter=value)
+                | ast.AsyncFor(iter=value)
+                | ast.comprehension(iter=value)
+            ):
                 yield value, True
             # state.param_states.items()
-            case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in READING:
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
+                name in READING
+            ):
                 yield value, True
             # dict(state.param_states): only the elements are the same
             case ast.Call(func=function, args=[first, *_]) if SHALLOW & {
@@ -104,7 +136,9 @@ class Snapshots:
                     yield first, True
                 return
             # jax.tree_map(f, state.param_states)
-            case ast.Call(func=function) if any(map(_makes_anew, self.facts.externals(function))):
+            case ast.Call(func=function) if any(
+                map(_makes_anew, self.facts.externals(function))
+            ):
                 return
             case ("element" | "elements", Container(node=ast.Call() as made), *_):
                 yield made, True
@@ -114,7 +148,10 @@ class Snapshots:
             yield known, is_inner
         for whole in self._unpacked.get(place, ()):
             yield whole, True
-        for source in (*flow.solver.incoming().get(place, ()), *flow.returned.get(place, ())):
+        for source in (
+            *flow.solver.incoming().get(place, ()),
+            *flow.returned.get(place, ()),
+        ):
             yield source, is_inner
 
     @cached_property
@@ -135,7 +172,9 @@ class Snapshots:
                 case _:
                     continue
             scope = self.facts.flow.reading.scopes.get(value)
-            unpacking = (one for one in targets if isinstance(one, ast.Tuple | ast.List))
+            unpacking = (
+                one for one in targets if isinstance(one, ast.Tuple | ast.List)
+            )
             for name in (name for target in unpacking for name in ast.walk(target)):
                 if isinstance(name, ast.Name) and scope is not None:
                     found["variable", scope.binding(name.id), name.id].append(value)

@@ -102,22 +102,34 @@ class Stepping:
                 return None not in keys
             # dict(learning_rate=rate)
             case ast.Call(args=[], keywords=words):
-                return container.role == "dict" and all(word.arg is not None for word in words)
+                return container.role == "dict" and all(
+                    word.arg is not None for word in words
+                )
             # def step(optimizer, **overrides)
             case ast.arg() as parameter:
                 functions = self.facts.flow.reading.functions
-                of_parameter = (one for one in functions if one.node.args.kwarg is parameter)
+                of_parameter = (
+                    one for one in functions if one.node.args.kwarg is parameter
+                )
                 function = next(of_parameter, None)
                 if function is None or function in self.world.outermost:
                     return False
-                return not any(site.unpacked for site, _ in self.origins.calls(function.node))
+                return not any(
+                    site.unpacked for site, _ in self.origins.calls(function.node)
+                )
         return False
 
     def _only_unpacks(self, node: ast.expr) -> bool:
         """Whether a dict is not changed at an expression: it is unpacked, read or handed on."""
         unit = self.facts.scope(node).unit
         match unit.parents.get(node):
-            case ast.keyword(arg=None) | ast.Assign() | ast.IfExp() | ast.Return() | ast.Compare():
+            case (
+                ast.keyword(arg=None)
+                | ast.Assign()
+                | ast.IfExp()
+                | ast.Return()
+                | ast.Compare()
+            ):
                 return True
             case ast.Subscript(ctx=ast.Load()) as item:
                 return item.value is node
@@ -141,19 +153,28 @@ class Stepping:
         program = self.facts.together(place.unit)
         if not objects:
             return any(obj.unit.path in program for obj in self.with_interface)
-        if not place.kind.startswith("state.") or any(obj.evidence == "proven" for obj in objects):
+        if not place.kind.startswith("state.") or any(
+            obj.evidence == "proven" for obj in objects
+        ):
             return False
         # a state of unknown origin: `state.param_states`
         optimizers = {
-            obj for obj in self.facts.groups if obj.kind == "optimizer" and obj.unit.path in program
+            obj
+            for obj in self.facts.groups
+            if obj.kind == "optimizer" and obj.unit.path in program
         }
-        return optimizers <= self.with_interface.keys() or self._is_within_kept(place.owner)
+        return optimizers <= self.with_interface.keys() or self._is_within_kept(
+            place.owner
+        )
 
     def _is_within_kept(self, node: ast.expr) -> bool:
         """Whether the owner of an attribute is a state that keeps it: `optimizer.state.inner`."""
         while isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value
-            if any(obj in self.with_interface for obj in self.facts.legacy_objects(node, "state")):
+            if any(
+                obj in self.with_interface
+                for obj in self.facts.legacy_objects(node, "state")
+            ):
                 return True
         return False
 
@@ -181,21 +202,31 @@ class Stepping:
         """The calls that make definitions by the name of their class."""
         calls = (use.node for use in self.facts.uses if use.kind == "definition")
         return frozenset(
-            call for call in calls if isinstance(call, ast.Call) and not is_unpacked(call)
+            call
+            for call in calls
+            if isinstance(call, ast.Call) and not is_unpacked(call)
         )
 
     def steps(self, optimizers: Iterable[LegacyObject]) -> list[Use]:
         """The places where these optimizers take a step."""
-        return list(dict.fromkeys(use for obj in optimizers for use in self._steps[obj]))
+        return list(
+            dict.fromkeys(use for obj in optimizers for use in self._steps[obj])
+        )
 
     def definitions(self, use: Use) -> list[LegacyObject]:
         """The definitions from which the optimizers at a use were made."""
         definitions_of = self.facts.legacy.definitions
-        return list(dict.fromkeys(found for obj in use.objects for found in definitions_of(obj)))
+        return list(
+            dict.fromkeys(found for obj in use.objects for found in definitions_of(obj))
+        )
 
     def optimizers_of(self, definition: LegacyObject) -> list[LegacyObject]:
         """The optimizers that were made from a definition, directly or as a part of another."""
-        return [obj for obj in self._steps if definition in self.facts.legacy.definitions(obj)]
+        return [
+            obj
+            for obj in self._steps
+            if definition in self.facts.legacy.definitions(obj)
+        ]
 
     def companions(self, optimizers: Iterable[LegacyObject]) -> list[LegacyObject]:
         """Optimizers, and all that meet one of them, or another companion, at a use."""
@@ -208,7 +239,9 @@ class Stepping:
 
     @cached_property
     def _meeting(self) -> dict[LegacyObject, LegacyObject]:
-        return unify(use.objects for use in self.facts.uses if use.kind.startswith("optimizer."))
+        return unify(
+            use.objects for use in self.facts.uses if use.kind.startswith("optimizer.")
+        )
 
     @cached_property
     def _axes(self) -> dict[LegacyObject, set[str | None]]:

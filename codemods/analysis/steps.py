@@ -51,7 +51,9 @@ class Steps:
         It is `text`, or an array of that where a number is not enough.
         """
         owners = self.facts.legacy_objects(owner, "optimizer")
-        is_array = all(obj.evidence == "proven" and self.is_array(obj) for obj in owners)
+        is_array = all(
+            obj.evidence == "proven" and self.is_array(obj) for obj in owners
+        )
         if is_array or not isinstance(use.node, ast.Attribute):
             return text
         if not self.needs_array(use.node, use.unit):
@@ -60,8 +62,12 @@ class Steps:
 
     def is_array(self, optimizer: LegacyObject) -> bool:
         """Whether an optimizer has to be created with an array as its step."""
-        others = (outer for outer, inner in self.facts.legacy.links if inner is optimizer)
-        return optimizer in self._array_steps or not self._array_steps.isdisjoint(others)
+        others = (
+            outer for outer, inner in self.facts.legacy.links if inner is optimizer
+        )
+        return optimizer in self._array_steps or not self._array_steps.isdisjoint(
+            others
+        )
 
     @cached_property
     def _array_steps(self) -> frozenset[LegacyObject]:
@@ -91,13 +97,18 @@ class Steps:
                 continue
             # @jax.checkpoint
             decorators = function.node.decorator_list
-            if any(not REMATERIALIZE.isdisjoint(self.facts.externals(one)) for one in decorators):
+            if any(
+                not REMATERIALIZE.isdisjoint(self.facts.externals(one))
+                for one in decorators
+            ):
                 yield function
 
     def _asks_leaves(self, call: ast.Call) -> bool:
         """Whether the function of a `tree_map` may use a leaf as only an array can be."""
         function = call.args[0] if call.args else None
-        return function is None or not all(map(self._takes_numbers, self._functions(function)))
+        return function is None or not all(
+            map(self._takes_numbers, self._functions(function))
+        )
 
     def _functions(self, node: ast.expr) -> Iterable[Object | None]:
         name = self.facts.full_name(node)
@@ -111,7 +122,9 @@ class Steps:
                 return self._takes_numbers(function)
             case Function(node=node):
                 parameters = (*node.args.posonlyargs, *node.args.args)
-                uses: list[ast.AST] = [*self._loads(item, [one.arg for one in parameters])]
+                uses: list[ast.AST] = [
+                    *self._loads(item, [one.arg for one in parameters])
+                ]
                 # lambda *leaves: sum(leaves)
                 if node.args.vararg is not None:
                     loads = self._loads(item, [node.args.vararg.arg])
@@ -122,7 +135,9 @@ class Steps:
     def _loads(self, function: Function, names: Iterable[str]) -> list[ast.Name]:
         """The places where parameters of a function are read."""
         return [
-            load for name in names for load in self.origins.loads(Variable(function.scope, name))
+            load
+            for name in names
+            for load in self.origins.loads(Variable(function.scope, name))
         ]
 
     def _is_number(self, node: ast.AST, function: Function) -> bool:
@@ -134,7 +149,10 @@ class Steps:
             case ast.Subscript(value=value, slice=index) if value is node:
                 return _is_of_stacked(index)
             case ast.Call(func=called) if called is not node:
-                return any(name.startswith(TAKING_NUMBERS) for name in names_of(self.facts, called))
+                return any(
+                    name.startswith(TAKING_NUMBERS)
+                    for name in names_of(self.facts, called)
+                )
             case ast.BinOp(op=ast.MatMult()):
                 return False
         return isinstance(parent, COMPUTING) and self._is_number(parent, function)
@@ -181,10 +199,14 @@ class Steps:
             case ast.Subscript(value=value, slice=index) if value is node:
                 return not _is_of_stacked(index)
             # step ** -0.5: 0 has no such power
-            case ast.BinOp(left=left, op=ast.Pow()) if left is node and not at_least_one:
+            case ast.BinOp(left=left, op=ast.Pow()) if (
+                left is node and not at_least_one
+            ):
                 return not _is_positive(parent.right)
             # rate / step: an array divides by zero
-            case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=right) if right is node:
+            case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=right) if (
+                right is node
+            ):
                 return not at_least_one or self._asks(parent, unit)
             # step + 1
             case ast.BinOp(op=ast.Add(), left=left, right=right):
@@ -193,8 +215,8 @@ class Steps:
             case ast.BinOp() | ast.UnaryOp() | ast.IfExp():
                 return self._asks(parent, unit)
             # step = optimizer.state.step + 1
-            case ast.Assign(targets=[ast.Name() as name]) if not self.facts.legacy_objects(
-                node, "step"
+            case ast.Assign(targets=[ast.Name() as name]) if (
+                not self.facts.legacy_objects(node, "step")
             ):
                 loads = self.origins.loads_of(name, node)
                 return any(self._asks(load, unit, at_least_one) for load in loads)
@@ -207,7 +229,9 @@ class Steps:
 def _element(node: ast.Name, function: Function) -> ast.AST:
     """The expression for one leaf of a tuple of leaves: `xs[0]`, or else the tuple."""
     parent = function.unit.parents.get(node)
-    return parent if isinstance(parent, ast.Subscript) and parent.value is node else node
+    return (
+        parent if isinstance(parent, ast.Subscript) and parent.value is node else node
+    )
 
 
 def _is_of_stacked(index: ast.expr) -> bool:
@@ -223,4 +247,8 @@ def _is_of_stacked(index: ast.expr) -> bool:
 
 
 def _is_positive(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value > 0
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and node.value > 0
+    )

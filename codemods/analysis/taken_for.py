@@ -31,12 +31,18 @@ ABSTRACT = (
 TUPLES = frozenset(
     (
         "builtins.tuple",
-        *(f"{module}.{name}" for module in ("typing", "collections.abc") for name in ABSTRACT),
+        *(
+            f"{module}.{name}"
+            for module in ("typing", "collections.abc")
+            for name in ABSTRACT
+        ),
     )
 )
 """The types of which a tuple is an instance."""
 
-TRANSFORMATIONS = frozenset(f"optax.GradientTransformation{more}" for more in ("", "ExtraArgs"))
+TRANSFORMATIONS = frozenset(
+    f"optax.GradientTransformation{more}" for more in ("", "ExtraArgs")
+)
 TRAIN_STATES = frozenset(("flax.training.train_state.TrainState",))
 ITERATING = frozenset(
     f"builtins.{name}"
@@ -56,7 +62,9 @@ def uses_taken_for_others(facts: Queries) -> Iterator[Use]:
                 yield Use("whole", TAKEN, unit, place, objects)
 
 
-def _tested(facts: Queries, unit: Unit, node: ast.expr | ast.Match) -> Iterable[LegacyObject]:
+def _tested(
+    facts: Queries, unit: Unit, node: ast.expr | ast.Match
+) -> Iterable[LegacyObject]:
     match node:
         case ast.Call(func=function):
             return _by_call(facts, unit, node, {*facts.externals(function)})
@@ -107,7 +115,11 @@ def _by_call(
     # jax.tree_map(f, definition)
     else:
         arguments = map(_unstarred, values_of(call))
-        given = [argument for argument in arguments if facts.may_hold_legacy_objects(argument)]
+        given = [
+            argument
+            for argument in arguments
+            if facts.may_hold_legacy_objects(argument)
+        ]
         if not given:
             return
         spreads = any(name.startswith(SPREADING) for name in called)
@@ -128,9 +140,13 @@ def _taken_for_others(
             patterns = [inner for case in cases for inner in ast.walk(case.pattern)]
             if any(isinstance(inner, ast.MatchSequence) for inner in patterns):
                 return facts.legacy_objects(subject, "definition")
-            classes = [inner.cls for inner in patterns if isinstance(inner, ast.MatchClass)]
+            classes = [
+                inner.cls for inner in patterns if isinstance(inner, ast.MatchClass)
+            ]
             return [
-                obj for cls in classes for obj in _of_types(facts, subject, _names(facts, [cls]))
+                obj
+                for cls in classes
+                for obj in _of_types(facts, subject, _names(facts, [cls]))
             ]
         case ast.Subscript(value=owner, slice=key) if objects := facts.legacy_objects(
             key, "definition"
@@ -145,7 +161,9 @@ def _unstarred(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Starred) else node
 
 
-def _of_types(facts: Queries, node: ast.expr, names: set[str]) -> Iterator[LegacyObject]:
+def _of_types(
+    facts: Queries, node: ast.expr, names: set[str]
+) -> Iterator[LegacyObject]:
     """The objects that were of none of these types, but their replacements are."""
     legacy = {legacy_name(name) for name in names}
     if names & (TUPLES | TRANSFORMATIONS) and "OptimizerDef" not in legacy:
@@ -156,7 +174,9 @@ def _of_types(facts: Queries, node: ast.expr, names: set[str]) -> Iterator[Legac
 
 def _is_weak(facts: Queries, node: ast.expr) -> bool:
     """Whether this makes or contains weak references, which do not exist for tuples."""
-    return any(name.startswith(WEAK) for name in facts.flow.derivation.roots.names(node))
+    return any(
+        name.startswith(WEAK) for name in facts.flow.derivation.roots.names(node)
+    )
 
 
 def _names(facts: Queries, types: Iterable[ast.expr]) -> set[str]:

@@ -71,7 +71,9 @@ class Traces:
         # of `state.optimizer.target`, that is `state.optimizer`
         node: ast.AST | None = use.node
         while isinstance(node, ast.expr):
-            obj = next(iter(self.facts.legacy_objects(node, "optimizer", "definition")), None)
+            obj = next(
+                iter(self.facts.legacy_objects(node, "optimizer", "definition")), None
+            )
             if obj is not None and node is not use.node:
                 return obj, node
             node = getattr(node, "value", None) or getattr(node, "func", None)
@@ -101,7 +103,8 @@ class Traces:
         for unit, call in self._calls_with.get(source, ()):
             called = self.facts.objects(call.func)
             if any(
-                isinstance(item, Class) or (isinstance(item, Function) and item.scope is into)
+                isinstance(item, Class)
+                or (isinstance(item, Function) and item.scope is into)
                 for item in called
             ):
                 return unit.location(call.lineno)

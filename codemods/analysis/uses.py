@@ -103,7 +103,11 @@ class Use:
     def call(self) -> ast.Call | None:
         """The call of the attribute that this is about; None where the attribute is not called."""
         parent = self.parent
-        return parent if isinstance(parent, ast.Call) and parent.func is self.node else None
+        return (
+            parent
+            if isinstance(parent, ast.Call) and parent.func is self.node
+            else None
+        )
 
     @property
     def owner(self) -> ast.expr:
@@ -130,14 +134,23 @@ class Uses:
         self.members = Members(facts)
 
     def in_unit(self, unit: Unit) -> list[Use]:
-        legacy = [one for one in self.facts.imported(unit) if legacy_name(one.target) is not None]
+        legacy = [
+            one
+            for one in self.facts.imported(unit)
+            if legacy_name(one.target) is not None
+        ]
         targets = {one.statement: one.target for one in reversed(legacy)}
         statements = dict.fromkeys(one.statement for one in legacy)
-        found = [Use("import", targets[statement], unit, statement, ()) for statement in statements]
+        found = [
+            Use("import", targets[statement], unit, statement, ())
+            for statement in statements
+        ]
         annotated = self._annotated_nodes(unit)
         for node in unit.nodes:
             if isinstance(node, ast.Attribute | ast.Name):
-                use = self._reference(unit, node, annotated) or self._attribute_use(unit, node)
+                use = self._reference(unit, node, annotated) or self._attribute_use(
+                    unit, node
+                )
             elif isinstance(node, ast.Call):
                 use = self._dynamic_use(unit, node)
             elif isinstance(node, ast.Constant) and node in annotated:
@@ -152,10 +165,15 @@ class Uses:
     def _annotated_nodes(self, unit: Unit) -> dict[ast.AST, Annotation]:
         annotations = self.facts.flow.reading.annotations
         own = (annotation for annotation in annotations if annotation.unit is unit)
-        return {node: one for one in own for node in (one.node, *ast.walk(one.expression))}
+        return {
+            node: one for one in own for node in (one.node, *ast.walk(one.expression))
+        }
 
     def _reference(
-        self, unit: Unit, node: ast.Attribute | ast.Name, annotated: dict[ast.AST, Annotation]
+        self,
+        unit: Unit,
+        node: ast.Attribute | ast.Name,
+        annotated: dict[ast.AST, Annotation],
     ) -> Use | None:
         """The use that names a legacy class or module."""
         if not isinstance(node.ctx, ast.Load):
@@ -182,7 +200,12 @@ class Uses:
         return replace(use, legacy=name)
 
     def _made_use(
-        self, unit: Unit, node: ast.expr, name: str, call: ast.Call, others: tuple[External, ...]
+        self,
+        unit: Unit,
+        node: ast.expr,
+        name: str,
+        call: ast.Call,
+        others: tuple[External, ...],
     ) -> Use | None:
         """The use of a legacy class that is called; None for a method."""
         externals = self.facts.externals(node)
@@ -194,7 +217,9 @@ class Uses:
             return Use("definition", state, unit, call, around, others, is_legacy)
         # optim.Adam(…)
         if "." not in name:
-            objects = tuple(obj for obj in self.facts.legacy_objects(call) if obj.node is call)
+            objects = tuple(
+                obj for obj in self.facts.legacy_objects(call) if obj.node is call
+            )
             return Use("definition", name, unit, call, objects, others, is_legacy)
         return None
 
@@ -203,7 +228,9 @@ class Uses:
         parent = unit.parents.get(node)
         if not isinstance(parent, ast.Attribute):
             return False
-        return any(legacy_name(item) is not None for item in self.facts.externals(parent))
+        return any(
+            legacy_name(item) is not None for item in self.facts.externals(parent)
+        )
 
     def _annotated_use(
         self,
@@ -217,23 +244,37 @@ class Uses:
         if self._in_type_of_class(unit, node):
             made = self._made_by(unit, lambda obj: not self._direct(obj))
             return Use("class", name, unit, node, made)
-        return Use("annotation", name, unit, node, self._annotated_objects(annotation), others)
+        return Use(
+            "annotation", name, unit, node, self._annotated_objects(annotation), others
+        )
 
-    def _of_module_in_variable(self, unit: Unit, node: ast.Attribute | ast.Name) -> Use | None:
+    def _of_module_in_variable(
+        self, unit: Unit, node: ast.Attribute | ast.Name
+    ) -> Use | None:
         """A legacy class as an attribute of a variable that holds the module `flax.optim`."""
         if not isinstance(node, ast.Attribute) or self.facts.legacy_objects(node.value):
             return None  # a variable of any name may hold something else, too
         if Unnamed.MODULE not in map(legacy_name, self.facts.externals(node.value)):
             return None
-        made = self._made_by(unit, lambda obj: obj.made_by == node.attr and not self._direct(obj))
+        made = self._made_by(
+            unit, lambda obj: obj.made_by == node.attr and not self._direct(obj)
+        )
         return Use("module", "", unit, node, made)
 
     @staticmethod
     def _in_type_of_class(unit: Unit, node: ast.expr) -> bool:
         """Whether this is the `X` of `Type[X]`."""
-        around = (outer.value for outer in unit.ancestors(node) if isinstance(outer, ast.Subscript))
-        named = (value for value in around if isinstance(value, ast.Name | ast.Attribute))
-        return any(ast.unparse(value).rpartition(".")[2] in ("Type", "type") for value in named)
+        around = (
+            outer.value
+            for outer in unit.ancestors(node)
+            if isinstance(outer, ast.Subscript)
+        )
+        named = (
+            value for value in around if isinstance(value, ast.Name | ast.Attribute)
+        )
+        return any(
+            ast.unparse(value).rpartition(".")[2] in ("Type", "type") for value in named
+        )
 
     def _class_value(
         self, unit: Unit, node: ast.expr, legacy: LegacyName, parent: ast.AST | None
@@ -247,22 +288,34 @@ class Uses:
         if isinstance(parent, ast.MatchClass):
             return self._of_pattern(unit, node, name, parent)
         # isinstance(x, optim.Optimizer), or isinstance(x, (optim.Optimizer, TrainState))
-        container = unit.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
+        container = (
+            unit.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
+        )
         if isinstance(container, ast.Call) and self._is_isinstance(container):
-            return Use("check", name, unit, node, self._checked(unit, container, parent))
+            return Use(
+                "check", name, unit, node, self._checked(unit, container, parent)
+            )
         # optim.Optimizer.apply_gradient
         if "." in name:
             return Use("value", name, unit, node, self._of_method(parent, node))
         if legacy is Unnamed.MODULE:
-            return Use("module", name, unit, node, self._made_by_name(unit, node, parent))
-        objects = self._made_by(unit, lambda obj: obj.made_by == legacy and not self._direct(obj))
+            return Use(
+                "module", name, unit, node, self._made_by_name(unit, node, parent)
+            )
+        objects = self._made_by(
+            unit, lambda obj: obj.made_by == legacy and not self._direct(obj)
+        )
         if name == "Optimizer" and self._tells_at_run_time(unit, node):
             objects = self._any_optimizer(unit)
         return Use("value", name, unit, node, objects)
 
-    def _of_pattern(self, unit: Unit, node: ast.expr, name: str, pattern: ast.MatchClass) -> Use:
+    def _of_pattern(
+        self, unit: Unit, node: ast.expr, name: str, pattern: ast.MatchClass
+    ) -> Use:
         subject = next(
-            outer.subject for outer in unit.ancestors(pattern) if isinstance(outer, ast.Match)
+            outer.subject
+            for outer in unit.ancestors(pattern)
+            if isinstance(outer, ast.Match)
         )
         is_plain = not (pattern.patterns or pattern.kwd_patterns)
         objects = tuple(self.facts.legacy_objects(subject)) or self._any_optimizer(unit)
@@ -275,7 +328,9 @@ class Uses:
         self, unit: Unit, call: ast.Call, classes: ast.AST | None
     ) -> tuple[LegacyObject, ...]:
         """The objects that an `isinstance` checks; any optimizer, if only this check shows one."""
-        objects = tuple(self.facts.legacy_objects(call.args[0], "optimizer", "definition"))
+        objects = tuple(
+            self.facts.legacy_objects(call.args[0], "optimizer", "definition")
+        )
         if any(TRAIN_STATE in self.facts.externals(one) for one in _each(classes)):
             return objects
         if all(obj.node is call for obj in objects):
@@ -289,7 +344,12 @@ class Uses:
         chosen = self._made_by(unit, lambda obj: obj.made_by is Unnamed.RUN_TIME)
         # getattr(optim, name)
         is_first = isinstance(parent, ast.Call) and parent.args[:1] == [node]
-        if chosen and isinstance(parent, ast.Call) and is_first and len(parent.args) > 1:
+        if (
+            chosen
+            and isinstance(parent, ast.Call)
+            and is_first
+            and len(parent.args) > 1
+        ):
             return chosen
         return (*chosen, *self.facts.made_by_modules)
 
@@ -300,17 +360,23 @@ class Uses:
                 names = self.facts.externals(outer.func)
                 return not any(name.startswith("typing.") for name in names)
             if not isinstance(outer, ast.Subscript | ast.BinOp):
-                return isinstance(outer, ast.Dict | ast.Tuple | ast.List | ast.Set | ast.Compare)
+                return isinstance(
+                    outer, ast.Dict | ast.Tuple | ast.List | ast.Set | ast.Compare
+                )
         return False
 
     def _any_optimizer(self, unit: Unit) -> tuple[LegacyObject, ...]:
         """The optimizers of a file's programs, for questions that may be about each of them."""
         paths = self.facts.together(unit)
         return tuple(
-            obj for obj in self._all_objects if obj.kind == "optimizer" and obj.unit.path in paths
+            obj
+            for obj in self._all_objects
+            if obj.kind == "optimizer" and obj.unit.path in paths
         )
 
-    def _of_method(self, parent: ast.AST | None, node: ast.expr) -> tuple[LegacyObject, ...]:
+    def _of_method(
+        self, parent: ast.AST | None, node: ast.expr
+    ) -> tuple[LegacyObject, ...]:
         """The objects that a method of a legacy class may be called with.
 
         They are the arguments of a call; any, if it is not called here.
@@ -318,7 +384,9 @@ class Uses:
         if not (isinstance(parent, ast.Call) and parent.func is node):
             return tuple(self._all_objects)
         given = (
-            obj for argument in values_of(parent) for obj in self.facts.legacy_objects(argument)
+            obj
+            for argument in values_of(parent)
+            for obj in self.facts.legacy_objects(argument)
         )
         return tuple(dict.fromkeys(given))
 
@@ -337,7 +405,9 @@ class Uses:
     def _all_objects(self) -> list[LegacyObject]:
         places = self.facts.flow.places
         return list(
-            dict.fromkeys(obj for node in places for obj in self.facts.legacy_objects(node))
+            dict.fromkeys(
+                obj for node in places for obj in self.facts.legacy_objects(node)
+            )
         )
 
     def _direct(self, obj: LegacyObject) -> bool:
@@ -350,11 +420,15 @@ class Uses:
         if around is None:
             return ()
         cls = self.facts.flow.class_of(around)
-        return self._made_by(unit, lambda obj: _is_custom(obj) and self._makes(obj, cls))
+        return self._made_by(
+            unit, lambda obj: _is_custom(obj) and self._makes(obj, cls)
+        )
 
     def _makes(self, obj: LegacyObject, cls: Class) -> bool:
         """Whether the allocation site of an object makes an instance of a class."""
-        items = self.facts.objects(obj.node.func) if isinstance(obj.node, ast.Call) else ()
+        items = (
+            self.facts.objects(obj.node.func) if isinstance(obj.node, ast.Call) else ()
+        )
         classes = (item for item in items if isinstance(item, Class))
         return any(cls in self.facts.flow.ancestry(item) for item in classes)
 
@@ -362,14 +436,20 @@ class Uses:
         within = self.facts.within(annotation.target)
         return tuple(obj for obj in within if obj.kind in ("optimizer", "definition"))
 
-    def _quoted(self, unit: Unit, node: ast.Constant, annotation: Annotation) -> Iterable[Use]:
+    def _quoted(
+        self, unit: Unit, node: ast.Constant, annotation: Annotation
+    ) -> Iterable[Use]:
         """A use for each legacy name in an annotation in quotes."""
         if annotation.node is not node:
             return
         quoted = list(self.facts.with_quoted(annotation))
-        objects = dict.fromkeys(obj for found in quoted for obj in self._annotated_objects(found))
+        objects = dict.fromkeys(
+            obj for found in quoted for obj in self._annotated_objects(found)
+        )
         named: dict[tuple[str, str], list[ast.expr]] = {}
-        for inner in (inner for found in quoted for inner in ast.walk(found.expression)):
+        for inner in (
+            inner for found in quoted for inner in ast.walk(found.expression)
+        ):
             if not isinstance(inner, ast.Name | ast.Attribute):
                 continue
             if not self.facts.names_legacy(inner):
@@ -379,7 +459,13 @@ class Uses:
                     named.setdefault((name, ast.unparse(inner)), []).append(inner)
         for (name, text), where in named.items():
             yield Use(
-                "annotation", name, unit, node, tuple(objects), quoted=text, said=tuple(where)
+                "annotation",
+                name,
+                unit,
+                node,
+                tuple(objects),
+                quoted=text,
+                said=tuple(where),
             )
 
     def _dynamic_use(self, unit: Unit, node: ast.Call) -> Use | None:
@@ -389,7 +475,9 @@ class Uses:
         objects = tuple(self.facts.legacy_objects(node, "definition"))
         # make = optim.Adam; make(1e-3)
         names = [legacy_name(name) for name in self.facts.externals(node.func)]
-        name = next((name for name in names if name in (*DEFINITIONS, Unnamed.RUN_TIME)), None)
+        name = next(
+            (name for name in names if name in (*DEFINITIONS, Unnamed.RUN_TIME)), None
+        )
         if name is not None:
             return Use("dynamic", str(name), unit, node, objects, legacy=name)
         # class Mine(optim.OptimizerDef): …; Mine(1e-3)
@@ -420,18 +508,31 @@ class Uses:
             kinds = ["optimizer" if len(call.args) <= 1 else "definition"]
             having = [obj for obj in having if obj.kind in kinds]
         others = [
-            item for item in self.facts.objects(node.value) if self.members.offers(item, node.attr)
+            item
+            for item in self.facts.objects(node.value)
+            if self.members.offers(item, node.attr)
         ]
         others += [obj for obj in having if obj.kind != kinds[0]]
-        return Use(f"{kinds[0]}.{node.attr}", node.attr, unit, node, tuple(having), tuple(others))
+        return Use(
+            f"{kinds[0]}.{node.attr}",
+            node.attr,
+            unit,
+            node,
+            tuple(having),
+            tuple(others),
+        )
 
     def _own_attribute(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """An attribute of a definition that legacy classes do not have, but its own class."""
         objects = list(self.facts.objects(node.value))
         legacy_objects = tuple(
-            item for item in objects if isinstance(item, LegacyObject) and item.kind == "definition"
+            item
+            for item in objects
+            if isinstance(item, LegacyObject) and item.kind == "definition"
         )
-        if not legacy_objects or any(self.members.offers(item, node.attr) for item in objects):
+        if not legacy_objects or any(
+            self.members.offers(item, node.attr) for item in objects
+        ):
             return None
         return Use("definition.own", node.attr, unit, node, legacy_objects)
 
@@ -440,7 +541,9 @@ class Uses:
         around = class_around(unit, node)
         if around is None:
             return None
-        if not self.facts.derives_from(self.facts.flow.class_of(around), MULTI_OPTIMIZER):
+        if not self.facts.derives_from(
+            self.facts.flow.class_of(around), MULTI_OPTIMIZER
+        ):
             return None
         return Use("filter", node.attr, unit, node, self._of_class_around(unit, node))
 
@@ -449,7 +552,9 @@ def _name_among(externals: list[str]) -> LegacyName | None:
     """The name within `flax.optim` of one of some full names."""
     if any(traversal_name(item) for item in externals):
         return "ModelParamTraversal"
-    return next((name for name in map(legacy_name, externals) if name is not None), None)
+    return next(
+        (name for name in map(legacy_name, externals) if name is not None), None
+    )
 
 
 def _is_custom(obj: LegacyObject) -> bool:
@@ -471,7 +576,11 @@ def _each(node: ast.AST | None) -> list[ast.expr]:
 def owner_of_state(node: ast.expr) -> ast.expr | None:
     """The optimizer in `optimizer.state`, or `optimizer.state[0]` as of a MultiOptimizer."""
     state = node.value if isinstance(node, ast.Subscript) else node
-    return state.value if isinstance(state, ast.Attribute) and state.attr == "state" else None
+    return (
+        state.value
+        if isinstance(state, ast.Attribute) and state.attr == "state"
+        else None
+    )
 
 
 def legacy_bases(use: Use, facts: Queries) -> set[LegacyName]:
@@ -486,4 +595,7 @@ def legacy_bases(use: Use, facts: Queries) -> set[LegacyName]:
 
 def class_around(unit: Unit, node: ast.AST) -> ast.ClassDef | None:
     """The class in which a node is."""
-    return next((outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
+    return next(
+        (outer for outer in unit.ancestors(node) if isinstance(outer, ast.ClassDef)),
+        None,
+    )

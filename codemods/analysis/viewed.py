@@ -33,11 +33,19 @@ class Viewed:
             proven = all(obj.evidence == "proven" for obj in use.objects)
             sure = proven and all(map(self.facts.legacy.definitions, use.objects))
             node = use.node
-            states = self.facts.legacy_objects(node, "state") if isinstance(node, ast.expr) else []
+            states = (
+                self.facts.legacy_objects(node, "state")
+                if isinstance(node, ast.expr)
+                else []
+            )
             # optimizers of several classes, or of unknown ones, have no name in common
             for state in states:
                 names[state] |= made if sure else {None}
-        known = {state: next(iter(found)) for state, found in names.items() if len(found) == 1}
+        known = {
+            state: next(iter(found))
+            for state, found in names.items()
+            if len(found) == 1
+        }
         viewable = {
             state: name
             for state, name in known.items()
@@ -56,7 +64,9 @@ class Viewed:
     @cached_property
     def classes(self) -> dict[str, Support]:
         """The counterparts of `OptimizerState` and of what that has for each parameter, by name."""
-        found = {f"_{name}ParamState": param_state(name) for name in self.states.values()}
+        found = {
+            f"_{name}ParamState": param_state(name) for name in self.states.values()
+        }
         return found | {"OptimizerState": OPTIMIZER_STATE} if found else {}
 
     @cached_property
@@ -72,8 +82,14 @@ class Viewed:
     @cached_property
     def together(self) -> tuple[LegacyObject, ...]:
         """The states that are read, if the program makes some itself: it may make any of these."""
-        uses = (use for use in self.facts.uses if use.kind in ("definition", "annotation", "check"))
-        return tuple(self.states) if any(use.name in self.classes for use in uses) else ()
+        uses = (
+            use
+            for use in self.facts.uses
+            if use.kind in ("definition", "annotation", "check")
+        )
+        return (
+            tuple(self.states) if any(use.name in self.classes for use in uses) else ()
+        )
 
 
 def _is_asked_for_step(use: Use) -> bool:

@@ -16,7 +16,9 @@ def realigned(before: str, after: str) -> str:
 
     These are calls whose further lines begin at a column at which old calls had aligned arguments.
     """
-    aligned = [call for call in _calls(before) if _continued_at(call) == _begins_at(call)]
+    aligned = [
+        call for call in _calls(before) if _continued_at(call) == _begins_at(call)
+    ]
     columns = {*map(_begins_at, aligned)}
     if not columns:
         return after
@@ -36,7 +38,11 @@ def realigned(before: str, after: str) -> str:
             last = call.end_lineno or 0
             inside = range(number + 1, last + 1)
             # Lines within a string must stay; columns of `ast` are characters in ASCII alone.
-            if column not in columns or not fixed.isdisjoint(inside) or not after.isascii():
+            if (
+                column not in columns
+                or not fixed.isdisjoint(inside)
+                or not after.isascii()
+            ):
                 continue
             by = _begins_at(call) - column
             for line in inside:

@@ -70,7 +70,11 @@ class _Breaker(cst.CSTTransformer):
     """
 
     def __init__(
-        self, module: cst.Module, statement: cst.SimpleStatementLine, hanging: bool, limit: int
+        self,
+        module: cst.Module,
+        statement: cst.SimpleStatementLine,
+        hanging: bool,
+        limit: int,
     ) -> None:
         super().__init__()
         self.module = module
@@ -94,7 +98,9 @@ class _Breaker(cst.CSTTransformer):
         return True
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        return self._broken(updated_node) if original_node is self.chosen else updated_node
+        return (
+            self._broken(updated_node) if original_node is self.chosen else updated_node
+        )
 
     def visit_Arg_value(self, node: cst.Arg) -> None:
         # f(rate if warm else 0.0): it breaks before `if`.
@@ -106,10 +112,14 @@ class _Breaker(cst.CSTTransformer):
                 self.chosen = choice
                 self.base = len(line) - len(line.lstrip(" "))
 
-    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.IfExp:
+    def leave_IfExp(
+        self, original_node: cst.IfExp, updated_node: cst.IfExp
+    ) -> cst.IfExp:
         if original_node is not self.chosen:
             return updated_node
-        return updated_node.with_changes(whitespace_before_if=newline(self.base + INDENT))
+        return updated_node.with_changes(
+            whitespace_before_if=newline(self.base + INDENT)
+        )
 
     def _line(self, index: int) -> str:
         """The line on which something stands."""
@@ -123,7 +133,9 @@ class _Breaker(cst.CSTTransformer):
         #   beta)
         if any("#" in self.module.code_for_node(one) for one in call.args):
             arguments = [_set_in(one, step) for one in call.args]
-            return call.with_changes(whitespace_before_args=newline(step), args=arguments)
+            return call.with_changes(
+                whitespace_before_args=newline(step), args=arguments
+            )
         width = step + sum(len(self.module.code_for_node(one)) for one in call.args)
         # All arguments go on one line, if they fit, or else each on its own.
         behind = self.behind if self.hanging else 0

@@ -7,7 +7,10 @@ import libcst as cst
 
 def comments_of(argument: cst.Arg) -> list[str]:
     """The comments behind an argument, in order."""
-    return [*comments_within(argument.comma), *comments_within(argument.whitespace_after_arg)]
+    return [
+        *comments_within(argument.comma),
+        *comments_within(argument.whitespace_after_arg),
+    ]
 
 
 def comments_within(node: cst.CSTNode | cst.MaybeSentinel) -> list[str]:

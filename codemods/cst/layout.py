@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import libcst as cst
 
 from codemods.cst.comments import comments_of
-from codemods.cst.spacing import BLANK, INDENT, NOTHING, bare, newline, one_per_line, source
+from codemods.cst.spacing import (
+    BLANK,
+    INDENT,
+    NOTHING,
+    bare,
+    newline,
+    one_per_line,
+    source,
+)
 
 ALIGNED = 12
 """Arguments that are indented more than this, from their statement, are aligned; others hang."""
@@ -39,7 +47,11 @@ def enclose(
         # step(
         #                 optimizer, batch)
         is_aligned = len(before.last_line.value) > base + ALIGNED
-        stacks = is_aligned and not any(map(comments_of, call.args)) and not _has_tall(call.args)
+        stacks = (
+            is_aligned
+            and not any(map(comments_of, call.args))
+            and not _has_tall(call.args)
+        )
     else:
         stacks = has_tall
     if stacks:
@@ -52,7 +64,9 @@ def _has_tall(arguments: Sequence[cst.Arg]) -> bool:
     return any("\n" in source(argument.value) for argument in arguments)
 
 
-def arrange(call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> cst.Call:
+def arrange(
+    call: cst.Call, callee: cst.BaseExpression, arguments: Sequence[cst.Arg]
+) -> cst.Call:
     """A call with a new callee and new arguments.
 
     Each is on its own line if they were, and a trailing comma stays.
@@ -89,7 +103,9 @@ def _stacked(
 ) -> cst.Call:
     """A call with each argument on its own line."""
     args = one_per_line([bare(argument) for argument in arguments], base, hanging)
-    return call.with_changes(func=callee, whitespace_before_args=newline(base + INDENT), args=args)
+    return call.with_changes(
+        func=callee, whitespace_before_args=newline(base + INDENT), args=args
+    )
 
 
 def _deeper(argument: cst.Arg) -> cst.Arg:
@@ -99,7 +115,9 @@ def _deeper(argument: cst.Arg) -> cst.Arg:
 
 class _Deeper(cst.CSTTransformer):
     def leave_ParenthesizedWhitespace(
-        self, original_node: cst.ParenthesizedWhitespace, updated_node: cst.ParenthesizedWhitespace
+        self,
+        original_node: cst.ParenthesizedWhitespace,
+        updated_node: cst.ParenthesizedWhitespace,
     ) -> cst.ParenthesizedWhitespace:
         lines: list[cst.EmptyLine] = []
         for line in updated_node.empty_lines:
@@ -163,7 +181,9 @@ def _closing_as(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
     return argument.with_changes(comma=comma, whitespace_after_arg=after)
 
 
-def _without_comments(space: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+def _without_comments(
+    space: cst.ParenthesizedWhitespace,
+) -> cst.ParenthesizedWhitespace:
     return space.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=())
 
 
@@ -174,6 +194,8 @@ def _closing_behind_comment(last: cst.Arg, argument: cst.Arg) -> cst.Arg:
         return argument
     match argument.comma:
         case cst.Comma(whitespace_after=cst.ParenthesizedWhitespace() as behind):
-            space = behind.with_changes(indent=closing.indent, last_line=closing.last_line)
+            space = behind.with_changes(
+                indent=closing.indent, last_line=closing.last_line
+            )
             return argument.with_changes(comma=cst.Comma(whitespace_after=space))
     return argument

@@ -52,7 +52,9 @@ def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
     if argument.keyword is not None:
         return argument.with_changes(keyword=cst.Name(keyword))
     value = argument.value
-    if isinstance(value, cst.NamedExpr) and not value.lpar:  # f(a := 1), but f(b=(a := 1))
+    if (
+        isinstance(value, cst.NamedExpr) and not value.lpar
+    ):  # f(a := 1), but f(b=(a := 1))
         left, right = cst.LeftParen(), cst.RightParen()
         value = value.with_changes(lpar=[left], rpar=[right])
     return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=EQUAL)
@@ -103,7 +105,9 @@ class CallLayout:
             opening = first
         between = self.newline if stack else self.between
         args = self._joined(pieces, between or BLANK, self.closing, self.trailing_comma)
-        return self.call.with_changes(func=callee, args=args, whitespace_before_args=opening)
+        return self.call.with_changes(
+            func=callee, args=args, whitespace_before_args=opening
+        )
 
     def nest(self, callee: cst.BaseExpression, pieces: Sequence[Piece]) -> Piece:
         """A call of `callee` as a piece itself.
@@ -141,15 +145,24 @@ class CallLayout:
         return replace(piece, before=before, behind=behind)
 
     def _joined(
-        self, pieces: Sequence[Piece], between: Space, closing: Space, trailing_comma: bool
+        self,
+        pieces: Sequence[Piece],
+        between: Space,
+        closing: Space,
+        trailing_comma: bool,
     ) -> list[cst.Arg]:
         ahead = [piece.before or between for piece in pieces[1:]]
         behind = zip(pieces, [*ahead, closing], strict=False)
         spaces = [self._with_comment(space, piece.behind) for piece, space in behind]
-        arguments = [piece.argument.with_changes(whitespace_after_arg=NOTHING) for piece in pieces]
+        arguments = [
+            piece.argument.with_changes(whitespace_after_arg=NOTHING)
+            for piece in pieces
+        ]
         return separated(arguments, spaces, trailing_comma)
 
-    def _with_comment(self, space: Space, comment: cst.TrailingWhitespace | None) -> Space:
+    def _with_comment(
+        self, space: Space, comment: cst.TrailingWhitespace | None
+    ) -> Space:
         """Some space with a comment ahead of it."""
         if comment is None:
             return space
@@ -195,7 +208,9 @@ def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newlin
     comments = (line for line in lines if line.comment)
     indent, last = newline.indent, newline.last_line
     indented = [line.with_changes(indent=indent, whitespace=last) for line in comments]
-    return newline.with_changes(first_line=_bare(newline.first_line), empty_lines=indented)
+    return newline.with_changes(
+        first_line=_bare(newline.first_line), empty_lines=indented
+    )
 
 
 def _deeper(newline: Newline) -> Newline:

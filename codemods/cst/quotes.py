@@ -11,7 +11,9 @@ ExpressionT = TypeVar("ExpressionT", bound=cst.BaseExpression)
 
 def usual_quote(code: str) -> str:
     """The quotation mark that a file has most of."""
-    plain = code.replace('"""', "").replace("'''", "")  # docstrings have theirs in any style
+    plain = code.replace('"""', "").replace(
+        "'''", ""
+    )  # docstrings have theirs in any style
     return '"' if plain.count('"') >= plain.count("'") else "'"
 
 

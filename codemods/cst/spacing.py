@@ -27,7 +27,9 @@ def newline(width: int) -> Newline:
     return Newline(indent=True, last_line=cst.SimpleWhitespace(" " * width))
 
 
-def one_per_line(arguments: Sequence[cst.Arg], base: int, hanging: bool) -> list[cst.Arg]:
+def one_per_line(
+    arguments: Sequence[cst.Arg], base: int, hanging: bool
+) -> list[cst.Arg]:
     """Arguments on a line each, of a call that is indented by `base`.
 
     If they are `hanging`, the last parenthesis is on the last line.
@@ -36,7 +38,9 @@ def one_per_line(arguments: Sequence[cst.Arg], base: int, hanging: bool) -> list
     # A trailing comma would make a bare generator one of several arguments.
     is_bare = isinstance(last, cst.GeneratorExp) and not last.lpar
     closing = NOTHING if hanging else newline(base)
-    return lined_up(arguments, newline(base + INDENT), closing, not (hanging or is_bare))
+    return lined_up(
+        arguments, newline(base + INDENT), closing, not (hanging or is_bare)
+    )
 
 
 def lined_up(
@@ -61,7 +65,9 @@ def separated(
 def closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
     """An argument with some space behind it, and a comma ahead of that if there is to be one."""
     if not comma:
-        return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space)
+        return argument.with_changes(
+            comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space
+        )
     old = argument.comma
     ahead = old.whitespace_before if isinstance(old, cst.Comma) else NOTHING
     # A comma that opened the next line has moved up.
@@ -71,4 +77,6 @@ def closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
 
 def bare(argument: cst.Arg) -> cst.Arg:
     """An argument without a comma, and with nothing behind it."""
-    return argument.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING)
+    return argument.with_changes(
+        comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING
+    )

@@ -20,7 +20,9 @@ OPEN = (cst.GeneratorExp, cst.NamedExpr)
 """Expressions that need parentheses beside other arguments, behind `=`, or between brackets."""
 
 
-def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
+def expression(
+    template: str, **holes: cst.BaseExpression | cst.Arg
+) -> cst.BaseExpression:
     """The expression that a template makes of its holes.
 
     A hole in an argument list may be a whole `cst.Arg`, which keeps its keyword, comma and
@@ -38,7 +40,9 @@ def expression(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.Base
     return _closed(value) if parsed.lpar and not value.lpar else _whole(value)
 
 
-def statement(template: str, **holes: cst.BaseExpression | cst.Arg) -> cst.SimpleStatementLine:
+def statement(
+    template: str, **holes: cst.BaseExpression | cst.Arg
+) -> cst.SimpleStatementLine:
     """The one-line statement that a template makes of its holes."""
     parsed = cst.parse_statement(HOLE.sub(r"__hole_\1__", template))
     filled = parsed.visit(_Fill(holes))
@@ -64,14 +68,18 @@ class _Fill(cst.CSTTransformer):
         super().__init__()
         self.holes = holes
 
-    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+    def leave_Name(
+        self, original_node: cst.Name, updated_node: cst.Name
+    ) -> cst.BaseExpression:
         name = _name_of(original_node)
         if name is None:
             return updated_node
         value = _value(self.holes[name])
         return _closed(value.deep_clone())
 
-    def leave_Index(self, original_node: cst.Index, updated_node: cst.Index) -> cst.Index:
+    def leave_Index(
+        self, original_node: cst.Index, updated_node: cst.Index
+    ) -> cst.Index:
         name = _name_of(original_node.value)
         if name is None:
             return updated_node
@@ -83,7 +91,9 @@ class _Fill(cst.CSTTransformer):
     ) -> cst.Subscript:
         # "{owner}[{slices}]"
         match original_node.slice:
-            case [cst.SubscriptElement(slice=cst.Index(value=value))] if _name_of(value) == SLICES:
+            case [cst.SubscriptElement(slice=cst.Index(value=value))] if (
+                _name_of(value) == SLICES
+            ):
                 hole = _value(self.holes[SLICES])
                 assert isinstance(hole, cst.Subscript)
                 new = hole.deep_clone()

@@ -23,7 +23,9 @@ class Scopes:
 
     def around(self, node: ast.AST) -> Scope:
         """The scope in which a node stands."""
-        owner = next(outer for outer in self.unit.ancestors(node) if isinstance(outer, ScopeNode))
+        owner = next(
+            outer for outer in self.unit.ancestors(node) if isinstance(outer, ScopeNode)
+        )
         if owner not in self._opened:
             self._opened[owner] = open_scope(self.unit, owner, self.around(owner))
         return self._opened[owner]

@@ -51,7 +51,9 @@ class Order:
         In a loop, it comes after itself.
         """
         if (number, without) not in self._reached:
-            self._reached[number, without] = _reached(self.after, self.after[number], without)
+            self._reached[number, without] = _reached(
+                self.after, self.after[number], without
+            )
         return self._reached[number, without]
 
     def backward(self, number: int, without: int = -1) -> frozenset[int]:
@@ -67,10 +69,14 @@ class Order:
 
     def dominates(self, first: int, second: int) -> bool:
         """Whether each path to the second evaluation leads through the first."""
-        return first in (ENTRY, second) or second not in self.forward(ENTRY, without=first)
+        return first in (ENTRY, second) or second not in self.forward(
+            ENTRY, without=first
+        )
 
 
-def _reached(edges: list[set[int]], starts: Iterable[int], without: int) -> frozenset[int]:
+def _reached(
+    edges: list[set[int]], starts: Iterable[int], without: int
+) -> frozenset[int]:
     pending = [number for number in starts if number != without]
     found = set(pending)
     while pending:
@@ -163,7 +169,9 @@ class _Builder:
             case ast.AnnAssign(target=target, value=value):
                 self._expressions([value, value and target])
             # state.step += 1: `state` first, then the value, then the attribute.
-            case ast.AugAssign(target=ast.Attribute() | ast.Subscript() as target, value=value):
+            case ast.AugAssign(
+                target=ast.Attribute() | ast.Subscript() as target, value=value
+            ):
                 self._expressions((*ast.iter_child_nodes(target), value))
                 self._emit(target)
             case ast.AugAssign(target=target, value=value):
@@ -276,7 +284,10 @@ class _Builder:
     def expression(self, node: ast.expr) -> None:
         """What is evaluated for an expression or stored in a target, and that last."""
         match node:
-            case ast.BoolOp(values=[first, *others]) | ast.Compare(left=first, comparators=others):
+            case (
+                ast.BoolOp(values=[first, *others])
+                | ast.Compare(left=first, comparators=others)
+            ):
                 self.expression(first)
                 # It may end behind each operand; a comparison evaluates at least two.
                 ends = set(self.ends) if isinstance(node, ast.BoolOp) else set[int]()
@@ -306,7 +317,9 @@ class _Builder:
                 self._expressions(ast.iter_child_nodes(node))
         self._emit(node)
 
-    def _comprehension(self, node: Comprehension, generators: list[ast.comprehension]) -> None:
+    def _comprehension(
+        self, node: Comprehension, generators: list[ast.comprehension]
+    ) -> None:
         if not generators:
             if isinstance(node, ast.DictComp):
                 self._expressions([node.key, node.value])

@@ -122,7 +122,9 @@ class Definitions:
         numbers: dict[int, ast.AST] = {}
         for store in self.stores(variable):
             # An import sets its names at the end of the statement.
-            setter = variable.unit.parents[store] if isinstance(store, ast.alias) else store
+            setter = (
+                variable.unit.parents[store] if isinstance(store, ast.alias) else store
+            )
             number = ENTRY if isinstance(store, ast.arg) else order.at.get(setter)
             if number is None or variable.scope.node is not site.owner:
                 return None
@@ -152,14 +154,21 @@ class Definitions:
             # rate = 0.1, but not `first, second = rates`
             case [ast.Name() as name]:
                 match variable.unit.parents.get(name):
-                    case ast.Assign(targets=[_]) | ast.AnnAssign(value=ast.expr()) as statement:
+                    case (
+                        ast.Assign(targets=[_])
+                        | ast.AnnAssign(value=ast.expr()) as statement
+                    ):
                         return statement
         return None
 
     def value(self, variable: Variable | None) -> ast.expr | None:
         """The only value that a variable ever has, if an assignment gives it."""
         statement = self.setting(variable)
-        return statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        return (
+            statement.value
+            if isinstance(statement, ast.Assign | ast.AnnAssign)
+            else None
+        )
 
     def values(self, variable: Variable) -> list[ast.expr | None]:
         """What each assignment gives a variable.
@@ -168,7 +177,9 @@ class Definitions:
         """
         found: list[ast.expr | None] = []
         for store in self.stores(variable):
-            if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):  # del rate
+            if isinstance(store, ast.Name) and isinstance(
+                store.ctx, ast.Del
+            ):  # del rate
                 continue
             match variable.unit.parents.get(store):
                 case ast.Assign(targets=[_], value=value):
@@ -189,7 +200,9 @@ class Definitions:
     def local_value(self, node: ast.AST) -> ast.expr | None:
         """What the only assignment to a local variable gives it."""
         variable = self.variable(node)
-        is_local = variable is not None and isinstance(variable.scope.node, FunctionNode)
+        is_local = variable is not None and isinstance(
+            variable.scope.node, FunctionNode
+        )
         return self.value(variable) if is_local else None
 
     def expanded(self, node: ast.expr) -> ast.expr:
@@ -213,7 +226,11 @@ class Definitions:
                 return None if variable is None else Path(variable, ())
             case ast.Attribute(value=value, attr=attribute):
                 base = self.path(value)
-                return None if base is None else Path(base.root, (*base.attributes, attribute))
+                return (
+                    None
+                    if base is None
+                    else Path(base.root, (*base.attributes, attribute))
+                )
         return None
 
     def parameter(self, variable: Variable | None) -> FunctionNode | None:
@@ -233,10 +250,14 @@ class Definitions:
         """The expressions that a function returns."""
         if isinstance(function.node, ast.Lambda):
             return [function.node.body]
-        returns = [node for node in ast.walk(function.node) if isinstance(node, ast.Return)]
+        returns = [
+            node for node in ast.walk(function.node) if isinstance(node, ast.Return)
+        ]
         found: list[ast.expr] = []
         for node in returns:
-            is_own = function_of(function.unit, node) is function.node  # not of one within
+            is_own = (
+                function_of(function.unit, node) is function.node
+            )  # not of one within
             if is_own and node.value is not None:
                 found.append(node.value)
         return found
@@ -244,7 +265,10 @@ class Definitions:
 
 def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
     """The function that a node is in; None outside of all."""
-    return next((outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)), None)
+    return next(
+        (outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)),
+        None,
+    )
 
 
 def _stores_of(unit: Unit) -> Stores:
@@ -267,7 +291,11 @@ def names_set(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
             yield name
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+        case (
+            ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+            | ast.ClassDef(name=name)
+        ):
             yield name
         # except ValueError as error, case [first, *rest]
         case (

@@ -171,7 +171,11 @@ class Evaluations:
                 return self._element(value, _constant(key), node)
             case ast.Call():
                 return self._call(node)
-            case ast.For(iter=source) | ast.AsyncFor(iter=source) | ast.comprehension(iter=source):
+            case (
+                ast.For(iter=source)
+                | ast.AsyncFor(iter=source)
+                | ast.comprehension(iter=source)
+            ):
                 return self._taken(source)
             # f(*values), but not `first, *rest = values`
             case ast.Starred(value=source, ctx=ast.Load()):
@@ -199,7 +203,9 @@ class Evaluations:
                 names += names_set(alias)
         decorators = getattr(node, "decorator_list", ())
         acts = any(map(self.is_unknown_decorator, decorators))
-        around = self.program.scope(unit, node) if names else self.program.flow.modules[unit]
+        around = (
+            self.program.scope(unit, node) if names else self.program.flow.modules[unit]
+        )
         found = Effects(acts=acts)
         for name in names:
             scope = around.binding(name) or around
@@ -352,9 +358,13 @@ class Evaluations:
         name = self.program.full_name(node.func)
         match name, node.args:
             case "builtins.getattr", [owner, key, *_]:
-                return Effects(reads=self._fields(self.program.objects(owner), _constant(key)))
+                return Effects(
+                    reads=self._fields(self.program.objects(owner), _constant(key))
+                )
             case "builtins.setattr", [owner, key, _]:
-                return Effects(writes=self._fields(self.program.objects(owner), _constant(key)))
+                return Effects(
+                    writes=self._fields(self.program.objects(owner), _constant(key))
+                )
             case "builtins.next" | "builtins.iter", _:
                 return Effects(acts=True)
         found = Effects()
@@ -422,7 +432,9 @@ class Evaluations:
         found = Effects()
         if name in pure.LOOKING_IN:
             for argument in values_of(node):
-                found.reads.add(Field(None, self._states(self.program.objects(argument))))
+                found.reads.add(
+                    Field(None, self._states(self.program.objects(argument)))
+                )
         return found
 
     def _calls_only(self, name: str, node: ast.Call) -> bool:
@@ -459,7 +471,11 @@ class Evaluations:
             return Effects(reads={Field(None)})
         cells: set[Cell] = {Field(None, frozenset((owner,)))}
         if isinstance(owner, Container):
-            return Effects(reads=cells) if name in pure.CONTAINER_READING else Effects(writes=cells)
+            return (
+                Effects(reads=cells)
+                if name in pure.CONTAINER_READING
+                else Effects(writes=cells)
+            )
         is_copy = isinstance(owner, Instance) and name in ("replace", "_replace")
         return Effects(reads=cells) if is_copy else Effects(acts=True)
 

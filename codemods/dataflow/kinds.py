@@ -16,7 +16,11 @@ from codemods.flow.scopes import Comprehension
 from codemods.vocabulary import COPY, GET, full_names
 
 TEXT, TEXTS, NUMBER, ARRAY, SCHEDULE = "text", "texts", "number", "array", "schedule"
-METHODS = {TEXT: pure.TEXT_METHODS, NUMBER: pure.NUMBER_METHODS, ARRAY: pure.ARRAY_METHODS}
+METHODS = {
+    TEXT: pure.TEXT_METHODS,
+    NUMBER: pure.NUMBER_METHODS,
+    ARRAY: pure.ARRAY_METHODS,
+}
 
 
 LAZY = full_names("builtins", "enumerate zip reversed map filter iter super")
@@ -100,9 +104,9 @@ class Kinds:
             ):
                 return self.of(value)
             # for word in text.split():
-            case ast.Name(), (ast.For(iter=source) | ast.comprehension(iter=source)) if (
-                parent.target is store
-            ):
+            case ast.Name(), (
+                ast.For(iter=source) | ast.comprehension(iter=source)
+            ) if parent.target is store:
                 return TEXT if self.of(source) == TEXTS else ""
             case ast.arg(), ast.arguments():
                 return self._of_parameter(store.arg, variable.scope.node)
@@ -110,7 +114,10 @@ class Kinds:
 
     def _of_parameter(self, name: str, function: ast.AST) -> str:
         """The kind of all that is given for a parameter, if all calls are in view."""
-        if not isinstance(function, FunctionNode) or self.program.callers(function) is None:
+        if (
+            not isinstance(function, FunctionNode)
+            or self.program.callers(function) is None
+        ):
             return ""
         kinds: set[str] = set()
         for site, offset in self.program.flow.entered[function]:
@@ -138,7 +145,9 @@ class Kinds:
         if name.startswith((*pure.ARRAY_MODULES, *pure.SCHEDULES)):
             return ARRAY if name.startswith(pure.ARRAY_MODULES) else SCHEDULE
         match node.func:
-            case ast.Attribute(value=owner, attr=method) if self.has_method(owner, method):
+            case ast.Attribute(value=owner, attr=method) if self.has_method(
+                owner, method
+            ):
                 return TEXTS if method in SPLITTING else self.of(owner)
         return ""
 
@@ -146,7 +155,9 @@ class Kinds:
         """Whether a function is a schedule or transformation of a library, and so is pure."""
         if self.of(node) == SCHEDULE:
             return True
-        results = (item for item in self.program.objects(node) if isinstance(item, Result))
+        results = (
+            item for item in self.program.objects(node) if isinstance(item, Result)
+        )
         return any(pure.is_pure(result.name) for result in results)
 
     def has_method(self, owner: ast.expr, name: str) -> bool:
@@ -173,7 +184,9 @@ class Kinds:
         value = self.definitions.only_value(node)
         if value is not None and not isinstance(value, ast.GeneratorExp | ast.Call):
             return self.is_again(value)
-        if isinstance(value, ast.Call) and self._makes_anew(self.program.full_name(value.func)):
+        if isinstance(value, ast.Call) and self._makes_anew(
+            self.program.full_name(value.func)
+        ):
             return True
         return self._are_containers(node)
 

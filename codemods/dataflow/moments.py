@@ -206,7 +206,11 @@ class Dataflow:
     # Within one run of a function
 
     def stays(
-        self, nodes: Iterable[ast.expr], first: ast.AST, second: ast.AST, known: bool = True
+        self,
+        nodes: Iterable[ast.expr],
+        first: ast.AST,
+        second: ast.AST,
+        known: bool = True,
     ) -> bool:
         """Whether expressions have the same values at two moments of one run of a function.
 
@@ -276,7 +280,9 @@ class Dataflow:
             return None
         return self.program.order(start.owner), start.number, end.number
 
-    def _change(self, order: Order, numbers: Iterable[int], cells: Collection[Cell]) -> bool:
+    def _change(
+        self, order: Order, numbers: Iterable[int], cells: Collection[Cell]
+    ) -> bool:
         """Whether some evaluations may change what is in some cells."""
         unit = self.program.unit_of(order.owner)
         if not cells:
@@ -291,7 +297,11 @@ class Dataflow:
     # From one function to another
 
     def lasts(
-        self, nodes: Iterable[ast.expr], made: ast.AST, later: ast.AST, carriers: Collection[Object]
+        self,
+        nodes: Iterable[ast.expr],
+        made: ast.AST,
+        later: ast.AST,
+        carriers: Collection[Object],
     ) -> bool:
         """Whether evaluations find the same where something is made, and where it is used later.
 
@@ -301,11 +311,15 @@ class Dataflow:
           later: where it is used, in whatever function.
           carriers: what is made, and what comes of that.
         """
-        found = [self.evaluations.at(self.program.unit_of(node), node) for node in nodes]
+        found = [
+            self.evaluations.at(self.program.unit_of(node), node) for node in nodes
+        ]
         if not all(effects.are_none for effects in found):
             return False
         cells = set[Cell]().union(*(effects.reads for effects in found))
-        unsettled = {cell for cell in cells if not self._is_settled_cell(cell, carriers)}
+        unsettled = {
+            cell for cell in cells if not self._is_settled_cell(cell, carriers)
+        }
         if not unsettled:
             return True
         start = self.program.site(self.program.unit_of(made), made)
@@ -348,7 +362,8 @@ class Dataflow:
     @staticmethod
     def _around(store: ast.AST, variable: Variable) -> Iterable[ast.AST]:
         return takewhile(
-            lambda outer: outer is not variable.scope.node, variable.unit.ancestors(store)
+            lambda outer: outer is not variable.scope.node,
+            variable.unit.ancestors(store),
         )
 
     @cached_property
@@ -394,12 +409,16 @@ class Dataflow:
             if owner in above and not self._may_have_older(owner, carriers):
                 # Both happen in one run of this function, so what is between them is all there is.
                 meeting.add(owner)
-                starts = {one for number in above[owner] for one in order.forward(number)}
+                starts = {
+                    one for number in above[owner] for one in order.forward(number)
+                }
                 if self._change(order, starts & ends, cells):
                     return True
                 continue
             # What uses it is called from elsewhere: the change may be there.
-            callers = self.program.callers(owner) if isinstance(owner, FunctionNode) else None
+            callers = (
+                self.program.callers(owner) if isinstance(owner, FunctionNode) else None
+            )
             if callers is None or self._are_own(cells, owner):
                 return True
             if self._change(order, ends, cells):
@@ -414,7 +433,11 @@ class Dataflow:
         return any(variable.scope.function.node is owner for variable in variables)
 
     def _changes_on_the_way(
-        self, made: EvaluationSite, meeting: set[Owner], above: Numbers, cells: set[Cell]
+        self,
+        made: EvaluationSite,
+        meeting: set[Owner],
+        above: Numbers,
+        cells: set[Cell],
     ) -> bool:
         """Whether cells may change after something is made, on the way up to functions.
 
@@ -431,7 +454,9 @@ class Dataflow:
             numbers = {one for number in above[owner] for one in order.forward(number)}
             if self._change(order, numbers, cells):
                 return True
-            callers = self.program.callers(owner) if isinstance(owner, FunctionNode) else None
+            callers = (
+                self.program.callers(owner) if isinstance(owner, FunctionNode) else None
+            )
             pending += [site.owner for site in callers or ()]
         return False
 
@@ -479,5 +504,7 @@ def _is_local(cell: Cell) -> bool:
         return False
     if isinstance(cell.scope.node, ast.Module | ast.ClassDef):
         return False
-    declared = (node for node in ast.walk(cell.scope.node) if isinstance(node, ast.Nonlocal))
+    declared = (
+        node for node in ast.walk(cell.scope.node) if isinstance(node, ast.Nonlocal)
+    )
     return not any(cell.name in node.names for node in declared)

@@ -81,7 +81,9 @@ class Program:
         if node not in self._sites:
             owner = owner_of(unit, node)
             number = self.order(owner).at.get(node)
-            self._sites[node] = None if number is None else EvaluationSite(unit, owner, number)
+            self._sites[node] = (
+                None if number is None else EvaluationSite(unit, owner, number)
+            )
         return self._sites[node]
 
     # Variables
@@ -212,7 +214,10 @@ def owner_of(unit: Unit, node: ast.AST) -> Owner:
         # Defaults and decorators are evaluated outside the function that they belong to.
         if isinstance(outer, ast.Lambda) and inner is outer.body:
             return outer
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef) and inner in outer.body:
+        if (
+            isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+            and inner in outer.body
+        ):
             return outer
         inner = outer
     return unit.tree

@@ -24,7 +24,9 @@ PURE = (
     | full_names("functools", "partial wraps lru_cache cache cached_property")
     | full_names("dataclasses", "replace field dataclass asdict astuple fields")
     | full_names("typing", "cast NamedTuple NewType TypeVar")
-    | full_names("typing abc", "overload final runtime_checkable no_type_check abstractmethod")
+    | full_names(
+        "typing abc", "overload final runtime_checkable no_type_check abstractmethod"
+    )
     | full_names("collections", "namedtuple OrderedDict Counter deque defaultdict")
     | full_names("types", "SimpleNamespace MappingProxyType")
     | full_names("itertools", "product combinations permutations")
@@ -38,23 +40,37 @@ PURE = (
         "devices local_devices default_backend disable_jit named_scope jacfwd jacrev hessian",
     )
     | full_names("jax.dtypes", "canonicalize_dtype result_type")
-    | full_names("flax.jax_utils", "replicate unreplicate partial_eval_by_shape pad_shard_unpad")
     | full_names(
-        "flax.core flax.core.frozen_dict", "freeze unfreeze FrozenDict copy pop pretty_repr"
+        "flax.jax_utils", "replicate unreplicate partial_eval_by_shape pad_shard_unpad"
     )
     | full_names(
-        "flax.training.common_utils", "shard shard_prng_key onehot stack_forest get_metrics"
+        "flax.core flax.core.frozen_dict",
+        "freeze unfreeze FrozenDict copy pop pretty_repr",
+    )
+    | full_names(
+        "flax.training.common_utils",
+        "shard shard_prng_key onehot stack_forest get_metrics",
     )
     | full_names(
         "flax.traverse_util",
         "flatten_dict unflatten_dict path_aware_map ModelParamTraversal TraverseTree t_identity",
     )
-    | full_names("flax.serialization", "to_state_dict from_state_dict to_bytes from_bytes")
+    | full_names(
+        "flax.serialization", "to_state_dict from_state_dict to_bytes from_bytes"
+    )
     | full_names("flax.struct", "field dataclass")
     | full_names("flax.linen", "compact nowrap jit remat")
     | full_names("flax.training.train_state.TrainState", "create")
-    | full_names("flax.training.dynamic_scale flax.optim flax.optim.dynamic_scale", "DynamicScale")
-    | (vocabulary.RAVEL_TREE | vocabulary.TREE_NORM | vocabulary.CLIP_GRADIENTS | vocabulary.COPY)
+    | full_names(
+        "flax.training.dynamic_scale flax.optim flax.optim.dynamic_scale",
+        "DynamicScale",
+    )
+    | (
+        vocabulary.RAVEL_TREE
+        | vocabulary.TREE_NORM
+        | vocabulary.CLIP_GRADIENTS
+        | vocabulary.COPY
+    )
     | (vocabulary.LIST_LEAVES | vocabulary.FLATTEN | vocabulary.TELL_PATHS)
     | (vocabulary.UNFLATTEN | vocabulary.STRUCTURE)
 )
@@ -73,7 +89,9 @@ ITERATING = full_names(
 ) | {"functools.reduce"}
 """Functions that take the elements of their arguments one by one, and so use an iterator up."""
 
-LOOKING_IN = ITERATING | vocabulary.COPY | full_names("dataclasses", "replace asdict astuple")
+LOOKING_IN = (
+    ITERATING | vocabulary.COPY | full_names("dataclasses", "replace asdict astuple")
+)
 """Functions whose result is made of all that is in their arguments."""
 
 IMPURE = full_names(
@@ -93,7 +111,12 @@ NUMPY_STATEFUL = ("numpy.random.", "numpy.testing.", "numpy.lib.", "numpy.f2py."
 
 CALLING = (
     (vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH | vocabulary.REDUCE_TREES)
-    | (vocabulary.CONTROL | vocabulary.MAP_SLICES | vocabulary.SHAPES_OF | vocabulary.LINEARIZE)
+    | (
+        vocabulary.CONTROL
+        | vocabulary.MAP_SLICES
+        | vocabulary.SHAPES_OF
+        | vocabulary.LINEARIZE
+    )
     | full_names("builtins functools", "map filter reduce")
     | full_names("jax.lax", "associative_scan custom_root")
     | full_names("jax", "make_jaxpr pure_callback")
@@ -111,7 +134,15 @@ OUTSIDE = words(
 )
 """Functions that read and write the outside world and their arguments, and nothing else."""
 
-CONSTANTS = ("jax.numpy.", "numpy.", "math.", "cmath.", "string.", "sys.maxsize", "os.sep")
+CONSTANTS = (
+    "jax.numpy.",
+    "numpy.",
+    "math.",
+    "cmath.",
+    "string.",
+    "sys.maxsize",
+    "os.sep",
+)
 """Modules of which no attribute is ever set."""
 
 CONTAINER_READING = words(
@@ -120,7 +151,9 @@ CONTAINER_READING = words(
 """Methods of tuples, lists, sets and dictionaries that change nothing."""
 
 TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
-NUMBER_METHODS = frozenset(("is_integer", "bit_length", "conjugate", "as_integer_ratio", "hex"))
+NUMBER_METHODS = frozenset(
+    ("is_integer", "bit_length", "conjugate", "as_integer_ratio", "hex")
+)
 ARRAY_METHODS = words(
     "all any argmax argmin argsort astype at clip conj copy cumprod cumsum diagonal dot flatten "
     "item max mean min nonzero prod ravel repeat reshape round squeeze std sum swapaxes take "

@@ -73,14 +73,18 @@ def types_within(annotation: ast.expr, path: Steps = ()) -> Iterator[TypeWithin]
     match annotation:
         case ast.Name() | ast.Attribute() | ast.Constant(value=str()):
             yield TypeWithin(annotation, path)
-        case ast.Subscript(value=ast.Name(id="Type" | "type") | ast.Attribute(attr="Type")):
+        case ast.Subscript(
+            value=ast.Name(id="Type" | "type") | ast.Attribute(attr="Type")
+        ):
             yield TypeWithin(annotation, path)
         # X | Y
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield from types_within(left, path)
             yield from types_within(right, path)
         # typing.List[X]
-        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
+        case ast.Subscript(
+            value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner
+        ):
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             for part, steps in _parts(annotation, name, parts):
                 yield from types_within(part, (*path, *steps))
@@ -117,7 +121,9 @@ def quoted_types(annotation: ast.expr) -> Iterator[ast.Constant]:
     match annotation:
         case ast.Constant(value=str()):
             yield annotation
-        case ast.Subscript(value=ast.Name(id="Literal") | ast.Attribute(attr="Literal")):
+        case ast.Subscript(
+            value=ast.Name(id="Literal") | ast.Attribute(attr="Literal")
+        ):
             return
         case ast.Subscript(
             value=ast.Name(id="Annotated") | ast.Attribute(attr="Annotated"),

@@ -45,7 +45,9 @@ class Wrong:
     why: str
 
 
-def bind(signature: Signature, call: ast.Call, *earlier: ast.Call) -> Bound[ast.expr] | Wrong:
+def bind(
+    signature: Signature, call: ast.Call, *earlier: ast.Call
+) -> Bound[ast.expr] | Wrong:
     """The arguments of a call.
 
     Args:
@@ -73,7 +75,10 @@ def bind(signature: Signature, call: ast.Call, *earlier: ast.Call) -> Bound[ast.
 
 
 def bind_values(
-    signature: Signature, positional: Sequence[T], keywords: Mapping[str, T], unpacked: bool = False
+    signature: Signature,
+    positional: Sequence[T],
+    keywords: Mapping[str, T],
+    unpacked: bool = False,
 ) -> Bound[T] | Wrong:
     """The same for values of any kind. More of them may follow if they are `unpacked`."""
     # With unpacked arguments, it is no error that some seem to be missing.
@@ -183,4 +188,6 @@ def is_unpacked(call: ast.Call) -> bool:
 
 def _ahead_of_unpacked(positional: Sequence[ast.expr]) -> list[ast.expr]:
     """The arguments of which the position is known."""
-    return [*takewhile(lambda argument: not isinstance(argument, ast.Starred), positional)]
+    return [
+        *takewhile(lambda argument: not isinstance(argument, ast.Starred), positional)
+    ]

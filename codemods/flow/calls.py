@@ -85,7 +85,9 @@ class Library:
         """What a call of a method of an object, or of an external function's result, does."""
         raise NotImplementedError
 
-    def attribute(self, flow: Calls, obj: LegacyObject, name: str, result: Place) -> None:
+    def attribute(
+        self, flow: Calls, obj: LegacyObject, name: str, result: Place
+    ) -> None:
         """Let the value of an object's attribute reach `result`."""
         raise NotImplementedError
 
@@ -99,7 +101,9 @@ class HandedBack:
     """
 
     back: set[Object] = field(default_factory=set)
-    waiting: dict[Object, list[Place]] = field(default_factory=lambda: defaultdict(list))
+    waiting: dict[Object, list[Place]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
 
 @dataclass(kw_only=True)
@@ -118,7 +122,9 @@ class Calls(Elements):
 
     Each comes with the number of parameters, such as `self`, that no argument of the call is for.
     """
-    returned: dict[Place, dict[Place, None]] = field(default_factory=lambda: defaultdict(dict))
+    returned: dict[Place, dict[Place, None]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     """The places of what functions return, by the place that gets it."""
     got: dict[ast.Call, dict[tuple[LegacyObject, str], None]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -181,13 +187,17 @@ class Calls(Elements):
         if self.library.follows(member):
             self.solver.add(result, External(member))
 
-    def _load_from_legacy(self, item: LegacyObject | Result, name: str, result: Place) -> None:
+    def _load_from_legacy(
+        self, item: LegacyObject | Result, name: str, result: Place
+    ) -> None:
         if isinstance(item, LegacyObject):
             self.library.attribute(self, item, name, result)
         if self.library.method(item, name) is not None:
             self.solver.add(result, Method(item, name))
 
-    def _load_from_instance(self, item: Instance, cls: Class, name: str, result: Place) -> None:
+    def _load_from_instance(
+        self, item: Instance, cls: Class, name: str, result: Place
+    ) -> None:
         if name == "__dict__":
             self.solver.add(result, Namespace(cls))
             return
@@ -220,7 +230,9 @@ class Calls(Elements):
 
         self.by_ancestry(cls, react)
 
-    def _replace_method(self, item: Instance | Opaque, name: str, result: Place) -> None:
+    def _replace_method(
+        self, item: Instance | Opaque, name: str, result: Place
+    ) -> None:
         if name in ("replace", "_replace"):
             self.solver.add(result, Method(item, name))
 
@@ -243,25 +255,37 @@ class Calls(Elements):
         """Let an annotation say of which types the values at `target` are."""
         raise NotImplementedError
 
-    def _class_attribute(self, owner: Class | Instance, name: str, result: Place) -> None:
+    def _class_attribute(
+        self, owner: Class | Instance, name: str, result: Place
+    ) -> None:
         cls = owner.cls if isinstance(owner, Instance) else owner
         self.by_ancestry(cls, lambda: self._find_in_class(cls, name, result, owner))
 
-    def _find_in_class(self, cls: Class, name: str, result: Place, owner: Class | Instance) -> None:
+    def _find_in_class(
+        self, cls: Class, name: str, result: Place, owner: Class | Instance
+    ) -> None:
         nearest = next(self.defining(cls, name), None)
         if nearest is not None:
             place = ("variable", nearest.scope, name)
-            self.solver.watch(place, lambda item: self._bind_member(item, name, result, owner))
+            self.solver.watch(
+                place, lambda item: self._bind_member(item, name, result, owner)
+            )
 
-    def _bind_member(self, item: Object, name: str, result: Place, owner: Class | Instance) -> None:
+    def _bind_member(
+        self, item: Object, name: str, result: Place, owner: Class | Instance
+    ) -> None:
         """Let what an attribute gives reach `result`, where the class has `item` under its name."""
         match item:
             case Function():
                 self._bind_function(item, name, result, owner)
             # step = functools.partialmethod(update, rate=0.1)
             case Partial(is_method=True, function=Function() as function):
-                self.solver.add(result, Partial(item.call, Method(owner, name, function)))
-            case Instance() if isinstance(owner, Instance) and self._has(item, "__get__"):
+                self.solver.add(
+                    result, Partial(item.call, Method(owner, name, function))
+                )
+            case Instance() if isinstance(owner, Instance) and self._has(
+                item, "__get__"
+            ):
                 self.call_special(item, "__get__", result, self._owner_place(owner))
             case _:
                 self.solver.add(result, item)
@@ -286,7 +310,9 @@ class Calls(Elements):
     def _has(self, item: Instance, name: str) -> bool:
         return any(self.defining(item.cls, name))
 
-    def call_special(self, item: Instance, name: str, result: Place, *arguments: Place) -> None:
+    def call_special(
+        self, item: Instance, name: str, result: Place, *arguments: Place
+    ) -> None:
         """Let what a special method such as `__enter__` returns reach `result`."""
         method = (name, item)
         if method not in self._special:
@@ -336,7 +362,9 @@ class Calls(Elements):
                 self.enter(member, site, 1)
             elif isinstance(member, Instance):
                 owner = self._owner_place(item)
-                self.call_special(member, "__set__", ("set", member, name), owner, source)
+                self.call_special(
+                    member, "__set__", ("set", member, name), owner, source
+                )
 
         self.by_ancestry(item.cls, find)
 
@@ -414,7 +442,9 @@ class Calls(Elements):
             case Container():
                 self.store_element(item, key, source)
             case Instance(cls=cls):
-                self.call_special(item, "__setitem__", ("stored", item), ("key of", item), source)
+                self.call_special(
+                    item, "__setitem__", ("stored", item), ("key of", item), source
+                )
                 place = (
                     self.field(cls, key)
                     if isinstance(key, str)
@@ -426,7 +456,9 @@ class Calls(Elements):
                 self.solver.connect(source, self._write_place(owner, key))
             # globals()[name] = value
             case Module():
-                self.store_in_module(item, key if isinstance(key, str) else None, source)
+                self.store_in_module(
+                    item, key if isinstance(key, str) else None, source
+                )
             case _:
                 pass
 
@@ -467,7 +499,9 @@ class Calls(Elements):
                 self._spread.add((site.node, place))
                 self.iterate(place, rest)
                 self.solver.connect(place, rest)
-        return replace(site, positional=(*site.positional[: site.starred], rest), starred=None)
+        return replace(
+            site, positional=(*site.positional[: site.starred], rest), starred=None
+        )
 
     def concatenate(self, source: Place, node: ast.AST, result: Place) -> None:
         """Let one container of all elements of those at `source` reach `result`, at any index."""
@@ -590,7 +624,9 @@ class Calls(Elements):
         """
         self.entered[function.node].append((site, offset))
         arguments = function.node.args
-        names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][offset:]
+        names = [
+            argument.arg for argument in (*arguments.posonlyargs, *arguments.args)
+        ][offset:]
         self._bind_positional(function, site, names)
         named = {*names, *(argument.arg for argument in arguments.kwonlyargs)}
         extra = Container(arguments.kwarg) if arguments.kwarg else None
@@ -609,7 +645,9 @@ class Calls(Elements):
                 self.merge(place, extra)
         self._leave(function, site)
 
-    def _bind_positional(self, function: Function, site: CallSite, names: list[str]) -> None:
+    def _bind_positional(
+        self, function: Function, site: CallSite, names: list[str]
+    ) -> None:
         """Bind positional arguments to parameters of these names, the rest to `*args`."""
         vararg = function.node.args.vararg
         variadic = Container(vararg) if vararg else None
@@ -735,7 +773,10 @@ class Calls(Elements):
         self.solver.add(itself, cls)
         # `cls` comes first, so that a star is one argument further.
         starred = None if site.starred is None else site.starred + 1
-        self.call(allocator, replace(site, positional=(itself, *site.positional), starred=starred))
+        self.call(
+            allocator,
+            replace(site, positional=(itself, *site.positional), starred=starred),
+        )
 
     def _keyword_fields(self, owner: Class | Opaque, site: CallSite) -> None:
         for name, place in site.keywords.items():
@@ -833,7 +874,9 @@ class Calls(Elements):
         )
         self.invoke(function, combined)
 
-    def _call_derivative(self, function: Object, layout: tuple[str, ...], site: CallSite) -> None:
+    def _call_derivative(
+        self, function: Object, layout: tuple[str, ...], site: CallSite
+    ) -> None:
         """A call of `jax.value_and_grad(function)`: a tuple laid out as `layout` says."""
         value = ("value of", site.node, function)
         self.invoke(function, replace(site, result=value))

@@ -74,7 +74,9 @@ class Carriers:
 
     def at(self, places: Iterable[Place]) -> dict[Token, None]:
         """What the objects at some places carry, `AnyDerived` as it is."""
-        items = dict.fromkeys(chain.from_iterable(map(self.flow.solver.standing, places)))
+        items = dict.fromkeys(
+            chain.from_iterable(map(self.flow.solver.standing, places))
+        )
         return dict.fromkeys(chain.from_iterable(map(self.within, items)))
 
     def watched(self) -> Iterable[Place]:
@@ -126,7 +128,10 @@ class Carriers:
             # The other places of a container lead to that of all its elements.
             case ("elements" | "keys", Container() as container):
                 yield container
-            case ("field", Class() as cls, _) | ("some field" | "own elements", Class() as cls):
+            case ("field", Class() as cls, _) | (
+                "some field" | "own elements",
+                Class() as cls,
+            ):
                 yield Instance(cls)
             case ("field", Opaque() as opaque, _) | (
                 "some field" | "own elements",

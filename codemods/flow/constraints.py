@@ -145,7 +145,9 @@ class Constraints(Calls):
         """
         self.solver.solve()
         for function, result in self.reading.decorated:
-            is_unknown = all(isinstance(item, Result) for item in self.solver.at(result))
+            is_unknown = all(
+                isinstance(item, Result) for item in self.solver.at(result)
+            )
             if is_unknown:
                 self.solver.connect(function, result)
                 self.solver.solve()
@@ -153,7 +155,11 @@ class Constraints(Calls):
             self.solver.solve()
 
     def _star_units(self, unit: Unit, node: ast.ImportFrom) -> list[Unit]:
-        return [module.unit for module in self._sources(unit, node) if module.unit is not None]
+        return [
+            module.unit
+            for module in self._sources(unit, node)
+            if module.unit is not None
+        ]
 
     def _unanalysed_stars(
         self, stars: Iterable[tuple[Unit, ast.ImportFrom]]
@@ -209,7 +215,9 @@ class Constraints(Calls):
             case ast.ClassDef():
                 self._class(node, scope)
             case ast.Return(value=ast.expr() as value):
-                self.solver.connect(self.expression(value, scope), ("return", scope.node))
+                self.solver.connect(
+                    self.expression(value, scope), ("return", scope.node)
+                )
             case ast.Assign(targets=targets, value=value):
                 source = self.expression(value, scope)
                 for target in targets:
@@ -263,7 +271,9 @@ class Constraints(Calls):
 
     def _delete(self, target: ast.expr, scope: Scope) -> None:
         place = self.expression(target, scope)
-        if isinstance(target, ast.Subscript) and not isinstance(self.key(target.slice), str):
+        if isinstance(target, ast.Subscript) and not isinstance(
+            self.key(target.slice), str
+        ):
             # `del states[0]`: the elements behind it move up.
             self.load(self.places[target.value], None, place, whole=True)
 
@@ -314,7 +324,9 @@ class Constraints(Calls):
                 if rest is not None:
                     self.solver.connect(source, self._bind(rest, scope))
             # case TrainState(step, optimizer=optimizer):
-            case ast.MatchClass(cls=cls, patterns=patterns, kwd_attrs=names, kwd_patterns=named):
+            case ast.MatchClass(
+                cls=cls, patterns=patterns, kwd_attrs=names, kwd_patterns=named
+            ):
                 self.expression(cls, scope)
                 for index, part in enumerate(patterns):
                     self._part(part, source, index, scope)
@@ -324,11 +336,15 @@ class Constraints(Calls):
             case _:
                 pass
 
-    def _part(self, pattern: ast.pattern, source: Place, key: Key, scope: Scope) -> None:
+    def _part(
+        self, pattern: ast.pattern, source: Place, key: Key, scope: Scope
+    ) -> None:
         self.load(source, key, ("matched", pattern))
         self._pattern(pattern, ("matched", pattern), scope)
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+    def _function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope
+    ) -> None:
         inner = open_scope(scope.unit, node, scope)
         function = Function(scope.unit, node, inner)
         self.reading.functions.append(function)
@@ -341,7 +357,9 @@ class Constraints(Calls):
         self.solver.add(place, function)
         # Each decorator is called with what the one below it gave.
         for decorator in reversed(node.decorator_list):
-            call = CallSite(scope.unit, decorator, (place,), {}, ("decorated", decorator))
+            call = CallSite(
+                scope.unit, decorator, (place,), {}, ("decorated", decorator)
+            )
             self.call(self.expression(decorator, scope), call)
             self.reading.decorated.append((place, call.result))
             place = call.result
@@ -377,7 +395,9 @@ class Constraints(Calls):
                 self.solver.connect(source, ("variable", inner, argument.arg))
         for argument in (*positional, *arguments.kwonlyargs):
             if argument.annotation is not None:
-                self.annotate(argument.annotation, outer, ("variable", inner, argument.arg))
+                self.annotate(
+                    argument.annotation, outer, ("variable", inner, argument.arg)
+                )
         for extra in (arguments.vararg, arguments.kwarg):
             if extra is not None:
                 self.solver.add(("variable", inner, extra.arg), Container(extra))
@@ -475,12 +495,16 @@ class Constraints(Calls):
                     PassedOn(scope.unit, node, alias, owner, name, scopes)
                 )
             elif not others:
-                self.reading.imports.append(Import(scope.unit, node, alias, owner, name, target))
+                self.reading.imports.append(
+                    Import(scope.unit, node, alias, owner, name, target)
+                )
 
     def _star(self, node: ast.ImportFrom, sources: list[Module], scope: Scope) -> None:
         if not sources:
             for member in self.library.members(node.module or ""):
-                self.solver.add(("variable", scope, member), External(f"{node.module}.{member}"))
+                self.solver.add(
+                    ("variable", scope, member), External(f"{node.module}.{member}")
+                )
         for module in sources:
             if module.unit is not None and module.unit is not scope.unit:
                 for member in sorted(exported(self.modules[module.unit])):
@@ -509,7 +533,10 @@ class Constraints(Calls):
         """What the function `__getattr__` of a module gives."""
         place = ("given", scope)
         if not self.solver.targets(place):
-            self.call(("variable", scope, LAZY), CallSite(scope.unit, scope.node, (), {}, place))
+            self.call(
+                ("variable", scope, LAZY),
+                CallSite(scope.unit, scope.node, (), {}, place),
+            )
         return place
 
     def _made_available(self, package: Module, name: str, result: Place) -> None:
@@ -561,7 +588,10 @@ class Constraints(Calls):
             return
         scope = self.modules[module.unit]
         if name is None:
-            members: list[str | FromOutside] = [*sorted(scope.names), FromOutside.UNNAMED]
+            members: list[str | FromOutside] = [
+                *sorted(scope.names),
+                FromOutside.UNNAMED,
+            ]
         else:
             scope.names.add(name)
             members = [name, FromOutside.ANY]
@@ -609,7 +639,9 @@ class Constraints(Calls):
                 for index, element in enumerate(elements):
                     # first, *rest, last = values: from the star on, any element may come.
                     is_exact = is_exact and not isinstance(element, ast.Starred)
-                    self.load(source, index if is_exact else None, ("unpacked", element))
+                    self.load(
+                        source, index if is_exact else None, ("unpacked", element)
+                    )
                     self._assign(element, ("unpacked", element), scope)
             case ast.Attribute(value=value, attr=name):
                 self.reading.attributes.append((scope.unit, target))
@@ -671,14 +703,18 @@ class Constraints(Calls):
             for inner in ast.walk(expression):
                 ast.copy_location(inner, node)
         self.expression(expression, scope)
-        self.reading.annotations.append(Annotation(scope.unit, node, expression, scope, target))
+        self.reading.annotations.append(
+            Annotation(scope.unit, node, expression, scope, target)
+        )
         others = dict.fromkeys(quoted_types(expression))
         for named in types_within(expression):
             match named.type:
                 case ast.Constant() as quoted:
                     others.pop(quoted, None)
                     self.annotate(quoted, scope, self.inside(target, named))
-                case ast.Subscript(slice=ast.Constant(value=str()) as quoted):  # Type["Model"]
+                case ast.Subscript(
+                    slice=ast.Constant(value=str()) as quoted
+                ):  # Type["Model"]
                     others.pop(quoted, None)
                     self.annotate(quoted, scope, ("class", quoted))
                 case _:
@@ -704,7 +740,9 @@ class Constraints(Calls):
                 container = Container(node, "declared")
                 self.solver.add(place, container)
                 place = ("declared", node, step)
-                self.store_element(container, step if isinstance(step, int) else None, place)
+                self.store_element(
+                    container, step if isinstance(step, int) else None, place
+                )
         return place
 
     # Expressions
@@ -729,7 +767,11 @@ class Constraints(Calls):
                 self.load_attribute(self.expression(value, scope), name, node)
             case ast.Call():
                 self._call(node, scope)
-            case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+            case (
+                ast.Tuple(elts=elements)
+                | ast.List(elts=elements)
+                | ast.Set(elts=elements)
+            ):
                 self._display(node, elements, scope)
             case ast.Dict(keys=keys, values=values):
                 self._dict(node, keys, values, scope)
@@ -768,7 +810,9 @@ class Constraints(Calls):
             case ast.Yield(value=value) | ast.YieldFrom(value=value):
                 self._yield(node, value, scope)
                 # state = yield metrics, where a caller has `generator.send(state)`
-                self.solver.connect(("element", Container(scope.node, GENERATOR), "sent"), node)
+                self.solver.connect(
+                    ("element", Container(scope.node, GENERATOR), "sent"), node
+                )
             case ast.Starred(value=value):
                 self.iterate(self.expression(value, scope), node)
             case _:
@@ -781,7 +825,9 @@ class Constraints(Calls):
         """Let what a name means that its file does not bind reach a place."""
         if name in BUILTINS:
             self.solver.add(place, External(f"builtins.{name}"))
-        elif name == "flax":  # bound elsewhere: by a star import, or in another notebook
+        elif (
+            name == "flax"
+        ):  # bound elsewhere: by a star import, or in another notebook
             self.solver.add(place, External(name))
         for item in self._by_star(scope, name):
             self.solver.add(place, item)
@@ -804,12 +850,18 @@ class Constraints(Calls):
         self.solver.connect(source, result)
         name = OPERATORS.get(type(node.op), "")
         of_target = [f"__i{name}__", f"__{name}__"]
-        self.solver.watch(current, partial(self._call_methods, of_target, source, result))
+        self.solver.watch(
+            current, partial(self._call_methods, of_target, source, result)
+        )
         of_value = [f"__r{name}__"]
-        self.solver.watch(source, partial(self._call_methods, of_value, current, result))
+        self.solver.watch(
+            source, partial(self._call_methods, of_value, current, result)
+        )
         self._assign(node.target, result, scope)
 
-    def _call_methods(self, names: list[str], given: Place, result: Place, item: Object) -> None:
+    def _call_methods(
+        self, names: list[str], given: Place, result: Place, item: Object
+    ) -> None:
         if isinstance(item, Instance):
             for name in names:
                 self.call_special(item, name, result, given)
@@ -820,9 +872,13 @@ class Constraints(Calls):
             case ast.Name(id=name):
                 return self._bind(name, scope)
             case ast.Attribute(value=value, attr=name):
-                self.load_attribute(self.expression(value, scope), name, ("augmented", target))
+                self.load_attribute(
+                    self.expression(value, scope), name, ("augmented", target)
+                )
             case ast.Subscript(value=value, slice=key):
-                self.load(self.expression(value, scope), self.key(key), ("augmented", target))
+                self.load(
+                    self.expression(value, scope), self.key(key), ("augmented", target)
+                )
         return ("augmented", target)
 
     def _operate_on(self, name: str, node: ast.UnaryOp, item: Object) -> None:
@@ -836,7 +892,9 @@ class Constraints(Calls):
         if not isinstance(item, Container):
             self.solver.add(node, item)
 
-    def _load_from_namespace(self, source: Place, key: ast.expr, result: Place, unit: Unit) -> None:
+    def _load_from_namespace(
+        self, source: Place, key: ast.expr, result: Place, unit: Unit
+    ) -> None:
         """What a subscript of a table of modules or of variables gives."""
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
             self._load_by_name(source, key.value, result)
@@ -881,7 +939,14 @@ class Constraints(Calls):
         starred_twice = [keyword for keyword in node.keywords if keyword.arg is None]
         unpacked = [self.expression(one.value, scope) for one in starred_twice]
         call = CallSite(
-            scope.unit, node, tuple(positional), keywords, node, starred, tuple(unpacked), scope
+            scope.unit,
+            node,
+            tuple(positional),
+            keywords,
+            node,
+            starred,
+            tuple(unpacked),
+            scope,
         )
         callee = self.expression(node.func, scope)
         self.derivation.add(callee, call)
@@ -905,7 +970,11 @@ class Constraints(Calls):
             self.store_element(Container(node), index if is_exact else None, source)
 
     def _dict(
-        self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr], scope: Scope
+        self,
+        node: ast.Dict,
+        keys: list[ast.expr | None],
+        values: list[ast.expr],
+        scope: Scope,
     ) -> None:
         self.solver.add(node, Container(node))
         for key, value in zip(keys, values, strict=True):
@@ -934,14 +1003,18 @@ class Constraints(Calls):
             for condition in generator.ifs:
                 self.expression(condition, inner)
         if isinstance(node, ast.DictComp):
-            self.solver.connect(self.expression(node.key, inner), ("keys", Container(node)))
+            self.solver.connect(
+                self.expression(node.key, inner), ("keys", Container(node))
+            )
             element = self.expression(node.value, inner)
         else:
             element = self.expression(node.elt, inner)
         self.solver.add(node, Container(node))
         self.store_element(Container(node), None, element)
 
-    def _yield(self, node: ast.Yield | ast.YieldFrom, value: ast.expr | None, scope: Scope) -> None:
+    def _yield(
+        self, node: ast.Yield | ast.YieldFrom, value: ast.expr | None, scope: Scope
+    ) -> None:
         if value is None:
             return
         source = self.expression(value, scope)

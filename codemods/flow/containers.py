@@ -35,7 +35,9 @@ MERGING = frozenset(
     + words("difference_update intersection_update symmetric_difference_update")
 )
 CHANGING = (
-    STORING | MERGING | {"pop", "popitem", "popleft", "clear", "remove", "discard", "setdefault"}
+    STORING
+    | MERGING
+    | {"pop", "popitem", "popleft", "clear", "remove", "discard", "setdefault"}
 )
 """Methods that change which elements a container has."""
 
@@ -90,8 +92,19 @@ def is_container_class(item: Object) -> bool:
     return isinstance(item, External) and item.name.startswith(CLASSES)
 
 
-DISPLAYS = ast.List | ast.Tuple | ast.Set | ast.ListComp | ast.SetComp | ast.GeneratorExp
-OF_PAIRS = ("zip", "items", "chain", "map", "enumerate", "concatenation", GENERATOR, POOL)
+DISPLAYS = (
+    ast.List | ast.Tuple | ast.Set | ast.ListComp | ast.SetComp | ast.GeneratorExp
+)
+OF_PAIRS = (
+    "zip",
+    "items",
+    "chain",
+    "map",
+    "enumerate",
+    "concatenation",
+    GENERATOR,
+    POOL,
+)
 """The roles of containers whose elements may be pairs."""
 
 

@@ -167,9 +167,13 @@ class Derivation:
 
     def _call(self, callee: Place, site: CallSite) -> bool:
         """Let a call act if it is one of code out of view. Whether that gave anything new."""
-        names = [name for name in site.keywords if self.is_only_looked_at(site.node, name)]
+        names = [
+            name for name in site.keywords if self.is_only_looked_at(site.node, name)
+        ]
         looked_at = [site.keywords[name] for name in names]
-        carried = self.contents.at(place for place in arguments(site) if place not in looked_at)
+        carried = self.contents.at(
+            place for place in arguments(site) if place not in looked_at
+        )
         if carried and self._sets_unknown(callee, site):
             self._escape(carried, site.unit, site.node)
         if not carried or not self.is_unknown(callee):
@@ -177,7 +181,9 @@ class Derivation:
         effect = self._effect(site)
         if effect == "none":
             return False
-        if effect == "contents" and any(isinstance(token, LegacyObject) for token in carried):
+        if effect == "contents" and any(
+            isinstance(token, LegacyObject) for token in carried
+        ):
             if self._may_keep(site):
                 self._escape(carried, site.unit, site.node)
             return self._mix(site)
@@ -205,7 +211,9 @@ class Derivation:
         roots = self._receiver_roots(site)
         return bool(roots) and not any(isinstance(root, ast.Call) for root in roots)
 
-    def _are_carried_whole(self, near: Iterable[Token], carried: Mapping[Token, None]) -> bool:
+    def _are_carried_whole(
+        self, near: Iterable[Token], carried: Mapping[Token, None]
+    ) -> bool:
         """Whether an object itself is carried beside what is derived from it."""
         sources = chain.from_iterable(map(self.sources, near))
         return any(obj in carried for obj in sources)
@@ -220,7 +228,9 @@ class Derivation:
         """Whether this is `setattr` of an object of which nothing is known."""
         if External("builtins.setattr") not in self.flow.solver.at(callee):
             return False
-        return len(site.positional) == 3 and self._is_of_unknown_origin(site.positional[0])
+        return len(site.positional) == 3 and self._is_of_unknown_origin(
+            site.positional[0]
+        )
 
     def _is_of_unknown_origin(self, place: Place) -> bool:
         items = self.flow.solver.at(place)
@@ -228,7 +238,9 @@ class Derivation:
 
     def _escape(self, carried: Iterable[Token], unit: Unit, node: ast.AST) -> None:
         for token in carried:
-            if isinstance(token, LegacyObject) and isinstance(node, ast.expr | ast.stmt):
+            if isinstance(token, LegacyObject) and isinstance(
+                node, ast.expr | ast.stmt
+            ):
                 self.escapes.setdefault(token, Escape(unit, node))
 
     def _effect(self, site: CallSite) -> Effect:
@@ -257,7 +269,9 @@ class Derivation:
 
     def _receivers(self, site: CallSite) -> Iterator[Place]:
         for root in self._receiver_roots(site):
-            if not any(isinstance(item, External) for item in self.flow.solver.at(root)):
+            if not any(
+                isinstance(item, External) for item in self.flow.solver.at(root)
+            ):
                 yield root
 
     def _receiver_roots(self, site: CallSite) -> Iterable[Place]:
@@ -290,7 +304,9 @@ class Derivation:
             return False
         owners = self.flow.solver.at(store.owner)
         # function.__wrapped__ = optimizer
-        of_python = isinstance(store.node, ast.Attribute) and store.node.attr.startswith("__")
+        of_python = isinstance(
+            store.node, ast.Attribute
+        ) and store.node.attr.startswith("__")
         if of_python or self._is_of_unknown_origin(store.owner):
             self._escape(carried, store.unit, store.node)
         if any(not isinstance(item, Derived | Result) for item in owners):

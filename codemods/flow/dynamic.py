@@ -85,14 +85,19 @@ def _words(node: ast.expr) -> list[str | None] | None:
             return [text]
         # f"configs.{name}"
         case ast.JoinedStr(values=values):
-            return [str(part.value) if isinstance(part, ast.Constant) else None for part in values]
+            return [
+                str(part.value) if isinstance(part, ast.Constant) else None
+                for part in values
+            ]
         # "configs." + name
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             first = _words(left) or [None]
             second = _words(right) or [None]
             return [*first, *second]
         # "configs.{}".format(name)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
+        case ast.Call(
+            func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")
+        ):
             return _holes(re.split(r"\{[^{}]*\}", text))
         # "configs.%s" % name
         case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod()):

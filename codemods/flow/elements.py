@@ -41,7 +41,9 @@ class Elements(Classes):
     _merged: set[tuple[Container, Container]] = field(default_factory=set)
     _taking_all: set[Container] = field(default_factory=set)
     _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
-    _key_actions: dict[Container, list[Callable[[Key], object]]] = field(default_factory=dict)
+    _key_actions: dict[Container, list[Callable[[Key], object]]] = field(
+        default_factory=dict
+    )
 
     def load(self, source: Place, key: Key, result: Place, whole: bool = False) -> None:
         """Let `source[key]` reach `result`."""
@@ -123,7 +125,9 @@ class Elements(Classes):
             self.merge_whole(item, target)
 
     def _merge_key(self, source: Container, key: Key, target: Container) -> None:
-        self.store_element(target, key if isinstance(key, str) else None, ("element", source, key))
+        self.store_element(
+            target, key if isinstance(key, str) else None, ("element", source, key)
+        )
         self.solver.connect(("keys", source), ("keys", target))
 
     def merge_pairs(self, source: Place, target: Container) -> None:
@@ -139,7 +143,9 @@ class Elements(Classes):
         self.load(pairs, 1, value)
         self.store_element(target, None, value)
 
-    def call_container_method(self, container: Container, name: str, site: CallSite) -> None:
+    def call_container_method(
+        self, container: Container, name: str, site: CallSite
+    ) -> None:
         """What `container.name(…)` does."""
         if site.starred is not None and name in STORING | MERGING:
             site = self.spread(site)
@@ -188,7 +194,9 @@ class Elements(Classes):
             if isinstance(item, Container):
                 self.store_element(item, None, kept)
                 self.merge_whole(item, container)
-            elif isinstance(item, Function | Method | Partial | Derivative | Getter | Class):
+            elif isinstance(
+                item, Function | Method | Partial | Derivative | Getter | Class
+            ):
                 self.invoke(item, inner_call)
 
         for place in places:

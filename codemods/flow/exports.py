@@ -70,7 +70,10 @@ def _listed(unit: Unit) -> set[str] | None:
 def _added(unit: Unit, node: ast.Name) -> set[str] | None:
     """The names that one mention of `__all__` puts into it; None if they are computed."""
     match unit.parents[node]:
-        case ast.Assign(targets=[_], value=value) | ast.AugAssign(op=ast.Add(), value=value):
+        case (
+            ast.Assign(targets=[_], value=value)
+            | ast.AugAssign(op=ast.Add(), value=value)
+        ):
             return _words(value)
         case ast.AnnAssign(value=value):
             return set() if value is None else _words(value)

@@ -10,7 +10,9 @@ from codemods.flow.solver import Solver
 
 
 def holders(
-    solver: Solver, is_one: Callable[[Object], bool], parts: Callable[[Object], Iterable[Place]]
+    solver: Solver,
+    is_one: Callable[[Object], bool],
+    parts: Callable[[Object], Iterable[Place]],
 ) -> set[Object]:
     """The objects of a kind, and all that hold one of them.
 

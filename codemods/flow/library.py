@@ -91,10 +91,17 @@ def derivative(value: bool) -> Behaviour:
 
 
 def _apply(
-    flow: Calls, site: CallSite, function: object, arguments: tuple[object, ...], result: object
+    flow: Calls,
+    site: CallSite,
+    function: object,
+    arguments: tuple[object, ...],
+    result: object,
 ) -> None:
     """Let `function` be called with `arguments`, and give its result to `result`."""
-    flow.call(function, CallSite(site.unit, site.node, arguments, {}, result, None, (), site.scope))
+    flow.call(
+        function,
+        CallSite(site.unit, site.node, arguments, {}, result, None, (), site.scope),
+    )
 
 
 def scan(flow: Calls, site: CallSite) -> None:
@@ -262,7 +269,11 @@ def replace(flow: Calls, site: CallSite) -> None:
 
     # dataclasses.replace(optimizer, target=params) is as optimizer.replace(target=params).
     def arrive(item: Object) -> None:
-        behaviour = flow.library.method(item, "replace") if isinstance(item, LegacyObject) else None
+        behaviour = (
+            flow.library.method(item, "replace")
+            if isinstance(item, LegacyObject)
+            else None
+        )
         if behaviour is not None:
             behaviour(flow, site)
         flow.replace_fields(item, site)
@@ -319,7 +330,9 @@ def evaluate(flow: Calls, site: CallSite) -> None:
         keywords = dict(site.keywords)
         keywords.pop("fun", None)
         given = site.positional[1:]
-        flow.call(function, CallSite(site.unit, site.node, given, keywords, site.result))
+        flow.call(
+            function, CallSite(site.unit, site.node, given, keywords, site.result)
+        )
 
 
 def flatten(flow: Calls, site: CallSite) -> None:
@@ -403,7 +416,9 @@ def select(flow: Calls, site: CallSite) -> None:
 
 def replace_positional(site: CallSite, positional: tuple[Place, ...]) -> CallSite:
     """The call with these arguments alone."""
-    return CallSite(site.unit, site.node, positional, {}, site.result, None, (), site.scope)
+    return CallSite(
+        site.unit, site.node, positional, {}, site.result, None, (), site.scope
+    )
 
 
 def repeat(flow: Calls, site: CallSite) -> None:
@@ -450,7 +465,11 @@ def _field_name(node: ast.expr) -> str | None:
 
 def cast(flow: Calls, site: CallSite) -> None:
     """`typing.cast(type, value)`."""
-    if len(site.positional) == 2 and isinstance(site.node, ast.Call) and site.scope is not None:
+    if (
+        len(site.positional) == 2
+        and isinstance(site.node, ast.Call)
+        and site.scope is not None
+    ):
         flow.solver.connect(site.positional[1], site.result)
         flow.annotate(site.node.args[0], site.scope, site.result)
 
@@ -537,7 +556,9 @@ def getter(word: str) -> Behaviour:
         elif word == "methodcaller" and names:
             # methodcaller("apply_gradient", grads)
             method = names[:1]
-            flow.solver.add(site.result, Getter(node, attributes=tuple(method), calls=True))
+            flow.solver.add(
+                site.result, Getter(node, attributes=tuple(method), calls=True)
+            )
         elif len(names) == len(values) == 1:
             # attrgetter("optimizer.target")
             attributes = names[0].split(".")
@@ -614,7 +635,9 @@ def of_class(name: str) -> Behaviour:
             method = ("by class", site.node)
             flow.load_attribute(site.positional[0], name, method)
             rest = site.positional[1:]
-            flow.call(method, dataclasses.replace(site, positional=rest, starred=starred))
+            flow.call(
+                method, dataclasses.replace(site, positional=rest, starred=starred)
+            )
 
     return behaviour
 
@@ -684,7 +707,9 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(vocabulary.LINEARIZE, vjp),
     **dict.fromkeys(vocabulary.FLATTEN, flatten),
     **dict.fromkeys(vocabulary.LIST_LEAVES, list_leaves),
-    **dict.fromkeys(("builtins.max", "builtins.min", "random.choice", "random.sample"), choose),
+    **dict.fromkeys(
+        ("builtins.max", "builtins.min", "random.choice", "random.sample"), choose
+    ),
     **dict.fromkeys(
         (
             "itertools.chain",
@@ -699,7 +724,12 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
     "builtins.sorted": sort,
     **dict.fromkeys(
-        ("builtins.filter", "itertools.filterfalse", "itertools.takewhile", "itertools.dropwhile"),
+        (
+            "builtins.filter",
+            "itertools.filterfalse",
+            "itertools.takewhile",
+            "itertools.dropwhile",
+        ),
         select,
     ),
     **dict.fromkeys(vocabulary.CALL_BACK, mixing),

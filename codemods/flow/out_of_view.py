@@ -64,7 +64,9 @@ DESCRIBING = frozenset(
 )
 """Functions that only look at their arguments, of a package that has others."""
 
-COMPUTING = frozenset(("jax", "jaxlib", "flax", "optax", "chex", "orbax", "haiku", "distrax"))
+COMPUTING = frozenset(
+    ("jax", "jaxlib", "flax", "optax", "chex", "orbax", "haiku", "distrax")
+)
 """Packages that compute with their arguments.
 
 They know of no optimizer of the project but by these.
@@ -100,7 +102,16 @@ The others compute numbers.
 """
 
 HOLDING = frozenset(
-    ("tqdm", "more_itertools", "toolz", "cytoolz", "joblib", "cloudpickle", "dill", "tree")
+    (
+        "tqdm",
+        "more_itertools",
+        "toolz",
+        "cytoolz",
+        "joblib",
+        "cloudpickle",
+        "dill",
+        "tree",
+    )
 )
 """Packages of containers and iterators, which give back their arguments."""
 
@@ -141,7 +152,9 @@ FRAMEWORKS = frozenset(
 )
 """Packages of other frameworks and tools, which know no optimizer of Flax."""
 
-PLAIN = tuple(f"builtins.{kind}" for kind in ("str", "int", "float", "bool", "bytes", "complex"))
+PLAIN = tuple(
+    f"builtins.{kind}" for kind in ("str", "int", "float", "bool", "bytes", "complex")
+)
 """Builtin classes whose instances hold nothing, and whose methods give such again."""
 
 LOOKING = frozenset(
@@ -187,7 +200,11 @@ def effect_of(name: str) -> Effect:
     if package == "builtins":
         return "none" if rest in LOOKING else "contents"
     if package == "numpy":
-        return "contents" if rest.partition("(")[0] in OBJECT_ARRAYS or "()" in rest else "none"
+        return (
+            "contents"
+            if rest.partition("(")[0] in OBJECT_ARRAYS or "()" in rest
+            else "none"
+        )
     if name.startswith(KEEPING):
         return "contents"
     if package in FORGETFUL or name in DESCRIBING or name.startswith(NUMBERS):

@@ -88,7 +88,9 @@ class Roots:
         self._all.append(root)
         return 1 << len(self._all) - 1
 
-    def _close(self, open_places: list[Place], first: Place, gathered: Mapping[Place, int]) -> None:
+    def _close(
+        self, open_places: list[Place], first: Place, gathered: Mapping[Place, int]
+    ) -> None:
         """Give the places of a cycle, or a single one, the roots of them all."""
         cycle = [open_places.pop()]
         while cycle[-1] != first:

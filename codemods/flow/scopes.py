@@ -10,7 +10,12 @@ from codemods.sources.modules import Unit
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 ScopeNode = (
-    ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | Comprehension
+    ast.Module
+    | ast.ClassDef
+    | ast.FunctionDef
+    | ast.AsyncFunctionDef
+    | ast.Lambda
+    | Comprehension
 )
 SCOPES = (
     ast.ClassDef,
@@ -87,7 +92,9 @@ def bound_names(node: ScopeNode) -> Iterator[tuple[str, str]]:
                 if isinstance(target, ast.Name):
                     yield target.id, ""
         return
-    pending: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+    pending: list[ast.AST] = (
+        [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+    )
     while pending:
         current = pending.pop()
         yield from _bindings(current)
@@ -97,7 +104,9 @@ def bound_names(node: ScopeNode) -> Iterator[tuple[str, str]]:
             continue
         elif isinstance(current, Comprehension):
             # [(last := x) for x in xs] binds `last` around the comprehension.
-            pending.extend(child for child in ast.walk(current) if isinstance(child, ast.NamedExpr))
+            pending.extend(
+                child for child in ast.walk(current) if isinstance(child, ast.NamedExpr)
+            )
         else:
             pending.extend(ast.iter_child_nodes(current))
 
@@ -106,7 +115,11 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             yield name, ""
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+        case (
+            ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+            | ast.ClassDef(name=name)
+        ):
             yield name, ""
         # `import package.module` binds `package`.
         case ast.Import(names=names) | ast.ImportFrom(names=names):

@@ -46,7 +46,9 @@ class Solver:
         """The derived objects at places with many objects, without those of `AnyDerived`."""
         self._every: dict[tuple[Object, ...], tuple[Object, ...]] = {}
         """What the objects at a place stand for, if `AnyDerived` is among them."""
-        self._objects: dict[Place, dict[Object, bool]] = {}  # True once watchers have been called
+        self._objects: dict[
+            Place, dict[Object, bool]
+        ] = {}  # True once watchers have been called
         self._edges: dict[Place, dict[Place, None]] = {}
         self._watchers: dict[Place, list[Watcher]] = {}
         self._new: dict[Place, list[Object]] = {}  # what has yet to move on
@@ -216,9 +218,15 @@ class Solver:
             if place in self._crowded:
                 self._crowded[place] += arriving
             return new
-        others = [item for item in new if item not in self._derived and item is not ANY_DERIVED]
+        others = [
+            item
+            for item in new
+            if item not in self._derived and item is not ANY_DERIVED
+        ]
         if place in self._crowded:
-            self._crowded[place] += (item for item in others if isinstance(item, Derived))
+            self._crowded[place] += (
+                item for item in others if isinstance(item, Derived)
+            )
         if ANY_DERIVED not in present:
             others.append(ANY_DERIVED)
         return others
@@ -227,7 +235,9 @@ class Solver:
         """The derived objects that have come to a place each by itself."""
         if place not in self._crowded:
             present = self._objects.get(place, ())
-            derived: list[Object] = [item for item in present if isinstance(item, Derived)]
+            derived: list[Object] = [
+                item for item in present if isinstance(item, Derived)
+            ]
             if len(present) <= MANY:
                 return derived
             self._crowded[place] = derived

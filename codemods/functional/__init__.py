@@ -72,7 +72,9 @@ class FunctionalOutcomes:
     uses: dict[ast.AST, Edit | None] = field(default_factory=dict)
     left: dict[LegacyObject, Message] = field(default_factory=dict)
     edits: Edits = field(default_factory=Edits)
-    concerned: dict[ast.AST, list[LegacyObject]] = field(default_factory=lambda: defaultdict(list))
+    concerned: dict[ast.AST, list[LegacyObject]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     rewritten: set[ast.AST] = field(default_factory=set)
     beside: set[tuple[ast.AST, Edit]] = field(default_factory=set)
 
@@ -201,7 +203,9 @@ class _Attempts:
         found: set[LegacyObject] = set()
         for use in self.facts.uses:
             if use.kind == "state.step" and use.node not in removed:
-                found.update(self.stored[obj] for obj in use.objects if obj in self.stored)
+                found.update(
+                    self.stored[obj] for obj in use.objects if obj in self.stored
+                )
         return found
 
     def _families(self) -> dict[LegacyObject, LegacyObject]:
@@ -256,7 +260,11 @@ class _Attempts:
         for use in group.uses:
             if use.kind == "annotation":
                 draft.outcomes[use.node] = _annotation(use, draft)
-        new = {node: change for node, change in draft.edits.items() if node not in others.edits}
+        new = {
+            node: change
+            for node, change in draft.edits.items()
+            if node not in others.edits
+        }
         refuse_plain(Edits(new), group.uses, self.beside.stepping)
         return draft
 
@@ -274,7 +282,9 @@ def _check_uses(group: Group) -> None:
     units = {use.unit for use in group.uses}
     for unit, call in facts.flow.reading.calls:
         if unit in units and facts.full_name(call.func) in AT_RUN_TIME:
-            raise Unproven("its variables may be found by name at {}", unit.location(call.lineno))
+            raise Unproven(
+                "its variables may be found by name at {}", unit.location(call.lineno)
+            )
     if not all(facts.legacy.definitions(obj) for obj in group.optimizers):
         raise Unproven("the place that makes it is not in view")
 

@@ -64,11 +64,15 @@ class Draft:
         self.before = Edits(edits)
         self.taken = taken
         self.outcomes: dict[ast.AST, Edit | None] = {}
-        self.parts = {variable: names.parts(variable, group) for variable in group.variables}
+        self.parts = {
+            variable: names.parts(variable, group) for variable in group.variables
+        }
         self.transformations = Transformations(group, interfaces, names)
         self.by_variable: dict[ast.expr, Parts] = {}
         for node in group.expressions:
-            variable = self.origins.variable(node) if isinstance(node, ast.Name) else None
+            variable = (
+                self.origins.variable(node) if isinstance(node, ast.Name) else None
+            )
             if variable is not None:
                 self.by_variable[node] = self.parts[variable]
         self.done: set[ast.expr] = set()
@@ -102,7 +106,9 @@ class Draft:
         functions = self.group.functions(node)
         if functions and all(one.node in self.interfaces.found for one in functions):
             return True
-        raise Unproven("it is handed to something else at {}", unit.location(node.lineno))
+        raise Unproven(
+            "it is handed to something else at {}", unit.location(node.lineno)
+        )
 
     def inner(self, node: ast.Call) -> list[ast.Call]:
         """The arguments of a call that are calls which give an optimizer."""

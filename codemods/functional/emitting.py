@@ -16,7 +16,11 @@ from codemods.vocabulary import GET, UNREPLICATE
 
 def write(draft: Draft) -> None:
     """Write all changes for a group; whatever has no counterpart in parts raises `Unproven`."""
-    statements, references, signatures = Statements(draft), References(draft), Signatures(draft)
+    statements, references, signatures = (
+        Statements(draft),
+        References(draft),
+        Signatures(draft),
+    )
     # the transformation has to get to each step, and goes through other functions for that
     steps = [use for use in draft.group.uses if use.kind == "optimizer.apply_gradient"]
     for use in steps:
@@ -58,7 +62,9 @@ def _attribute(draft: Draft, use: Use) -> None:
         draft.done.add(owner)
         return
     # jax_utils.unreplicate(optimizer).target
-    if not (isinstance(owner, ast.Call) and draft.group.is_of_pytrees(owner)) or draft.inner(owner):
+    if not (
+        isinstance(owner, ast.Call) and draft.group.is_of_pytrees(owner)
+    ) or draft.inner(owner):
         raise Unproven("it has no name at {}", use.location)
     inner = owner.args[0] if len(owner.args) == 1 else None
     text = "{whole}"

@@ -28,7 +28,9 @@ class Index:
     """The expressions of a project that hold an optimizer."""
 
     def __init__(self, facts: Facts) -> None:
-        self.holders: dict[LegacyObject, list[tuple[Unit, ast.expr]]] = defaultdict(list)
+        self.holders: dict[LegacyObject, list[tuple[Unit, ast.expr]]] = defaultdict(
+            list
+        )
         places = facts.flow.places
         for unit in facts.project.units:
             for node in unit.nodes:
@@ -97,7 +99,9 @@ class Group:
         """The uses of the group that stay."""
         uses = self.facts.uses
         return [
-            use for use in uses if self.members & {*use.objects} and use.node not in self.removed
+            use
+            for use in uses
+            if self.members & {*use.objects} and use.node not in self.removed
         ]
 
     def _find_variables(self) -> None:
@@ -111,7 +115,9 @@ class Group:
                     raise Unproven("nothing tells what `{}` is at {}", node.id, where)
                 self.variables[variable] = None
             elif not isinstance(node, ast.Call):
-                raise Unproven("it is kept in something else at {}", unit.location(node.lineno))
+                raise Unproven(
+                    "it is kept in something else at {}", unit.location(node.lineno)
+                )
         for node, unit in self.expressions.items():
             parent = unit.parents[node]
             if isinstance(parent, ast.Assign):
@@ -127,16 +133,21 @@ class Group:
         """Refuse an expression that may be something else than an optimizer of the group."""
         for item in self.facts.objects(node):
             is_like_it = isinstance(item, Result) and item.name in PYTREES
-            if not is_like_it and not (isinstance(item, LegacyObject) and item in self.members):
+            if not is_like_it and not (
+                isinstance(item, LegacyObject) and item in self.members
+            ):
                 raise Unproven(
-                    "something else may be in its place at {}", unit.location(node.lineno)
+                    "something else may be in its place at {}",
+                    unit.location(node.lineno),
                 )
 
     def _note_target(self, statement: ast.Assign, node: ast.expr, unit: Unit) -> None:
         [target, *more] = statement.targets
         # state.optimizer = …, or best = optimizer = …
         if not isinstance(target, ast.Name) or more:
-            raise Unproven("it is kept in something else at {}", unit.location(node.lineno))
+            raise Unproven(
+                "it is kept in something else at {}", unit.location(node.lineno)
+            )
         self.variables[self.target(target, node)] = None
 
     def target(self, name: ast.Name, value: ast.expr) -> Variable:
@@ -162,7 +173,9 @@ class Group:
             if not isinstance(store, ast.Name) or not self._is_plain(store, unit):
                 line = unit.location(getattr(store, "lineno", 1))
                 raise Unproven(
-                    "`{}` is set in a way that has no counterpart at {}", variable.name, line
+                    "`{}` is set in a way that has no counterpart at {}",
+                    variable.name,
+                    line,
                 )
 
     def _is_plain(self, store: ast.Name, unit: Unit) -> bool:
@@ -180,11 +193,15 @@ class Group:
         # for optimizer in optimizers:
         return isinstance(parent, ast.For) and parent.target is outer
 
-    def alias(self, other: Variable, variable: Variable, attribute: str) -> ast.stmt | None:
+    def alias(
+        self, other: Variable, variable: Variable, attribute: str
+    ) -> ast.stmt | None:
         """The statement `other = variable.attribute`, if the other variable is always this part."""
         setting = self.origins.setting(other)
         value = setting.value if isinstance(setting, ast.Assign) else None
-        found = (use for use in self.uses if use.node is value and use.name == attribute)
+        found = (
+            use for use in self.uses if use.node is value and use.name == attribute
+        )
         use = next(found, None)
         # the variable in `variable.state.step`, or in `variable.state[0].step`
         owner: ast.AST | None = value
@@ -198,7 +215,11 @@ class Group:
             return None
         if setting is None or len(block_of(other.unit, setting)) < 2:
             return None
-        return setting if self._stays(variable, setting, self.origins.loads(other)) else None
+        return (
+            setting
+            if self._stays(variable, setting, self.origins.loads(other))
+            else None
+        )
 
     def made_for(self, variable: Variable) -> str:
         """The variable with the parameters that an optimizer is made for, if neither changes."""
@@ -213,11 +234,19 @@ class Group:
         other = self.origins.variable(given[0]) if len(given) == 1 else None
         if other is None or other.scope is not variable.scope:
             return ""
-        return other.name if self._stays(other, setting, self.origins.loads(variable)) else ""
+        return (
+            other.name
+            if self._stays(other, setting, self.origins.loads(variable))
+            else ""
+        )
 
-    def _stays(self, variable: Variable, setting: ast.stmt, loads: list[ast.Name]) -> bool:
+    def _stays(
+        self, variable: Variable, setting: ast.stmt, loads: list[ast.Name]
+    ) -> bool:
         """Whether a variable is the same at a statement and at some later places."""
-        return all(self.facts.dataflow.unchanged(variable, setting, load) for load in loads)
+        return all(
+            self.facts.dataflow.unchanged(variable, setting, load) for load in loads
+        )
 
     # What is called
 
@@ -232,7 +261,9 @@ class Group:
 
     def is_derivative(self, call: ast.Call) -> bool:
         """Whether a call may be of what `jax.grad` and the like make."""
-        return any(isinstance(item, Derivative) for item in self.facts.objects(call.func))
+        return any(
+            isinstance(item, Derivative) for item in self.facts.objects(call.func)
+        )
 
     def is_of_pytrees(self, call: ast.Call, names: frozenset[str] = PYTREES) -> bool:
         """Whether a call is of something that takes any pytree."""
@@ -249,4 +280,6 @@ class Group:
 
 def function_around(node: ast.AST, unit: Unit) -> FunctionNode:
     """The function in which a node is."""
-    return next(outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode))
+    return next(
+        outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)
+    )

@@ -48,9 +48,13 @@ class Interfaces:
         self.group = group
         self.origins = group.origins
         self.found: dict[ast.AST, Interface] = {}
-        self.arguments: dict[ast.expr, list[tuple[Interface, PassedArgument]]] = defaultdict(list)
+        self.arguments: dict[ast.expr, list[tuple[Interface, PassedArgument]]] = (
+            defaultdict(list)
+        )
         for variable in group.variables:
-            if any(isinstance(store, ast.arg) for store in self.origins.stores(variable)):
+            if any(
+                isinstance(store, ast.arg) for store in self.origins.stores(variable)
+            ):
                 self._take(variable)
         for node, unit in group.expressions.items():
             self._give(node, unit)
@@ -73,7 +77,9 @@ class Interfaces:
             raise Unproven("{} takes any arguments", where)
         # jax.lax.scan(step, optimizer, batches)
         if interface.bindings is None:
-            if not self._is_called_by_jax(node) or not isinstance(node, ast.FunctionDef):
+            if not self._is_called_by_jax(node) or not isinstance(
+                node, ast.FunctionDef
+            ):
                 raise Unproven("not every call of {} is in view", where)
             interface.whole.append(variable)
             return
@@ -92,7 +98,8 @@ class Interfaces:
         """Whether all calls of a function are made by a loop of JAX."""
         sites = [site.node for site, _ in self.origins.calls(node)]
         return bool(sites) and all(
-            isinstance(site, ast.Call) and self.group.is_of_pytrees(site, CONTROL) for site in sites
+            isinstance(site, ast.Call) and self.group.is_of_pytrees(site, CONTROL)
+            for site in sites
         )
 
     def _give(self, node: ast.expr, unit: Unit) -> None:
@@ -109,9 +116,13 @@ class Interfaces:
     def _flatten(self) -> None:
         """Let tuples have the parts as elements where each call unpacks the result."""
         for interface in self.found.values():
-            if interface.returns and any(index is None for _, index in interface.returns):
+            if interface.returns and any(
+                index is None for _, index in interface.returns
+            ):
                 if not interface.gives_it_alone:
-                    where = f"the function that returns it at line {interface.node.lineno}"
+                    where = (
+                        f"the function that returns it at line {interface.node.lineno}"
+                    )
                     raise Unproven("{} returns other things, too", where)
                 continue
             interface.flat = bool(interface.returns) and interface.bindings is not None
@@ -124,7 +135,9 @@ class Interfaces:
                     interface.flat, changed = False, True
 
     def _are_taken_apart(self, interface: Interface) -> bool:
-        return all(self._is_taken_apart(one, interface) for one in interface.bindings or ())
+        return all(
+            self._is_taken_apart(one, interface) for one in interface.bindings or ()
+        )
 
     def _is_taken_apart(self, binding: Binding, interface: Interface) -> bool:
         """Whether a call unpacks what a function returns, as `optimizer, loss = train_step(…)`."""
@@ -146,7 +159,11 @@ class Interfaces:
         own_indices = {index for _, index in interface.returns}
         sizes = {_size(place) for place, _ in interface.returns}
         is_starred = any(isinstance(element, ast.Starred) for element in target.elts)
-        return sizes == {len(target.elts)} and len(indices) == len(own_indices) and not is_starred
+        return (
+            sizes == {len(target.elts)}
+            and len(indices) == len(own_indices)
+            and not is_starred
+        )
 
     def is_flat(self, call: ast.expr) -> bool:
         """Whether what a call gives has the parts as elements of its tuple."""
@@ -159,6 +176,9 @@ class Interfaces:
 def _size(place: ast.AST) -> int:
     """How many values a return statement, or a lambda, returns."""
     match place:
-        case ast.Lambda(body=ast.Tuple(elts=elements)) | ast.Return(value=ast.Tuple(elts=elements)):
+        case (
+            ast.Lambda(body=ast.Tuple(elts=elements))
+            | ast.Return(value=ast.Tuple(elts=elements))
+        ):
             return len(elements)
     return 1

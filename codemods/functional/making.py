@@ -40,7 +40,8 @@ class Making:
             for inner in self.draft.inner(node):
                 if inner in self.interfaces.arguments:
                     raise Unproven(
-                        "it is made within another call at {}", unit.location(node.lineno)
+                        "it is made within another call at {}",
+                        unit.location(node.lineno),
                     )
                 self.lines(inner, unit, parts, lines)
                 self.edits.put(inner, unit, Replace(unit.span(inner), parts.nested))
@@ -80,17 +81,23 @@ class Making:
 
     def _zero(self, node: ast.Call) -> str:
         """The number of steps of a new optimizer."""
-        return self.group.counted.zero(self.group.facts.legacy_objects(node, "optimizer"))
+        return self.group.counted.zero(
+            self.group.facts.legacy_objects(node, "optimizer")
+        )
 
     @staticmethod
     def _new(use: Use, node: ast.Call) -> tuple[ast.expr, ast.expr]:
         """The definition and the parameters that an optimizer is made of."""
         given = arguments_of(CREATE, node) or {}
         if given.keys() != {"target"} or not isinstance(use.node, ast.Attribute):
-            raise Unproven("it is not made plainly at {}", use.unit.location(node.lineno))
+            raise Unproven(
+                "it is not made plainly at {}", use.unit.location(node.lineno)
+            )
         return use.node.value, given["target"]
 
-    def _made(self, node: ast.Call, definition: ast.expr, unit: Unit, lines: Lines) -> str:
+    def _made(
+        self, node: ast.Call, definition: ast.expr, unit: Unit, lines: Lines
+    ) -> str:
         """The transformation of a new optimizer, in a variable where it is needed further on."""
         text = lines.hole(definition, unit)
         name = self.transformations.made.get(node)
@@ -102,7 +109,9 @@ class Making:
         """`optimizer = optimizer.replace(target=params)`."""
         old = self.draft.owner(use)
         if [word.arg for word in node.keywords] != ["target"] or node.args:
-            raise Unproven("its state is exchanged at {}", use.unit.location(node.lineno))
+            raise Unproven(
+                "its state is exchanged at {}", use.unit.location(node.lineno)
+            )
         params = lines.hole(node.keywords[0].value, use.unit)
         lines.templates.append(f"{parts.params} = {params}")
         kept = zip(parts.names[1:], old.names[1:], strict=True)
@@ -122,7 +131,9 @@ class Making:
         if rate is not None:
             text = lines.hole(rate, unit)
             state = parts.opt_state
-            new = f"{{optax}}.tree_utils.tree_set({old.opt_state}, learning_rate={text})"
+            new = (
+                f"{{optax}}.tree_utils.tree_set({old.opt_state}, learning_rate={text})"
+            )
             lines.templates.append(f"{state} = {new}")
         group = self.group
         here = Variable(group.facts.scope(node).function, "optimizer")
@@ -146,6 +157,7 @@ class Making:
             raise Unproven("other hyperparameters are set at {}", where)
         if self.stepping.param_names.may_be_rate:
             raise Unproven(
-                "the learning rate that is set at {} may be called as a parameter is", where
+                "the learning rate that is set at {} may be called as a parameter is",
+                where,
             )
         return override.value

@@ -36,12 +36,18 @@ def annotations_of(
     # an optional optimizer, for example
     if legacy:
         where = unit.location(node.lineno)
-        raise Unproven("its annotation at {} says more than that it is an optimizer", where)
+        raise Unproven(
+            "its annotation at {} says more than that it is an optimizer", where
+        )
     return (unit.source(annotation),) * count
 
 
 def annotated(
-    node: ast.FunctionDef, interface: Interface, unit: Unit, group: Group, is_given: bool
+    node: ast.FunctionDef,
+    interface: Interface,
+    unit: Unit,
+    group: Group,
+    is_given: bool,
 ) -> Iterator[tuple[ast.expr, Edit]]:
     """The edits of what a function is said to return.
 
@@ -63,7 +69,9 @@ def annotated(
     found = {elements.index(one) for one in legacy if one in elements}
     if found != indices or isinstance(legacy[0], ast.Constant):
         where = unit.location(node.lineno)
-        raise Unproven("the annotation at {} says more than that an optimizer is returned", where)
+        raise Unproven(
+            "the annotation at {} says more than that an optimizer is returned", where
+        )
     for one in legacy:
         if interface.flat:
             ahead = (TRANSFORMATION,) if one is elements[0] and is_given else ()
@@ -95,4 +103,6 @@ def _legacy_within(annotation: ast.expr, group: Group) -> list[ast.expr]:
     """The mentions of the class in an annotation."""
     inside = set(ast.walk(annotation))
     annotations = (use.node for use in group.facts.uses if use.kind == "annotation")
-    return [node for node in annotations if isinstance(node, ast.expr) and node in inside]
+    return [
+        node for node in annotations if isinstance(node, ast.expr) and node in inside
+    ]

@@ -86,7 +86,9 @@ class Names:
         step = self.beside(variable, STEP, group) if group.counts else ""
         return Parts(params, self.beside(variable, OPT_STATE, group), step)
 
-    def for_a_moment(self, variable: Variable, choices: tuple[str, ...], group: Group) -> str:
+    def for_a_moment(
+        self, variable: Variable, choices: tuple[str, ...], group: Group
+    ) -> str:
         """A name for what is read just behind the statement that sets it, and nowhere else."""
         key = (variable.scope.node, choices)
         if key not in self._moments:
@@ -94,13 +96,20 @@ class Names:
         return self._moments[key]
 
     def beside(
-        self, variable: Variable, choices: tuple[str, ...], group: Group, plain: bool = False
+        self,
+        variable: Variable,
+        choices: tuple[str, ...],
+        group: Group,
+        plain: bool = False,
     ) -> str:
         """A name for something that belongs to a variable: `g_tx` for `g_optimizer`.
 
         A `plain` name is one of `choices` itself.
         """
-        names = [choice if plain else _named_after(variable.name, choice) for choice in choices]
+        names = [
+            choice if plain else _named_after(variable.name, choice)
+            for choice in choices
+        ]
         owner = variable.scope.node
         for name in names:
             if name in self._given[owner] or self._is_hidden(name, variable):
@@ -115,13 +124,17 @@ class Names:
                 self._given[owner].add(name)
                 self.merged[setting] = variable.unit
                 return name
-        raise Unproven("the name `{}` is taken in {}", names[0], group.where(owner, variable.unit))
+        raise Unproven(
+            "the name `{}` is taken in {}", names[0], group.where(owner, variable.unit)
+        )
 
     def _is_taken(self, name: str, variable: Variable) -> bool:
         """Whether a name is used in the scope of a variable, other than for variables within it."""
         scope = variable.scope.node
         return any(
-            inner is None or inner is scope or scope not in variable.unit.ancestors(inner)
+            inner is None
+            or inner is scope
+            or scope not in variable.unit.ancestors(inner)
             for inner in _binders(name, variable)
         )
 
@@ -129,10 +142,14 @@ class Names:
         """Whether a name means something else where an inner scope reads a variable."""
         unit, scope = variable.unit, variable.scope.node
         around: set[ast.AST | None] = set()
-        for reader in {_scope_around(load, unit) for load in self.origins.loads(variable)}:
+        for reader in {
+            _scope_around(load, unit) for load in self.origins.loads(variable)
+        }:
             around |= {reader, *unit.ancestors(reader)}
         around -= {None, scope}
-        return not around.isdisjoint(_binders(name, variable) - {*unit.ancestors(scope)})
+        return not around.isdisjoint(
+            _binders(name, variable) - {*unit.ancestors(scope)}
+        )
 
     def _ends_before(self, other: Variable, variable: Variable) -> bool:
         """Whether another variable of the function is no more read once a variable is first set.
@@ -147,7 +164,11 @@ class Names:
         if not isinstance(other.scope.node, ast.FunctionDef):
             return False
         unit, follows = variable.unit, self.origins.dataflow.may_follow
-        settings = [statement_of(unit, name) for name in names if isinstance(name.ctx, ast.Store)]
+        settings = [
+            statement_of(unit, name)
+            for name in names
+            if isinstance(name.ctx, ast.Store)
+        ]
         inside = {node for setting in settings for node in ast.walk(setting)}
         if not all(isinstance(setting, ast.Assign) for setting in settings):
             return False
@@ -158,7 +179,10 @@ class Names:
         def is_earlier(node: ast.AST) -> bool:
             if isinstance(node, ast.arg):
                 return True
-            if not isinstance(node, ast.Name) or _scope_around(node, unit) is not other.scope.node:
+            if (
+                not isinstance(node, ast.Name)
+                or _scope_around(node, unit) is not other.scope.node
+            ):
                 return False
             return not any(follows(node, setting) for setting in settings)
 
@@ -186,7 +210,9 @@ def _binders(name: str, variable: Variable) -> set[ast.AST | None]:
         match node:
             case ast.Name(id=mentioned) | ast.arg(arg=mentioned) if mentioned == name:
                 around = variable.unit.ancestors(node)
-                found.add(next((outer for outer in around if _binds(outer, name)), None))
+                found.add(
+                    next((outer for outer in around if _binds(outer, name)), None)
+                )
     return found
 
 

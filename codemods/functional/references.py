@@ -36,7 +36,9 @@ class References:
             self._spread_argument(node, parts, unit)
             return
         # return loss, optimizer
-        if isinstance(parent, ast.Tuple) and isinstance(unit.parents[parent], ast.Return):
+        if isinstance(parent, ast.Tuple) and isinstance(
+            unit.parents[parent], ast.Return
+        ):
             self._returned_element(node, parent, parts, unit)
             return
         text = self._text(node, parts, unit)
@@ -56,7 +58,9 @@ class References:
             return parts.flat
         if self.draft.is_inside(node, unit):
             return parts.nested
-        raise Unproven("it is handed to something else at {}", unit.location(node.lineno))
+        raise Unproven(
+            "it is handed to something else at {}", unit.location(node.lineno)
+        )
 
     def _spread_argument(self, node: ast.Name, parts: Parts, unit: Unit) -> None:
         """Give the parts as arguments of their own."""
@@ -79,7 +83,9 @@ class References:
         statement, function = unit.parents[parent], function_around(node, unit)
         flat = self.interfaces.of(function).flat
         if statement in self.taken or (flat and statement in self.rewritten):
-            raise Unproven("two optimizers are returned at {}", unit.location(node.lineno))
+            raise Unproven(
+                "two optimizers are returned at {}", unit.location(node.lineno)
+            )
         if not flat:
             self.edits.put(node, unit, Replace(unit.span(node), parts.nested))
             return
@@ -120,13 +126,17 @@ class References:
 
         That is `model, optimizer = create(rng)`; elsewhere it goes with the optimizer.
         """
-        unit = next(unit for unit, one in self.group.facts.flow.reading.calls if one is call)
+        unit = next(
+            unit for unit, one in self.group.facts.flow.reading.calls if one is call
+        )
         statement = statement_of(unit, call)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         first = target.elts[0] if isinstance(target, ast.Tuple) else None
         if first is None:
             return
         group = self.group
-        is_own = isinstance(first, ast.Name) and group.target(first, call) in group.variables
+        is_own = (
+            isinstance(first, ast.Name) and group.target(first, call) in group.variables
+        )
         if not is_own:
             self.edits.put(first, unit, Spread(unit.span(first), (name, "{it}")))

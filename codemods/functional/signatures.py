@@ -29,15 +29,20 @@ class Signatures:
         node = interface.node
         if not (interface.split or interface.whole or interface.returns):
             return
-        unit = next(unit for unit in self.group.facts.project.units if node in unit.parents)
+        unit = next(
+            unit for unit in self.group.facts.project.units if node in unit.parents
+        )
         if interface.split:
             self._split(interface, unit)
         # a carry of `jax.lax.scan` stays one parameter, and is unpacked in the first line
         if interface.whole:
             unpacked = tuple(
-                f"{self._needed(variable)} = {variable.name}" for variable in interface.whole
+                f"{self._needed(variable)} = {variable.name}"
+                for variable in interface.whole
             )
-            self.edits.put(node, unit, ChangeParameters(unit.span(node), unpacked=unpacked))
+            self.edits.put(
+                node, unit, ChangeParameters(unit.span(node), unpacked=unpacked)
+            )
         if isinstance(node, ast.FunctionDef):
             is_given = node in self.transformations.given
             for found, edit in annotated(node, interface, unit, self.group, is_given):
@@ -84,10 +89,16 @@ class Signatures:
         annotations = annotations_of(variable, node, unit, self.group, len(names))
         return tuple(zip(names, annotations, strict=True))
 
-    def _described(self, variable: Variable, node: FunctionNode) -> tuple[tuple[str, str], ...]:
+    def _described(
+        self, variable: Variable, node: FunctionNode
+    ) -> tuple[tuple[str, str], ...]:
         """What a docstring that explains the parameter says of those in its place."""
         parts = self.parts[variable]
-        texts = ("the parameters.", "the optimizer's state.", "the number of steps taken.")
+        texts = (
+            "the parameters.",
+            "the optimizer's state.",
+            "the number of steps taken.",
+        )
         taken = self.transformations.taken.get(node)
         more = ((taken, "the gradient transformation."),) if taken else ()
         return (*zip(parts.names, texts, strict=False), *more)

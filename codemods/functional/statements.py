@@ -75,9 +75,13 @@ class Statements:
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
         is_call = isinstance(outer, ast.Call) and outer in self.group.expressions
-        return isinstance(outer, ast.Call) and is_call and self.draft.is_known(outer, unit)
+        return (
+            isinstance(outer, ast.Call) and is_call and self.draft.is_known(outer, unit)
+        )
 
-    def _assigned(self, statement: ast.Assign, node: ast.Call, unit: Unit, parts: Parts) -> None:
+    def _assigned(
+        self, statement: ast.Assign, node: ast.Call, unit: Unit, parts: Parts
+    ) -> None:
         """`optimizer = …`."""
         self.draft.is_known(node, unit)
         if not self.draft.is_maker(node) and not self.draft.inner(node):
@@ -100,7 +104,9 @@ class Statements:
         if statement in self.rewritten:
             raise Unproven("two optimizers are returned at {}", where)
         lines = Lines()
-        elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
+        elements = (
+            statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
+        )
         self._refuse_order(elements, node, where)
         names = self.making.in_place(node, lines)
         if names is None:
@@ -112,22 +118,30 @@ class Statements:
         parts_returned = names if is_flat else (f"({', '.join(names)})",)
         returned: list[str] = []
         for element in elements:
-            returned += parts_returned if element is node else (lines.hole(element, unit),)
+            returned += (
+                parts_returned if element is node else (lines.hole(element, unit),)
+            )
         if gives:
             returned.insert(0, self.transformations.at(node, unit))
         lines.templates.append(f"return {', '.join(returned)}")
         self._replace(statement, unit, lines, node)
 
-    def _refuse_order(self, elements: Sequence[ast.expr], node: ast.Call, where: Location) -> None:
+    def _refuse_order(
+        self, elements: Sequence[ast.expr], node: ast.Call, where: Location
+    ) -> None:
         """Refuse elements ahead of a call that cannot change places with it.
 
         The call is evaluated ahead of them, in a statement of its own.
         """
         may_swap = self.group.facts.dataflow.may_swap
-        if not all(may_swap(element, node) for element in elements[: elements.index(node)]):
+        if not all(
+            may_swap(element, node) for element in elements[: elements.index(node)]
+        ):
             raise Unproven("the order of what {} computes matters", where)
 
-    def _parts_at_return(self, statement: ast.Return, node: ast.Call, unit: Unit) -> Parts:
+    def _parts_at_return(
+        self, statement: ast.Return, node: ast.Call, unit: Unit
+    ) -> Parts:
         """The names for what is returned.
 
         They are those of the optimizer that took a step, if the statement has no other use of it.
@@ -145,13 +159,20 @@ class Statements:
         # return optimizer.apply_gradient(grads), optimizer.target
         return self.draft.named(Variable(scope, f"new_{variable.name}"))
 
-    def _replace(self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr) -> None:
+    def _replace(
+        self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr
+    ) -> None:
         """Put lines in the place of a statement, as the outcome of the uses within a call."""
         changed = (self.edits, self.rewritten, self.taken)
         if any(statement in others for others in changed):
-            raise Unproven("another change is made at {}", unit.location(statement.lineno))
+            raise Unproven(
+                "another change is made at {}", unit.location(statement.lineno)
+            )
         edit = ReplaceStatement(
-            unit.span(statement), tuple(lines.templates), tuple(lines.holes), tuple(lines.raw)
+            unit.span(statement),
+            tuple(lines.templates),
+            tuple(lines.holes),
+            tuple(lines.raw),
         )
         self.rewritten[statement] = edit
         within = set(ast.walk(node))

@@ -58,13 +58,17 @@ class Transformations:
         created = self._created_in(owner, unit)
         fresh = self._fresh_calls_in(owner, unit)
         definitions = {
-            ast.dump(use.node.value) for use in created if isinstance(use.node, ast.Attribute)
+            ast.dump(use.node.value)
+            for use in created
+            if isinstance(use.node, ast.Attribute)
         }
         interface = self.interfaces.found.get(owner)
         takes_some = interface is not None and bool(interface.split)
         sources = len(definitions) + len(fresh)
         if sources > 1 or (sources and takes_some):
-            raise Unproven("several optimizers meet in {}", self.group.where(owner, unit))
+            raise Unproven(
+                "several optimizers meet in {}", self.group.where(owner, unit)
+            )
         if created:
             return self._from_create(created, owner, unit)
         if fresh:
@@ -82,7 +86,9 @@ class Transformations:
         """The name is known to a function from around it, if it does not bind the same name."""
         name = self._in(outer, unit)
         if any(bound == name and not how for bound, how in bound_names(owner)):
-            raise Unproven("the name `{}` is taken in {}", name, self.group.where(owner, unit))
+            raise Unproven(
+                "the name `{}` is taken in {}", name, self.group.where(owner, unit)
+            )
         self._known[owner] = name
         return name
 
@@ -107,7 +113,9 @@ class Transformations:
 
     def _fresh_calls_in(self, owner: Owner, unit: Unit) -> list[ast.Call]:
         """Such calls in a function."""
-        calls = [call for call in dict.fromkeys(self._fresh_calls()) if call in unit.parents]
+        calls = [
+            call for call in dict.fromkeys(self._fresh_calls()) if call in unit.parents
+        ]
         return [call for call in calls if _owner(call, unit) is owner]
 
     def _makes(self, interface: Interface, depth: int = 4) -> bool:
@@ -127,13 +135,19 @@ class Transformations:
 
     def _from_create(self, created: list[Use], owner: Owner, unit: Unit) -> str:
         """The name of the definition of which `create` is called, or one for that expression."""
-        definition = created[0].node.value if isinstance(created[0].node, ast.Attribute) else None
+        definition = (
+            created[0].node.value
+            if isinstance(created[0].node, ast.Attribute)
+            else None
+        )
         calls = [call for use in created if (call := use.call) is not None]
         self._set_at[owner] = calls[0]
         variable = self.origins.variable(definition)
         is_settled = definition is not None and self._is_settled(definition, calls[0])
         if len(calls) > 1 and not is_settled:
-            raise Unproven("several optimizers meet in {}", self.group.where(owner, unit))
+            raise Unproven(
+                "several optimizers meet in {}", self.group.where(owner, unit)
+            )
         if variable is not None and is_settled:
             self._known[owner] = self._renamed(variable)
         else:
@@ -145,19 +159,27 @@ class Transformations:
         """Whether a definition is the same wherever it is read behind a call."""
         for name in names_read([definition]):
             stores = self.origins.stores(self.origins.variable(name))
-            if len(stores) != 1 and not all(self._is_ahead(store, call) for store in stores):
+            if len(stores) != 1 and not all(
+                self._is_ahead(store, call) for store in stores
+            ):
                 return False
         return True
 
     def _is_ahead(self, store: ast.AST, call: ast.Call) -> bool:
         """Whether a place that sets a variable never runs after a call: another branch does not."""
-        is_name = isinstance(store, ast.Name) and not self.origins.dataflow.may_follow(store, call)
+        is_name = isinstance(store, ast.Name) and not self.origins.dataflow.may_follow(
+            store, call
+        )
         return isinstance(store, ast.arg) or is_name
 
     def _renamed(self, variable: Variable) -> str:
         """The new name of a variable for the transformation."""
         setting = self.origins.setting(variable)
-        if variable.name not in DEFINITIONS or setting is None or variable.scope.parent is None:
+        if (
+            variable.name not in DEFINITIONS
+            or setting is None
+            or variable.scope.parent is None
+        ):
             return variable.name
         optimizer = Variable(variable.scope, "optimizer")
         try:
@@ -166,7 +188,9 @@ class Transformations:
             return variable.name
         for node in (*self.origins.stores(variable), *self.origins.loads(variable)):
             if isinstance(node, ast.Name):
-                self.edits.put(node, variable.unit, Replace(variable.unit.span(node), name))
+                self.edits.put(
+                    node, variable.unit, Replace(variable.unit.span(node), name)
+                )
         return name
 
     def _named(self, call: ast.Call, unit: Unit) -> str:
@@ -178,11 +202,15 @@ class Transformations:
             case ast.Assign(targets=[ast.Tuple(elts=elements), *_]):
                 names = (one for one in elements if isinstance(one, ast.Name))
                 within = (self.group.target(name, call) for name in names)
-                variable = next((one for one in within if one in self.group.variables), variable)
+                variable = next(
+                    (one for one in within if one in self.group.variables), variable
+                )
             # optimizer = create_optimizer(params)
             case ast.Assign(targets=targets):
                 names = (target for target in targets if isinstance(target, ast.Name))
-                variable = next((self.group.target(name, call) for name in names), variable)
+                variable = next(
+                    (self.group.target(name, call) for name in names), variable
+                )
         return self.names.beside(variable, TRANSFORMATION, self.group)
 
     def _from_call(self, call: ast.Call, owner: Owner, unit: Unit) -> str:
@@ -192,9 +220,12 @@ class Transformations:
         """
         if isinstance(owner, ast.Lambda) and owner.body is not call:
             raise Unproven(
-                "its transformation does not get out of {}", self.group.where(owner, unit)
+                "its transformation does not get out of {}",
+                self.group.where(owner, unit),
             )
-        self._known[owner] = name = "" if isinstance(owner, ast.Lambda) else self._named(call, unit)
+        self._known[owner] = name = (
+            "" if isinstance(owner, ast.Lambda) else self._named(call, unit)
+        )
         self._set_at[owner] = call
         for function in self.group.functions(call):
             self._return_from(function)
@@ -207,7 +238,9 @@ class Transformations:
         bindings = interface.bindings or ()
         where = self.group.where(function.node, function.unit)
         wrapped = any(self.wrappers.of(function.node, function.unit))
-        wrapped = wrapped or any(self.wrappers.name(binding.call) for binding in bindings)
+        wrapped = wrapped or any(
+            self.wrappers.name(binding.call) for binding in bindings
+        )
         if wrapped or not (interface.flat or interface.gives_it_alone):
             raise Unproven("{} cannot return the transformation, too", where)
         self.given.add(function.node)
@@ -239,7 +272,11 @@ class Transformations:
         return name
 
     def _give_to_calls(
-        self, interface: Interface, node: ast.FunctionDef, name: str, where: str | Location
+        self,
+        interface: Interface,
+        node: ast.FunctionDef,
+        name: str,
+        where: str | Location,
     ) -> None:
         """Let each call of a function give it the transformation."""
         static = bool(node.decorator_list)
@@ -249,19 +286,25 @@ class Transformations:
                 continue
             parent = unit.parents[reference]
             if not isinstance(parent, ast.Call):
-                raise Unproven("{} is handed on at {}", where, unit.location(reference.lineno))
+                raise Unproven(
+                    "{} is handed on at {}", where, unit.location(reference.lineno)
+                )
             # train_step(optimizer, batch)
             if parent.func is reference:
                 self._give(parent, name, unit)
                 reached.add(parent)
             elif parent.args[:1] != [reference] or not self.wrappers.name(parent):
-                raise Unproven("{} is handed on at {}", where, unit.location(reference.lineno))
+                raise Unproven(
+                    "{} is handed on at {}", where, unit.location(reference.lineno)
+                )
             # partial(train_step, model)
             elif self._fill(parent, reference, name, unit):
                 reached.update(self._calls_behind(interface, parent))
             # jax.jit(train_step), which is called elsewhere
             else:
-                self.wrappers.make_static(self._jitted(parent, unit), unit, name, self.edits)
+                self.wrappers.make_static(
+                    self._jitted(parent, unit), unit, name, self.edits
+                )
                 static = True
         for binding in interface.bindings or ():
             if binding.call not in reached:
@@ -303,7 +346,9 @@ class Transformations:
     def _give(self, call: ast.Call, name: str, unit: Unit) -> None:
         """Give the transformation to a call, by the name that it has there."""
         here = self.at(call, unit)
-        self.edits.put(call, unit, ChangeArguments(unit.span(call), added=((name, here),)))
+        self.edits.put(
+            call, unit, ChangeArguments(unit.span(call), added=((name, here),))
+        )
 
     def _fill(self, call: ast.Call, reference: ast.expr, name: str, unit: Unit) -> bool:
         """Give the transformation to a wrapper, and return whether it is known there already."""

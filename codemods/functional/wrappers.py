@@ -20,7 +20,12 @@ from codemods.sources.modules import Unit
 from codemods.vocabulary import JIT
 
 PARTIAL = "functools.partial"
-BY_POSITION = ("donate_argnums", "static_argnums", "static_broadcasted_argnums", "in_axes")
+BY_POSITION = (
+    "donate_argnums",
+    "static_argnums",
+    "static_broadcasted_argnums",
+    "in_axes",
+)
 BY_NAME = ("donate_argnames", "static_argnames")
 
 
@@ -58,7 +63,12 @@ class Wrappers:
         return {function.node for function in functions_in(self.facts.objects(node))}
 
     def shift(
-        self, interface: Interface, unit: Unit, edits: Edits, more: int, is_given_one: bool
+        self,
+        interface: Interface,
+        unit: Unit,
+        edits: Edits,
+        more: int,
+        is_given_one: bool,
     ) -> None:
         """Shift positions that JAX is given by the parts of an optimizer: `more` than one.
 
@@ -78,7 +88,9 @@ class Wrappers:
                 continue
             where = other.location(wrapper.lineno)
             for word in wrapper.keywords:
-                constants = (one for one in ast.walk(word.value) if isinstance(one, ast.Constant))
+                constants = (
+                    one for one in ast.walk(word.value) if isinstance(one, ast.Constant)
+                )
                 # donate_argnames=("optimizer",)
                 if word.arg in BY_NAME and any(one.value in own for one in constants):
                     raise Unproven("parameters are named in quotes at {}", where)
@@ -86,12 +98,15 @@ class Wrappers:
                     continue
                 if self._has_positional_partial(wrapper):
                     raise Unproven(
-                        "positions are counted behind a partial application at {}", where
+                        "positions are counted behind a partial application at {}",
+                        where,
                     )
                 # donate_argnums=(0, 1)
                 text = _shifted(word.arg, word.value, split, shifts, more)
                 if text is None:
-                    raise Unproven("the `{}` at {} are not plain to see", word.arg, where)
+                    raise Unproven(
+                        "the `{}` at {} are not plain to see", word.arg, where
+                    )
                 if text != ast.unparse(word.value):
                     edits.put(word.value, other, Replace(other.span(word.value), text))
 
@@ -102,7 +117,9 @@ class Wrappers:
             return False
         return len(inner.args) > 1
 
-    def make_static(self, wrapper: ast.expr, unit: Unit, name: str, edits: Edits) -> None:
+    def make_static(
+        self, wrapper: ast.expr, unit: Unit, name: str, edits: Edits
+    ) -> None:
         """Make a parameter static for `jax.jit`.
 
         Raises:
@@ -110,7 +127,9 @@ class Wrappers:
         """
         where = unit.location(wrapper.lineno)
         if self.name(wrapper) != JIT:
-            raise Unproven("its transformation cannot be given to what is wrapped at {}", where)
+            raise Unproven(
+                "its transformation cannot be given to what is wrapped at {}", where
+            )
         words = wrapper.keywords if isinstance(wrapper, ast.Call) else []
         if any(word.arg in (None, "static_argnames") for word in words):
             raise Unproven("other parameters are static at {}", where)
@@ -141,13 +160,17 @@ def _shifted(
     found: list[int] = []
     for one in given:
         # a negative position counts from the end
-        if not (isinstance(one, ast.Constant) and type(one.value) is int and one.value >= 0):
+        if not (
+            isinstance(one, ast.Constant) and type(one.value) is int and one.value >= 0
+        ):
             return None
         # an optimizer as a static argument
         if one.value in split and word != "donate_argnums":
             return None
         is_split = one.value in split
-        ahead = [at for at in shifts if at < one.value or (at == one.value and not is_split)]
+        ahead = [
+            at for at in shifts if at < one.value or (at == one.value and not is_split)
+        ]
         first = one.value + len(ahead)
         found += range(first, first + 1 + more * is_split)
     texts = ", ".join(map(str, found))

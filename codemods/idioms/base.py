@@ -105,7 +105,9 @@ class Results:
         order = self._order
         if issubclass(finding, Idiom):
             if finding not in order:
-                raise LookupError(f"`{finding.__name__}` is not before the idiom that asks for it")
+                raise LookupError(
+                    f"`{finding.__name__}` is not before the idiom that asks for it"
+                )
             order = order[: order.index(finding)]
         if finding not in self._found:
             self._found[finding] = finding(

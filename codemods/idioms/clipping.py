@@ -97,7 +97,9 @@ def train_step(optimizer, batch):
         if found is None:
             return None
         before = self._given(found.before, given)
-        is_known = isinstance(found.argument, ast.Constant) or found.argument in given.values()
+        is_known = (
+            isinstance(found.argument, ast.Constant) or found.argument in given.values()
+        )
         # a tree that is no parameter is not what the call gives
         if before is found.before or not isinstance(before, ast.Name) or not is_known:
             return None
@@ -145,11 +147,15 @@ def train_step(optimizer, batch):
                     if is_proven(limit):
                         return Link(kind, limit, tree)
                     text = ast.unparse(limit)
-                    doubtful.append(f"`{text}` may be a limit for which this form is not `{kind}`")
+                    doubtful.append(
+                        f"`{text}` may be a limit for which this form is not `{kind}`"
+                    )
         if doubtful:
             raise Unproven(doubtful[0])
         if leaf.has_norm():
-            raise Unproven("it is not done for all norms as `optax.clip_by_global_norm` does it")
+            raise Unproven(
+                "it is not done for all norms as `optax.clip_by_global_norm` does it"
+            )
         return None
 
 

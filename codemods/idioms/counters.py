@@ -53,9 +53,13 @@ class Counters:
 
         def doubt(unit: Unit, node: ast.expr) -> Unproven:
             where = unit.location(node.lineno)
-            return Unproven("{} does not always count the steps of its optimizer ({})", what, where)
+            return Unproven(
+                "{} does not always count the steps of its optimizer ({})", what, where
+            )
 
-        for unit, node in UnfollowedChanges(self.origins).of_class(cls, (counter, field)):
+        for unit, node in UnfollowedChanges(self.origins).of_class(
+            cls, (counter, field)
+        ):
             raise doubt(unit, node)
         for unit, call in self.facts.flow.reading.calls:
             # State(step=0, optimizer=…)
@@ -65,7 +69,9 @@ class Counters:
                     raise doubt(unit, call)
                 starts.add(start)
             # state.replace(step=state.step + 1, optimizer=…)
-            elif self._replaces(call, cls) and not self._keeps_pace(call, counter, field):
+            elif self._replaces(call, cls) and not self._keeps_pace(
+                call, counter, field
+            ):
                 raise doubt(unit, call)
         if len(starts) != 1:
             raise Unproven(f"{what} does not always begin at the same number")
@@ -73,7 +79,9 @@ class Counters:
 
     # At the beginning
 
-    def _start(self, cls: Class, call: ast.Call, counter: str, field: str) -> int | None:
+    def _start(
+        self, cls: Class, call: ast.Call, counter: str, field: str
+    ) -> int | None:
         """At what a new object begins to count, if its optimizer is new, too."""
         fields = self.facts.flow.fields_in_order(cls)
         given = arguments_of(taking(**dict.fromkeys(fields)), call) or {}
@@ -89,10 +97,16 @@ class Counters:
                 assigned = self.origins.values_of(node)
                 if not assigned:
                     return False
-                return all(value is not None and self._is_new(value, depth) for value in assigned)
+                return all(
+                    value is not None and self._is_new(value, depth)
+                    for value in assigned
+                )
             case ast.Call():
                 # definition.create(params)
-                if any(obj.node is node for obj in self.facts.legacy_objects(node, "optimizer")):
+                if any(
+                    obj.node is node
+                    for obj in self.facts.legacy_objects(node, "optimizer")
+                ):
                     return True
                 return bool(depth) and self._makes_new(node, depth - 1)
         return False
@@ -114,7 +128,9 @@ class Counters:
             match item:
                 # state.replace(…)
                 case Method(
-                    owner=Instance(cls=other), name="replace" | "_replace", function=None
+                    owner=Instance(cls=other),
+                    name="replace" | "_replace",
+                    function=None,
                 ) if other is cls:
                     return True
                 # dataclasses.replace(state, …)
@@ -126,7 +142,11 @@ class Counters:
     def _keeps_pace(self, call: ast.Call, counter: str, field: str) -> bool:
         """Whether a call that changes fields changes neither of the two, or both by one step."""
         given = {word.arg: word.value for word in call.keywords}
-        filled = {word.arg for item in self.facts.objects(call.func) for word in filled_in(item)}
+        filled = {
+            word.arg
+            for item in self.facts.objects(call.func)
+            for word in filled_in(item)
+        }
         # state.replace(**changes)
         if None in given or not filled.isdisjoint((None, counter, field)):
             return False
@@ -151,16 +171,22 @@ class Counters:
             case ast.Call(func=ast.Attribute(attr="apply_gradient", value=owner)):
                 return 1 if self._is_at(owner, optimizer, call) else None
             # state.optimizer.replace(target=params)
-            case ast.Call(func=ast.Attribute(attr="replace", value=owner), keywords=words):
+            case ast.Call(
+                func=ast.Attribute(attr="replace", value=owner), keywords=words
+            ):
                 keeps_state = all(word.arg == "target" for word in words)
-                return 0 if keeps_state and self._is_at(owner, optimizer, call) else None
+                return (
+                    0 if keeps_state and self._is_at(owner, optimizer, call) else None
+                )
         return None
 
     def _counts(self, node: ast.expr, counter: Path, call: ast.Call) -> int | None:
         """By how much an expression is larger than the number at a path."""
         match self.origins.expanded(node):
             # state.step + 1
-            case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int(more))):
+            case ast.BinOp(
+                left=left, op=ast.Add(), right=ast.Constant(value=int(more))
+            ):
                 count = self._counts(left, counter, call)
                 return None if count is None else count + more
             case expression if self._is_at(expression, counter, call):

@@ -56,7 +56,9 @@ class Counts:
         """
         match node:
             # step + 1
-            case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int(more))):
+            case ast.BinOp(
+                left=left, op=ast.Add(), right=ast.Constant(value=int(more))
+            ):
                 count = self.ahead(left, step)
                 return None if count is None else count + more
             case ast.Name():
@@ -65,7 +67,11 @@ class Counts:
             # optimizer.state.step, or state.step
             case ast.Attribute(attr=name, value=state):
                 owner = owner_of_state(state) if name == "step" else None
-                objects = self.facts.legacy_objects(owner, "optimizer") if owner is not None else []
+                objects = (
+                    self.facts.legacy_objects(owner, "optimizer")
+                    if owner is not None
+                    else []
+                )
                 if owner is None or not objects:
                     return self._counter(node, step)
                 if not self._is_stepped(owner, step):
@@ -86,13 +92,17 @@ class Counts:
 
         for unit, node in self._copies.changed(is_ours):
             where = unit.location(node.lineno)
-            raise Unproven("the step of the optimizer is made of other leaves at {}", where)
+            raise Unproven(
+                "the step of the optimizer is made of other leaves at {}", where
+            )
         self._together |= ours
 
     def _is_stepped(self, owner: ast.expr, step: SeenStep) -> bool:
         """Whether an optimizer is, unchanged, the one that takes the step."""
         path = self.origins.path(owner)
-        return path is not None and path == step.optimizer and self._is_kept(owner, step)
+        return (
+            path is not None and path == step.optimizer and self._is_kept(owner, step)
+        )
 
     def _is_kept(self, node: ast.expr, step: SeenStep) -> bool:
         """Whether a path, and the one to the optimizer, lead to the same objects until the step."""
@@ -105,7 +115,12 @@ class Counts:
         base, optimizer = self.origins.path(node.value), step.optimizer
         items = self.facts.objects(node.value)
         classes = {item.cls for item in items if isinstance(item, Instance)}
-        if base is None or optimizer is None or not optimizer.attributes or len(classes) != 1:
+        if (
+            base is None
+            or optimizer is None
+            or not optimizer.attributes
+            or len(classes) != 1
+        ):
             return None
         *path, field = optimizer.attributes
         holder = Path(optimizer.root, tuple(path))

@@ -86,7 +86,9 @@ class DeadCode:
             return
         if len(block_of(variable.unit, setting)) < 2:
             return
-        if self._is_whole_line(variable.unit, setting) and self._has_no_effect(setting.value):
+        if self._is_whole_line(variable.unit, setting) and self._has_no_effect(
+            setting.value
+        ):
             self.edits.take_away(setting, variable.unit)
             self.clear(setting.value)
 
@@ -108,7 +110,9 @@ class DeadCode:
     def _clear_parameter(self, variable: Variable, function: ast.FunctionDef) -> None:
         """Remove a parameter where each call gives it by name, or where no position matters."""
         bindings = self.origins.bindings(function)
-        decorated = any(isinstance(decorator, ast.Call) for decorator in function.decorator_list)
+        decorated = any(
+            isinstance(decorator, ast.Call) for decorator in function.decorator_list
+        )
         if bindings is None or decorated or self._is_named(variable):
             return
         if not self.origins.are_its_own(function, bindings):
@@ -125,7 +129,9 @@ class DeadCode:
             edits = Edits(self.edits)
             for binding, argument in given:
                 edits.put(argument.call, argument.unit, _without(argument, binding))
-            change = ChangeParameters(variable.unit.span(function), dropped=(variable.name,))
+            change = ChangeParameters(
+                variable.unit.span(function), dropped=(variable.name,)
+            )
             edits.put(function, variable.unit, change)
         except Unproven:  # it stays, and does no harm
             return
@@ -139,7 +145,9 @@ class DeadCode:
         for word in variable.unit.nodes:
             if not isinstance(word, ast.keyword) or word.arg != "static_argnames":
                 continue
-            constants = (one for one in ast.walk(word.value) if isinstance(one, ast.Constant))
+            constants = (
+                one for one in ast.walk(word.value) if isinstance(one, ast.Constant)
+            )
             if any(constant.value == variable.name for constant in constants):
                 return True
         return False
@@ -150,4 +158,6 @@ def _without(argument: PassedArgument, binding: Binding) -> Edit:
     call = argument.call
     index = values_of(call).index(argument.value)
     is_partial = call is not binding.call
-    return ChangeArguments(argument.unit.span(call), dropped=(index,), is_partial=is_partial)
+    return ChangeArguments(
+        argument.unit.span(call), dropped=(index,), is_partial=is_partial
+    )

@@ -29,7 +29,11 @@ def first_rate(use: Use, stepping: Stepping, overrides: Overrides) -> str:
     texts: set[str] = set()
     for word in given:
         is_rate = word is not None and word.arg == RATE
-        texts.add(_text(word.value, use, stepping.origins) if word is not None and is_rate else "")
+        texts.add(
+            _text(word.value, use, stepping.origins)
+            if word is not None and is_rate
+            else ""
+        )
     return texts.pop() if len(texts) == 1 else ""
 
 
@@ -62,7 +66,11 @@ def _text(rate: ast.expr, use: Use, origins: Origins) -> str:
         return ""
     is_ahead = setting.lineno < use.node.lineno
     here = origins.facts.scope(use.node)
-    return variable.name if is_ahead and here.binding(variable.name) is variable.scope else ""
+    return (
+        variable.name
+        if is_ahead and here.binding(variable.name) is variable.scope
+        else ""
+    )
 
 
 def _is_number(node: ast.expr) -> bool:

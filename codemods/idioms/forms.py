@@ -30,12 +30,20 @@ def positive(limit: ast.expr) -> bool:
 
 def at_most_one(limit: ast.expr) -> bool:
     """Whether a limit is such a number with which the product of a leaf does not overflow."""
-    return positive(limit) and isinstance(limit, ast.Constant) and float(str(limit.value)) <= 1
+    return (
+        positive(limit)
+        and isinstance(limit, ast.Constant)
+        and float(str(limit.value)) <= 1
+    )
 
 
 def one(limit: ast.expr) -> bool:
     """Whether a limit is the literal number 1, by which people do not divide or multiply."""
-    return positive(limit) and isinstance(limit, ast.Constant) and float(str(limit.value)) == 1
+    return (
+        positive(limit)
+        and isinstance(limit, ast.Constant)
+        and float(str(limit.value)) == 1
+    )
 
 
 BY_NORM: Mapping[str, Limits] = {
@@ -99,7 +107,9 @@ BOUNDS = (["a_min", "a_max"], ["min", "max"])
 class Leaf:
     """The body of a function of one leaf, `tree` being what the function is mapped over."""
 
-    def __init__(self, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name) -> None:
+    def __init__(
+        self, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name
+    ) -> None:
         self.facts = origins.facts
         self.origins = origins
         self.norms = Norms(origins)
@@ -177,7 +187,9 @@ class Leaf:
                     if isinstance(op, ast.Mult):
                         yield [first, second], [right, left]
             # -L
-            case ast.UnaryOp(operand=inner), ast.UnaryOp(op=ast.USub(), operand=operand):
+            case ast.UnaryOp(operand=inner), ast.UnaryOp(
+                op=ast.USub(), operand=operand
+            ):
                 yield [inner], [operand]
             # N < L, or L > N
             case (
@@ -216,8 +228,12 @@ class Leaf:
         elif isinstance(node, ast.Constant):
             if type(node.value) in (int, float):
                 yield node
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not self._is_norm(node):
-            names = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        elif isinstance(
+            node, ast.Name | ast.Attribute | ast.Subscript
+        ) and not self._is_norm(node):
+            names = {
+                inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)
+            }
             # an element of the leaf is no limit, nor is a function
             if self.leaf not in names and not self.facts.full_name(node):
                 yield node
@@ -226,6 +242,10 @@ class Leaf:
         """Whether an expression is the norm of the tree when the function is mapped over it."""
         of = self.norms.tree_of(node)
         variable = self.origins.variable(of)
-        if of is None or variable is None or variable != self.origins.variable(self.tree):
+        if (
+            of is None
+            or variable is None
+            or variable != self.origins.variable(self.tree)
+        ):
             return False
         return self.facts.dataflow.unchanged(variable, of, self.tree)

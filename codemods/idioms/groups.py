@@ -18,7 +18,13 @@ from codemods.model import Message
 from codemods.optimizers import optimizers
 from codemods.rewriting.edits import Edit
 
-RESTORING = ("restore_checkpoint", "from_bytes", "msgpack_restore", "from_state_dict", "orbax")
+RESTORING = (
+    "restore_checkpoint",
+    "from_bytes",
+    "msgpack_restore",
+    "from_state_dict",
+    "orbax",
+)
 """Words in a file that reads checkpoints."""
 
 
@@ -92,7 +98,9 @@ class Outcomes(Idiom, Generic[T]):
         return [replace(use, objects=tuple(self._concerned[use.node])) for use in uses]
 
 
-def constructors(members: list[LegacyObject], stepping: Stepping) -> dict[ast.Call, LegacyObject]:
+def constructors(
+    members: list[LegacyObject], stepping: Stepping
+) -> dict[ast.Call, LegacyObject]:
     """The calls that make the definitions of a group.
 
     Raises:
@@ -134,11 +142,14 @@ def refuse_templates(members: list[LegacyObject], stepping: Stepping) -> None:
         if any(word in obj.unit.code for word in RESTORING):
             where = obj.unit.location(getattr(obj.node, "lineno", 1))
             raise Unproven(
-                "{} restores checkpoints into such an optimizer that takes no step", where
+                "{} restores checkpoints into such an optimizer that takes no step",
+                where,
             )
 
 
-def refuse_plain(edits: Edits, places: Iterable[Use | LegacyObject], stepping: Stepping) -> None:
+def refuse_plain(
+    edits: Edits, places: Iterable[Use | LegacyObject], stepping: Stepping
+) -> None:
     """Refuse an idiom that changes something where no idiom may be used.
 
     Raises:

@@ -14,7 +14,12 @@ from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.idioms.dead_code import DeadCode
-from codemods.idioms.groups import Outcomes, constructors, refuse_plain, refuse_templates
+from codemods.idioms.groups import (
+    Outcomes,
+    constructors,
+    refuse_plain,
+    refuse_templates,
+)
 from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
@@ -136,7 +141,9 @@ class Links(Outcomes[Linked]):
 
     # The steps of a group
 
-    def _outcome(self, members: list[LegacyObject], steps: list[Use]) -> Linked | Message | None:
+    def _outcome(
+        self, members: list[LegacyObject], steps: list[Use]
+    ) -> Linked | Message | None:
         """What becomes of a group, or why it stays; None if there is no such call."""
         try:
             found = [self._before(use) for use in steps]
@@ -149,7 +156,9 @@ class Links(Outcomes[Linked]):
         except Unproven as why:
             return why.message
 
-    def _join(self, members: list[LegacyObject], steps: list[Use], taken: list[Taken]) -> Linked:
+    def _join(
+        self, members: list[LegacyObject], steps: list[Use], taken: list[Taken]
+    ) -> Linked:
         """Make the calls the first link of the chain, and take them out of the steps."""
         outermost = self._outermost(members)
         refuse_templates(members, self.stepping)
@@ -160,7 +169,9 @@ class Links(Outcomes[Linked]):
         passing = Passing(self.origins, link, self.argument)
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in outermost}
         read = {self.origins.variable(one.link.before) for one in taken}
-        needed = passing.needed | {variable for variable in read if variable is not None}
+        needed = passing.needed | {
+            variable for variable in read if variable is not None
+        }
         removed = self.results.removed(members)
         dead_code = DeadCode(self.origins, passing.edits, needed, removed, self.may_go)
         for use, one in zip(steps, taken, strict=True):
@@ -199,7 +210,9 @@ class Links(Outcomes[Linked]):
             raise Unproven("the state of the optimizer is used")
 
     @staticmethod
-    def _bequeath(constructors: list[ast.AST], edits: Edits, members: list[LegacyObject]) -> None:
+    def _bequeath(
+        constructors: list[ast.AST], edits: Edits, members: list[LegacyObject]
+    ) -> None:
         """Let the comments on a statement go to the chain, if that is made in the same file."""
         heirs = {
             obj.unit: statement_of(obj.unit, obj.node)
@@ -219,7 +232,9 @@ class Links(Outcomes[Linked]):
         # `clipped = clip(grads)`: the step gets `grads`
         if before.id != ast.unparse(given):
             if not self.facts.dataflow.stays([before], before, use.node):
-                raise Unproven(f"what is {self.done} is another tree when the step is taken")
+                raise Unproven(
+                    f"what is {self.done} is another tree when the step is taken"
+                )
             dead_code.edits[given] = (unit, Replace(unit.span(given), before.id))
 
     # What the gradients of a step go through last
@@ -232,7 +247,11 @@ class Links(Outcomes[Linked]):
         """
         given = self.stepping.gradients(use)
         variable = self.origins.variable(given)
-        if not isinstance(given, ast.Name) or variable is None or self.stepping.axes(use.objects):
+        if (
+            not isinstance(given, ast.Name)
+            or variable is None
+            or self.stepping.axes(use.objects)
+        ):
             return None
         taken = self._last(use, given, variable)
         if taken is None:
@@ -242,7 +261,9 @@ class Links(Outcomes[Linked]):
         if isinstance(taken.statement, ast.If):
             self._refuse_more(taken.statement, variable)
             if not self.facts.dataflow.has_no_effect(taken.statement.test):
-                raise Unproven(f"its condition may do more than to tell whether to {self.does}")
+                raise Unproven(
+                    f"its condition may do more than to tell whether to {self.does}"
+                )
         return taken
 
     def _last(self, use: Use, given: ast.Name, variable: Variable) -> Taken | None:
@@ -251,15 +272,26 @@ class Links(Outcomes[Linked]):
         block = block_of(use.unit, statement_of(use.unit, use.node))
         stores = self.origins.reaching(given, variable) or ()
         settings = [(store, statement_of(use.unit, store)) for store in stores]
-        guarded = [pair for pair in settings if isinstance(parents.get(pair[1]), ast.If)]
+        guarded = [
+            pair for pair in settings if isinstance(parents.get(pair[1]), ast.If)
+        ]
         match guarded or settings:
             # grads = clip_grads(grads, limit)
-            case [(ast.Name(), ast.Assign(targets=[ast.Name()], value=ast.Call() as call) as last)]:
+            case [
+                (
+                    ast.Name(),
+                    ast.Assign(targets=[ast.Name()], value=ast.Call() as call) as last,
+                )
+            ]:
                 return self._taken(last, call, parents.get(last), block)
         return None
 
     def _taken(
-        self, statement: ast.stmt, call: ast.Call, guard: ast.AST | None, block: list[ast.stmt]
+        self,
+        statement: ast.stmt,
+        call: ast.Call,
+        guard: ast.AST | None,
+        block: list[ast.stmt],
     ) -> Taken | None:
         """What a statement is taken for, if it or the branch that it is in is one of a block."""
         is_guarded = isinstance(guard, ast.If) and guard in block and not guard.orelse
@@ -282,7 +314,9 @@ class Links(Outcomes[Linked]):
             if any(load not in inside for load in self.origins.loads(variable)):
                 raise Unproven(f"the branch that {self.does}s does more than that")
 
-    def _refuse_other_readers(self, variable: Variable, taken: Taken, given: ast.expr) -> None:
+    def _refuse_other_readers(
+        self, variable: Variable, taken: Taken, given: ast.expr
+    ) -> None:
         """Nothing but the step may read the gradients that the statement gives."""
         inside = {*ast.walk(taken.statement)}
         set_here = inside.intersection(self.origins.stores(variable))
@@ -301,7 +335,11 @@ class Links(Outcomes[Linked]):
         if meantime is None:
             raise Unproven(f"what is {self.done} is not seen where the step is taken")
         for node in meantime:
-            if isinstance(node, ast.Name) and node.id == before.id and node not in inside:
+            if (
+                isinstance(node, ast.Name)
+                and node.id == before.id
+                and node not in inside
+            ):
                 where = unit.location(node.lineno)
                 raise Unproven("what is {} is used at {} again", self.done, where)
 

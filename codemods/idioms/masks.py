@@ -27,7 +27,12 @@ from codemods.sources.modules import Span, Unit
 
 DECAY = "weight_decay"
 Arguments = Mapping[str, ast.expr]
-LOOKING = ("state.param_states", "state.replace", "definition.hyper_params", "optimizer.state_dict")
+LOOKING = (
+    "state.param_states",
+    "state.replace",
+    "definition.hyper_params",
+    "optimizer.state_dict",
+)
 """The uses that look into the state of an optimizer."""
 
 
@@ -127,17 +132,25 @@ optimizer_def = decay
         if whole is not None:
             return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
         mask = self.of_definition(use.node)
-        return general if mask is None else replace(general, mask=mask.predicate_in(use.unit))
+        return (
+            general
+            if mask is None
+            else replace(general, mask=mask.predicate_in(use.unit))
+        )
 
     def note(self, use: Use) -> Prose:
         why = self.reasons.get(use.node) if use.kind == "definition" else None
         if why is None:
             return ""
-        return message("Its groups differ in weight decay alone, and stay groups: {}.", why)
+        return message(
+            "Its groups differ in weight decay alone, and stay groups: {}.", why
+        )
 
     def of_definition(self, node: ast.AST) -> Mask | None:
         """The mask that a constructor gets."""
-        return next((mask for mask in self.found.values() if mask.definition is node), None)
+        return next(
+            (mask for mask in self.found.values() if mask.definition is node), None
+        )
 
     def within(self, members: Iterable[LegacyObject]) -> list[Mask]:
         """The masks of a group."""
@@ -151,7 +164,9 @@ optimizer_def = decay
         return found
 
     def edit(self, use: Use) -> Edit:
-        edits = next(mask.edits for mask in self.found.values() if use.node in mask.edits)
+        edits = next(
+            mask.edits for mask in self.found.values() if use.node in mask.edits
+        )
         return edits[use.node][1]
 
     def uses(self) -> list[Use]:
@@ -171,25 +186,46 @@ optimizer_def = decay
             return None
         other = second if decaying is first else first
         if not Predicates(self.origins).are_opposite(first.predicate, second.predicate):
-            raise Unproven("nothing shows that each parameter is in just one of its two groups")
+            raise Unproven(
+                "nothing shows that each parameter is in just one of its two groups"
+            )
         self._refuse_other_uses(use)
         opposite = (ast.unparse(decaying.predicate), ast.unparse(other.predicate))
         mask = Mask(
-            use.objects, decaying.definition, decaying.stepped_by, decaying.chosen_by, opposite
+            use.objects,
+            decaying.definition,
+            decaying.stepped_by,
+            decaying.chosen_by,
+            opposite,
         )
-        for part in (decaying.chosen_by, decaying.stepped_by, other.chosen_by, other.stepped_by):
+        for part in (
+            decaying.chosen_by,
+            decaying.stepped_by,
+            other.chosen_by,
+            other.stepped_by,
+        ):
             if isinstance(part, ast.Name):
                 self._refuse_shared(part)
         self._clear_up(use, call, mask, decaying, other)
         return mask
 
     def _clear_up(
-        self, use: Use, call: ast.Call, mask: Mask, decaying: PartitionGroup, other: PartitionGroup
+        self,
+        use: Use,
+        call: ast.Call,
+        mask: Mask,
+        decaying: PartitionGroup,
+        other: PartitionGroup,
     ) -> None:
         """Take away what the call has no use for any more, and let the predicate be known to it."""
         leftover = [other.chosen_by, other.stepped_by]
         if isinstance(decaying.stepped_by, ast.Name):
-            if may_wait(decaying.definition, use.unit, statement_of(use.unit, call), self.origins):
+            if may_wait(
+                decaying.definition,
+                use.unit,
+                statement_of(use.unit, call),
+                self.origins,
+            ):
                 leftover.append(decaying.stepped_by)
                 mask.stands_for = decaying.definition
             else:
@@ -206,12 +242,17 @@ optimizer_def = decay
             return None
         match argument:
             # (ModelParamTraversal(lambda path, _: …), Adam(…))
-            case ast.Tuple(elts=[chosen_by, stepped_by]) | ast.List(elts=[chosen_by, stepped_by]):
+            case (
+                ast.Tuple(elts=[chosen_by, stepped_by])
+                | ast.List(elts=[chosen_by, stepped_by])
+            ):
                 traversal = self.origins.expanded(chosen_by)
                 definition = self.origins.expanded(stepped_by)
             case _:
                 return None
-        if not self._is_made(traversal, "traversal") or not self._is_made(definition, "definition"):
+        if not self._is_made(traversal, "traversal") or not self._is_made(
+            definition, "definition"
+        ):
             return None
         if arguments_of(TRAVERSAL, traversal) is None:
             return None
@@ -233,13 +274,18 @@ optimizer_def = decay
             *self.facts.legacy_objects(first.definition),
             *self.facts.legacy_objects(second.definition),
         ]
-        kinds = {definition.made_by: legacy_optimizer(definition) for definition in definitions}
+        kinds = {
+            definition.made_by: legacy_optimizer(definition)
+            for definition in definitions
+        }
         kind = kinds.popitem()[1] if len(kinds) == 1 else None
         if kind is None or not kind.masks_decay:
             return None
         signature = kind.parameters
         found = [given(group.definition, signature) for group in (first, second)]
-        one, other = [arguments if isinstance(arguments, dict) else {} for arguments in found]
+        one, other = [
+            arguments if isinstance(arguments, dict) else {} for arguments in found
+        ]
         # a schedule takes the place of both rates
         if self.schedules.of(self.facts.legacy_objects(first.definition)):
             one.pop(RATE, None)
@@ -247,7 +293,9 @@ optimizer_def = decay
         decays = [arguments.pop(DECAY, None) for arguments in (one, other)]
         if _texts(one) != _texts(other):
             return None
-        if not self._have_one_value(first.definition, second.definition, one, other, unit):
+        if not self._have_one_value(
+            first.definition, second.definition, one, other, unit
+        ):
             return None
         match [_is_zero(decay) for decay in decays]:
             case [False, True]:
@@ -257,7 +305,12 @@ optimizer_def = decay
         return None
 
     def _have_one_value(
-        self, first: ast.Call, second: ast.Call, one: Arguments, other: Arguments, unit: Unit
+        self,
+        first: ast.Call,
+        second: ast.Call,
+        one: Arguments,
+        other: Arguments,
+        unit: Unit,
     ) -> bool:
         """Whether arguments of two calls that read alike are the same when the calls are made."""
         dataflow = self.facts.dataflow
@@ -265,7 +318,9 @@ optimizer_def = decay
             return all(dataflow.has_no_effect(value) for value in one.values())
         before = dataflow.is_before(first, second)
         earlier, start, end = (one, first, second) if before else (other, second, first)
-        return dataflow.is_before(start, end) and dataflow.stays(earlier.values(), start, end)
+        return dataflow.is_before(start, end) and dataflow.stays(
+            earlier.values(), start, end
+        )
 
     # What may stand in the way
 
@@ -274,7 +329,9 @@ optimizer_def = decay
         group = self.facts.groups[use.objects[0]] if use.objects else None
         for other in (one for one in self.facts.uses if one.kind in LOOKING):
             if any(self.facts.groups[obj] is group for obj in other.objects):
-                raise Unproven("the state of its two groups is used at {}", other.location)
+                raise Unproven(
+                    "the state of its two groups is used at {}", other.location
+                )
 
     def _refuse_shared(self, name: ast.Name) -> None:
         """A variable that goes into the call may be read nowhere else."""

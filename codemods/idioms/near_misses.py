@@ -6,7 +6,13 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from codemods.analysis.origins import FunctionNode, Origins, function_of, names_read, statement_of
+from codemods.analysis.origins import (
+    FunctionNode,
+    Origins,
+    function_of,
+    names_read,
+    statement_of,
+)
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Derivative, Function
 from codemods.messages import message
@@ -103,7 +109,9 @@ class NearMisses:
         match statement_of(unit, call):
             # grads = jax.tree_map(jnp.add, grads, more_grads)
             case ast.Assign(targets=[ast.Name(id=name)]):
-                return name in {tree.id for tree in call.args[1:] if isinstance(tree, ast.Name)}
+                return name in {
+                    tree.id for tree in call.args[1:] if isinstance(tree, ast.Name)
+                }
         return False
 
     def _is_addition(self, call: ast.Call) -> bool:
@@ -114,7 +122,9 @@ class NearMisses:
             # lambda a, b: a + b
             case ast.Lambda(
                 args=ast.arguments(args=[first, second]),
-                body=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=ast.Name(id=right)),
+                body=ast.BinOp(
+                    left=ast.Name(id=left), op=ast.Add(), right=ast.Name(id=right)
+                ),
             ):
                 return {first.arg, second.arg} == {left, right}
             # jnp.add
@@ -129,7 +139,9 @@ class NearMisses:
         for store in self.origins.stores(variable):
             if isinstance(store, ast.Name):
                 setting = statement_of(variable.unit, store)
-                if isinstance(setting, ast.Assign) and self._is_derivative(setting.value):
+                if isinstance(setting, ast.Assign) and self._is_derivative(
+                    setting.value
+                ):
                     return True
         return False
 
@@ -138,9 +150,13 @@ class NearMisses:
         if not isinstance(node, ast.Call):
             return False
         match self.origins.expanded(node.func):
-            case ast.Call(func=function) if self.facts.full_name(function) in DIFFERENTIATE:
+            case ast.Call(func=function) if (
+                self.facts.full_name(function) in DIFFERENTIATE
+            ):
                 return True
-        return any(isinstance(item, Derivative) for item in self.facts.objects(node.func))
+        return any(
+            isinstance(item, Derivative) for item in self.facts.objects(node.func)
+        )
 
     # Guards
 
@@ -162,7 +178,9 @@ class NearMisses:
                 case ast.If(test=test) if node is not test:
                     yield test
                 # jax.lax.cond(finite, lambda: optimizer.apply_gradient(grads), …)
-                case ast.Call(func=function, args=[condition, *_]) if node is not function:
+                case ast.Call(func=function, args=[condition, *_]) if (
+                    node is not function
+                ):
                     if self.facts.full_name(function) in BRANCH:
                         yield condition
             if isinstance(node, ast.FunctionDef):
@@ -212,10 +230,16 @@ class NearMisses:
     @staticmethod
     def _outermost(use: Use) -> FunctionNode | None:
         """The function that a step is part of, however deep; None outside of all functions."""
-        outer = [node for node in use.unit.ancestors(use.node) if isinstance(node, FunctionNode)]
+        outer = [
+            node
+            for node in use.unit.ancestors(use.node)
+            if isinstance(node, FunctionNode)
+        ]
         return outer[-1] if outer else None
 
-    def _in_reach(self, use: Use, outermost: FunctionNode) -> Iterator[tuple[Unit, FunctionNode]]:
+    def _in_reach(
+        self, use: Use, outermost: FunctionNode
+    ) -> Iterator[tuple[Unit, FunctionNode]]:
         """A function, and those of the project that it calls."""
         yield use.unit, outermost
         for call in _calls_in(outermost):

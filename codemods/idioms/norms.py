@@ -53,7 +53,9 @@ class Norms:
                 | ast.Call(
                     func=function,
                     args=[ast.Lambda() as step, tree],
-                    keywords=[ast.keyword(arg="initializer", value=ast.Constant(value=0))],
+                    keywords=[
+                        ast.keyword(arg="initializer", value=ast.Constant(value=0))
+                    ],
                 )
             ):
                 is_reduction = self.facts.full_name(function) in vocabulary.REDUCE_TREES
@@ -66,7 +68,9 @@ class Norms:
         only = self._argument(node, vocabulary.STACK)
         return node if only is None else self.origins.expanded(only)
 
-    def _argument(self, node: ast.expr | None, functions: frozenset[str]) -> ast.expr | None:
+    def _argument(
+        self, node: ast.expr | None, functions: frozenset[str]
+    ) -> ast.expr | None:
         """The only argument by position of a call, if it is one of some functions."""
         match node:
             case ast.Call(func=function, args=[only]) if (
@@ -83,20 +87,28 @@ class Norms:
         elements = self._unstacked(node)
         if elements is node:
             return None
-        return self._each(elements, self._is_flat) or self._each(elements, self._is_norm)
+        return self._each(elements, self._is_flat) or self._each(
+            elements, self._is_norm
+        )
 
-    def _each(self, node: ast.expr, accept: Callable[[ast.expr, str], bool]) -> ast.expr | None:
+    def _each(
+        self, node: ast.expr, accept: Callable[[ast.expr, str], bool]
+    ) -> ast.expr | None:
         """The tree of which a list has what is accepted for each leaf."""
         match node:
             # [jnp.sum(leaf ** 2) for leaf in jax.tree_leaves(grads)]
             case (
                 ast.ListComp(
                     elt=element,
-                    generators=[ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])],
+                    generators=[
+                        ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])
+                    ],
                 )
                 | ast.GeneratorExp(
                     elt=element,
-                    generators=[ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])],
+                    generators=[
+                        ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])
+                    ],
                 )
             ):
                 if accept(element, name):
@@ -105,7 +117,8 @@ class Norms:
         match self.origins.expanded(mapped) if mapped is not None else None:
             # jax.tree_leaves(jax.tree_map(lambda leaf: jnp.sum(leaf ** 2), grads))
             case ast.Call(
-                func=mapping, args=[ast.Lambda(args=ast.arguments(args=[leaf]), body=body), tree]
+                func=mapping,
+                args=[ast.Lambda(args=ast.arguments(args=[leaf]), body=body), tree],
             ):
                 is_mapped = self.facts.full_name(mapping) in vocabulary.MAP_TREES
                 return tree if is_mapped and accept(body, leaf.arg) else None
@@ -131,7 +144,9 @@ class Norms:
             return None
         targets = variable.unit.parents[stores[0]]
         match targets, variable.unit.parents.get(targets):
-            case ast.Tuple(elts=[first, *_]), ast.Assign(value=call) if first is stores[0]:
+            case ast.Tuple(elts=[first, *_]), ast.Assign(value=call) if (
+                first is stores[0]
+            ):
                 return self._argument(call, functions)
         return None
 
@@ -141,15 +156,22 @@ class Norms:
         match node:
             # jnp.vdot(leaf, leaf)
             case ast.Call(
-                func=function, args=[ast.Name(id=first), ast.Name(id=second)], keywords=[]
+                func=function,
+                args=[ast.Name(id=first), ast.Name(id=second)],
+                keywords=[],
             ):
-                return first == second == leaf and self.facts.full_name(function) in vocabulary.DOT
+                return (
+                    first == second == leaf
+                    and self.facts.full_name(function) in vocabulary.DOT
+                )
             # jnp.sum(leaf ** 2)
             case ast.Call(func=function, args=[squares], keywords=[]):
                 is_sum = self.facts.full_name(function) in vocabulary.SUM
                 return is_sum and self._is_square(squares, leaf)
             # (leaf ** 2).sum()
-            case ast.Call(func=ast.Attribute(value=squares, attr="sum"), args=[], keywords=[]):
+            case ast.Call(
+                func=ast.Attribute(value=squares, attr="sum"), args=[], keywords=[]
+            ):
                 return self._is_square(squares, leaf)
             # jnp.linalg.norm(leaf) ** 2
             case ast.BinOp(left=norm, op=ast.Pow(), right=ast.Constant(value=2)):
@@ -159,14 +181,20 @@ class Norms:
     def _is_square(self, node: ast.expr, leaf: str) -> bool:
         match node:
             # leaf ** 2
-            case ast.BinOp(left=ast.Name(id=name), op=ast.Pow(), right=ast.Constant(value=2)):
+            case ast.BinOp(
+                left=ast.Name(id=name), op=ast.Pow(), right=ast.Constant(value=2)
+            ):
                 return name == leaf
             # leaf * leaf
-            case ast.BinOp(left=ast.Name(id=left), op=ast.Mult(), right=ast.Name(id=right)):
+            case ast.BinOp(
+                left=ast.Name(id=left), op=ast.Mult(), right=ast.Name(id=right)
+            ):
                 return left == right == leaf
             # jnp.square(leaf)
             case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
-                return name == leaf and self.facts.full_name(function) in vocabulary.SQUARE
+                return (
+                    name == leaf and self.facts.full_name(function) in vocabulary.SQUARE
+                )
         return False
 
     def _is_norm(self, node: ast.expr, leaf: str) -> bool:
@@ -196,13 +224,17 @@ class Norms:
                 return name == leaf and ast.unparse(size) == "-1"
             # jnp.ravel(leaf)
             case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
-                return name == leaf and self.facts.full_name(function) in vocabulary.RAVEL
+                return (
+                    name == leaf and self.facts.full_name(function) in vocabulary.RAVEL
+                )
         return False
 
     def _adds_squares(self, step: ast.Lambda) -> bool:
         """Whether this is `lambda total, leaf: total + jnp.sum(leaf ** 2)`."""
         names = [argument.arg for argument in step.args.args]
         match step.body:
-            case ast.BinOp(left=ast.Name(id=total), op=ast.Add(), right=added) if len(names) == 2:
+            case ast.BinOp(left=ast.Name(id=total), op=ast.Add(), right=added) if (
+                len(names) == 2
+            ):
                 return total == names[0] and self._is_sum_of_squares(added, names[1])
         return False

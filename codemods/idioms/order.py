@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.origins import Origins, Variable, block_of, names_read, statement_of
+from codemods.analysis.origins import (
+    Origins,
+    Variable,
+    block_of,
+    names_read,
+    statement_of,
+)
 from codemods.analysis.uses import Use
 from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
@@ -54,11 +60,20 @@ def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits
     if block.index(target) > block.index(setting):
         return Edits()
     moving = _needed(variable, setting, target, block, origins)
-    return Edits({one: (unit, MoveStatement(unit.span(one), unit.span(target))) for one in moving})
+    return Edits(
+        {
+            one: (unit, MoveStatement(unit.span(one), unit.span(target)))
+            for one in moving
+        }
+    )
 
 
 def _needed(
-    variable: Variable, setting: ast.stmt, target: ast.stmt, block: list[ast.stmt], origins: Origins
+    variable: Variable,
+    setting: ast.stmt,
+    target: ast.stmt,
+    block: list[ast.stmt],
+    origins: Origins,
 ) -> list[ast.stmt]:
     """The statements that have to move ahead of `target`, in order, to set a variable there.
 
@@ -83,7 +98,9 @@ def _needed(
             continue
         earlier = origins.setting(read)
         if earlier is None or earlier not in between:
-            raise Unproven(f"{what} depends on what is computed after the optimizer was made")
+            raise Unproven(
+                f"{what} depends on what is computed after the optimizer was made"
+            )
         ahead = _needed(read, earlier, target, block, origins)
         needed += [one for one in ahead if one not in needed]
     for statement in between:

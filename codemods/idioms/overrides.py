@@ -26,18 +26,28 @@ class Overrides:
 
     def of(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` of a step, unless it becomes a schedule."""
-        return None if self.schedules.of(use.objects) else self.stepping.given_override(use)
+        return (
+            None
+            if self.schedules.of(use.objects)
+            else self.stepping.given_override(use)
+        )
 
     def keeps_rate(self, use: Use) -> bool:
         """Whether a step has the constructor's rate, and another step of the optimizer sets one."""
-        is_bare = self.stepping.given_override(use) is None and not self.schedules.of(use.objects)
-        return is_bare and not self.overridden.isdisjoint(self.stepping.definitions(use))
+        is_bare = self.stepping.given_override(use) is None and not self.schedules.of(
+            use.objects
+        )
+        return is_bare and not self.overridden.isdisjoint(
+            self.stepping.definitions(use)
+        )
 
     def is_fixed(
         self, definitions: Collection[LegacyObject], objects: Collection[LegacyObject]
     ) -> bool:
         """Whether the constructors' rates of some definitions hold for all of some objects."""
-        return self.injected.isdisjoint(definitions) and self.schedules.of(objects) is None
+        return (
+            self.injected.isdisjoint(definitions) and self.schedules.of(objects) is None
+        )
 
     @cached_property
     def injected(self) -> frozenset[LegacyObject]:

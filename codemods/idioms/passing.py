@@ -39,7 +39,9 @@ class Passing:
         self._filled: set[ast.expr] = set()
         self._introduced: set[tuple[ast.FunctionDef, str]] = set()
 
-    def as_argument(self, calls: Mapping[ast.Call, ast.expr | None]) -> dict[ast.Call, str]:
+    def as_argument(
+        self, calls: Mapping[ast.Call, ast.expr | None]
+    ) -> dict[ast.Call, str]:
         """The source text of the value as an argument of some calls.
 
         For each call, `calls` has the argument in whose place it comes, or None.
@@ -119,19 +121,25 @@ class Passing:
         if bindings and not any(name in binding.given for binding in bindings):
             return self._out_of_reach(call)
         who = f"`{giver.name}`" if isinstance(giver, ast.FunctionDef) else "a function"
-        return Unproven(f"not all calls of {who} are in view, and give it the same {self.what}")
+        return Unproven(
+            f"not all calls of {who} are in view, and give it the same {self.what}"
+        )
 
     def _function_around(self, call: ast.Call) -> ast.FunctionDef:
         """The function that makes an optimizer, and can get a parameter for it."""
         function = self.facts.scope(call).function.node
-        if not isinstance(function, ast.FunctionDef) or not self.origins.calls(function):
+        if not isinstance(function, ast.FunctionDef) or not self.origins.calls(
+            function
+        ):
             raise self._out_of_reach(call)
         return function
 
     def _out_of_reach(self, call: ast.Call) -> Unproven:
         where = self.facts.scope(call).unit.location(call.lineno)
         return Unproven(
-            "the {} is not in reach at {}, where the optimizer is made", self.what, where
+            "the {} is not in reach at {}, where the optimizer is made",
+            self.what,
+            where,
         )
 
     def _is_known(self, variable: Variable, node: ast.expr, moves: Edits) -> bool:
@@ -150,12 +158,18 @@ class Passing:
 
     # Through functions
 
-    def _parameter(self, current: ast.expr | None, function: ast.FunctionDef) -> str | None:
+    def _parameter(
+        self, current: ast.expr | None, function: ast.FunctionDef
+    ) -> str | None:
         """The parameter of a function that is passed on as the rate, and used for nothing else."""
         variable = self.origins.variable(current)
         if variable is None or self.origins.parameter(variable) is not function:
             return None
-        return variable.name if self._filled.issuperset(self.origins.loads(variable)) else None
+        return (
+            variable.name
+            if self._filled.issuperset(self.origins.loads(variable))
+            else None
+        )
 
     def _bindings(self, function: ast.FunctionDef) -> list[Binding]:
         """The calls of a function that gets another parameter, or other arguments."""
@@ -163,7 +177,9 @@ class Passing:
         if bindings is None:
             raise Unproven(f"not every call of `{function.name}` is in view")
         if not self.origins.are_its_own(function, bindings):
-            raise Unproven(f"a call of `{function.name}` may be one of another function")
+            raise Unproven(
+                f"a call of `{function.name}` may be one of another function"
+            )
         return bindings
 
     def _exchange(self, argument: PassedArgument) -> None:
@@ -178,9 +194,13 @@ class Passing:
 
     def _add_argument(self, binding: Binding, parameter: str, text: str) -> None:
         call, unit = binding.call, binding.unit
-        self.edits.put(call, unit, ChangeArguments(unit.span(call), added=((parameter, text),)))
+        self.edits.put(
+            call, unit, ChangeArguments(unit.span(call), added=((parameter, text),))
+        )
 
-    def _introduce(self, name: str, part: Part, function: ast.FunctionDef, unit: Unit) -> None:
+    def _introduce(
+        self, name: str, part: Part, function: ast.FunctionDef, unit: Unit
+    ) -> None:
         """Give a function a parameter for a value, and each of its calls an argument."""
         if (function, name) in self._introduced:
             return
@@ -192,7 +212,9 @@ class Passing:
                 f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated"
             )
         added = ((name, self._annotation(part, unit)),)
-        self.edits.put(function, unit, ChangeParameters(unit.span(function), added=added))
+        self.edits.put(
+            function, unit, ChangeParameters(unit.span(function), added=added)
+        )
         required = len(names_by_position(function.args)) - len(function.args.defaults)
         for binding in self._bindings(function):
             call = binding.call

@@ -34,7 +34,10 @@ class Predicates:
 
     def are_opposite(self, first: ast.expr, second: ast.expr) -> bool:
         """Whether two functions of path and value are negations of each other, by their forms."""
-        one, other = self._called(first, True, DEEPEST), self._called(second, False, DEEPEST)
+        one, other = (
+            self._called(first, True, DEEPEST),
+            self._called(second, False, DEEPEST),
+        )
         return one is not None and one == other and not _asks_for_numbers(one)
 
     def _called(self, function: ast.expr, negated: bool, depth: int) -> Form | None:
@@ -59,7 +62,9 @@ class Predicates:
             bound[function.args.vararg.arg] = ("rest", *found.rest)
         return self._form(body, bound, negated, depth - 1)
 
-    def _form(self, node: ast.expr, bound: Bindings, negated: bool, depth: int) -> Form | None:
+    def _form(
+        self, node: ast.expr, bound: Bindings, negated: bool, depth: int
+    ) -> Form | None:
         """The form of a condition, or of its negation."""
         match node:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -75,8 +80,10 @@ class Predicates:
                     return self._compared(opposite, node, bound, not negated)
                 return self._compared(type(op), node, bound, negated)
             # any(name in path for name in NAMES)
-            case ast.Call(func=ast.Name(id="any" | "all" as word), args=[each], keywords=[]) if (
-                isinstance(each, ast.GeneratorExp | ast.ListComp) and self._is_builtin(node.func)
+            case ast.Call(
+                func=ast.Name(id="any" | "all" as word), args=[each], keywords=[]
+            ) if isinstance(each, ast.GeneratorExp | ast.ListComp) and self._is_builtin(
+                node.func
             ):
                 return self._quantified(word, each, bound, negated, depth)
             case ast.Call(func=function, args=given, keywords=[]):
@@ -88,7 +95,9 @@ class Predicates:
     ) -> Form | None:
         """The form of a comparison by another operator."""
         parts = (self._value(node.left, bound), self._value(node.comparators[0], bound))
-        return None if None in parts else ("not" if negated else "is", op.__name__, *parts)
+        return (
+            None if None in parts else ("not" if negated else "is", op.__name__, *parts)
+        )
 
     def _quantified(
         self,
@@ -100,7 +109,11 @@ class Predicates:
     ) -> Form | None:
         """The form of `any(…)` or `all(…)` of the elements of one iterable."""
         generator = each.generators[0]
-        if len(each.generators) != 1 or generator.ifs or not isinstance(generator.target, ast.Name):
+        if (
+            len(each.generators) != 1
+            or generator.ifs
+            or not isinstance(generator.target, ast.Name)
+        ):
             return None
         over = self._value(generator.iter, bound)
         kinds = self.facts.dataflow.evaluations.kinds
@@ -115,7 +128,12 @@ class Predicates:
         return ("exists" if exists else "for all", over, inner)
 
     def _inner_call(
-        self, function: ast.expr, given: list[ast.expr], bound: Bindings, negated: bool, depth: int
+        self,
+        function: ast.expr,
+        given: list[ast.expr],
+        bound: Bindings,
+        negated: bool,
+        depth: int,
     ) -> Form | None:
         """The form of what a function of the project returns within a predicate."""
         made = self.facts.functions(function)
@@ -124,7 +142,9 @@ class Predicates:
         arguments: list[Form] = []
         for argument in given:
             # is_bias(*args)
-            if isinstance(argument, ast.Starred) and isinstance(argument.value, ast.Name):
+            if isinstance(argument, ast.Starred) and isinstance(
+                argument.value, ast.Name
+            ):
                 rest = bound.get(argument.value.id, ())
                 if rest[:1] != ("rest",):
                     return None
@@ -153,7 +173,11 @@ class Predicates:
                 return bound[name]
             case ast.Name():
                 variable = self.origins.variable(node)
-                return ("variable", variable) if len(self.origins.stores(variable)) == 1 else None
+                return (
+                    ("variable", variable)
+                    if len(self.origins.stores(variable)) == 1
+                    else None
+                )
             case ast.Attribute(value=value, attr=name):
                 inner = self._value(value, bound)
                 return None if inner is None else ("attribute", inner, name)
@@ -166,14 +190,20 @@ class Predicates:
                 args=[value],
                 keywords=[],
             ):
-                inner = self._value(value, bound) if self._is_builtin(function) else None
+                inner = (
+                    self._value(value, bound) if self._is_builtin(function) else None
+                )
                 return None if inner is None else (name, inner)
             # path.endswith("bias")
-            case ast.Call(func=ast.Attribute(value=value, attr=name), args=given, keywords=[]) if (
-                name in TEXT_METHODS
-            ):
+            case ast.Call(
+                func=ast.Attribute(value=value, attr=name), args=given, keywords=[]
+            ) if name in TEXT_METHODS:
                 parts = [self._value(part, bound) for part in (value, *given)]
-                return None if None in parts or not _is_text(parts[0]) else ("method", name, *parts)
+                return (
+                    None
+                    if None in parts or not _is_text(parts[0])
+                    else ("method", name, *parts)
+                )
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 parts = [self._value(element, bound) for element in elements]
                 return None if None in parts else ("sequence", *parts)
@@ -213,7 +243,9 @@ def _body(function: FunctionNode) -> ast.expr | None:
     if isinstance(function, ast.Lambda):
         return function.body
     statements = function.body
-    if isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
+    if isinstance(statements[0], ast.Expr) and isinstance(
+        statements[0].value, ast.Constant
+    ):
         statements = statements[1:]
     only = statements[0] if len(statements) == 1 else None
     return only.value if isinstance(only, ast.Return) else None

@@ -36,10 +36,14 @@ class Rates:
         """
         value, step = self.origins.expanded(value), self.counts.step(use)
         if isinstance(value, ast.Name) and (calls := self._calls(value, step)):
-            return common_value([self._of(given, inner, until=step.node) for given, inner in calls])
+            return common_value(
+                [self._of(given, inner, until=step.node) for given, inner in calls]
+            )
         return self._of(value, step)
 
-    def _calls(self, value: ast.Name, step: SeenStep) -> list[tuple[ast.expr, SeenStep]]:
+    def _calls(
+        self, value: ast.Name, step: SeenStep
+    ) -> list[tuple[ast.expr, SeenStep]]:
         """What each call of a function gives for the rate, and the step that it takes there.
 
         There are none if the rate is no parameter, or the optimizer comes from elsewhere.
@@ -55,8 +59,13 @@ class Rates:
             return []
         found: list[tuple[ast.expr, SeenStep]] = []
         for binding in self.origins.bindings(function) or ():
-            rate, optimizer = binding.given.get(variable.name), binding.given.get(path.root.name)
-            outer = self.origins.path(optimizer.value) if optimizer is not None else None
+            rate, optimizer = (
+                binding.given.get(variable.name),
+                binding.given.get(path.root.name),
+            )
+            outer = (
+                self.origins.path(optimizer.value) if optimizer is not None else None
+            )
             if rate is None or optimizer is None or outer is None:
                 return []
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
@@ -64,7 +73,9 @@ class Rates:
             found.append((self.origins.expanded(rate.value), inner))
         return found
 
-    def _of(self, value: ast.expr, step: SeenStep, until: ast.expr | None = None) -> Value:
+    def _of(
+        self, value: ast.expr, step: SeenStep, until: ast.expr | None = None
+    ) -> Value:
         """What an expression is: a constant, or a function of the step that it is read for.
 
         `until` is that step, if it is in another function.
@@ -104,7 +115,9 @@ class Rates:
             raise Unproven("what it is made of changes before the step is taken")
         return _function_of_step(self.values.of(value, exchange), until)
 
-    def _has_no_effect(self, value: ast.expr, ahead: Callable[[ast.expr], int | None]) -> bool:
+    def _has_no_effect(
+        self, value: ast.expr, ahead: Callable[[ast.expr], int | None]
+    ) -> bool:
         """Whether computing a rate has no effect; a function of the step may be unknown."""
         facts = self.values.facts
         unit = facts.scope(value).unit
@@ -116,7 +129,9 @@ class Rates:
                 return False
         return True
 
-    def _is_unknown_of_step(self, node: ast.AST, ahead: Callable[[ast.expr], int | None]) -> bool:
+    def _is_unknown_of_step(
+        self, node: ast.AST, ahead: Callable[[ast.expr], int | None]
+    ) -> bool:
         """Whether this is `schedule(optimizer.state.step)` of an unknown `schedule`."""
         if not isinstance(node, ast.Call):
             return False
@@ -128,7 +143,9 @@ class Rates:
 def _function_of_step(found: Value, until: ast.expr | None) -> Value:
     """A value with the step as a function of it: `schedule` itself, or a lambda."""
     match found.expression:
-        case ast.Call(func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]):
+        case ast.Call(
+            func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]
+        ):
             return Value(function, found.parts)
     count = ast.arguments([], [ast.arg(COUNT)], None, [], [], None, [])
     read = found.read if until is not None else ()

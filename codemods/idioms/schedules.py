@@ -12,7 +12,12 @@ from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.idioms.counts import Counts
 from codemods.idioms.dead_code import DeadCode
-from codemods.idioms.groups import Outcomes, constructors, refuse_plain, refuse_templates
+from codemods.idioms.groups import (
+    Outcomes,
+    constructors,
+    refuse_plain,
+    refuse_templates,
+)
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
@@ -99,10 +104,14 @@ def train_step(optimizer, batch):
         why = self.reason(use.objects) if is_set else None
         if why is None:
             return ""
-        return message("The learning rate is set before this step, and is no schedule: {}.", why)
+        return message(
+            "The learning rate is set before this step, and is no schedule: {}.", why
+        )
 
 
-def _schedule(stepping: Stepping, objects: list[LegacyObject], steps: list[Use]) -> Schedule:
+def _schedule(
+    stepping: Stepping, objects: list[LegacyObject], steps: list[Use]
+) -> Schedule:
     """The proof for one group, step by step; whatever cannot be proven raises `Unproven`."""
     calls = _constructors(stepping, objects)
     origins = stepping.origins

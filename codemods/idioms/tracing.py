@@ -39,6 +39,8 @@ def _is_traceable_call(call: ast.Call, origins: Origins, seen: set[ast.AST]) -> 
     # schedule = optax.cosine_decay_schedule(…), and then schedule(step)
     if not name and isinstance(call.func, ast.Name):
         value = origins.expanded(call.func)
-        name = origins.facts.full_name(value.func) if isinstance(value, ast.Call) else ""
+        name = (
+            origins.facts.full_name(value.func) if isinstance(value, ast.Call) else ""
+        )
         return name.startswith("optax.")
     return name.startswith(("jax.", "optax."))

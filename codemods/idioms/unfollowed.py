@@ -51,13 +51,33 @@ READS = (
     )
     | {
         f"builtins.{name}"
-        for name in ("bool", "hasattr", "hash", "id", "isinstance", "len", "print", "repr", "str")
+        for name in (
+            "bool",
+            "hasattr",
+            "hash",
+            "id",
+            "isinstance",
+            "len",
+            "print",
+            "repr",
+            "str",
+        )
     }
-    | {"dataclasses.asdict", "dataclasses.astuple", "dataclasses.fields", "dataclasses.replace"}
+    | {
+        "dataclasses.asdict",
+        "dataclasses.astuple",
+        "dataclasses.fields",
+        "dataclasses.replace",
+    }
 )
 """What makes no other object of the same class, but for `replace`, whose calls are seen."""
 
-MENTIONS = ("builtins.isinstance", "builtins.issubclass", "typing.cast", "typing.TypeVar")
+MENTIONS = (
+    "builtins.isinstance",
+    "builtins.issubclass",
+    "typing.cast",
+    "typing.TypeVar",
+)
 """What takes a class, and makes no object of it."""
 
 KNOWN = vocabulary.PYTREES | vocabulary.FILL | READS | {*MENTIONS}
@@ -90,7 +110,9 @@ class UnfollowedChanges:
                     if self._holds(structure, holders):
                         yield unit, call
 
-    def of_class(self, cls: Class, names: tuple[str, ...]) -> Iterator[tuple[Unit, ast.expr]]:
+    def of_class(
+        self, cls: Class, names: tuple[str, ...]
+    ) -> Iterator[tuple[Unit, ast.expr]]:
         """Where an instance of a class may be made, or get other fields of some names.
 
         Calls of the class are left out, as they show it.
@@ -106,7 +128,9 @@ class UnfollowedChanges:
         for unit, node in self.facts.flow.reading.attributes:
             # state.step = 0
             is_stored = not isinstance(node.ctx, ast.Load) and node.attr in names
-            is_set = is_stored and unit.path in program and self._may_be(node.value, cls)
+            is_set = (
+                is_stored and unit.path in program and self._may_be(node.value, cls)
+            )
             if is_set or self._is_taken_apart(node, cls):
                 yield unit, node
         for unit, call in self.facts.flow.reading.calls:
@@ -154,7 +178,9 @@ class UnfollowedChanges:
         # optim.Adam().create(params), of which no object is known
         if not items and isinstance(call.func, ast.Attribute):
             made = self.origins.expanded(call.func.value)
-            maker = self.facts.full_name(made.func) if isinstance(made, ast.Call) else ""
+            maker = (
+                self.facts.full_name(made.func) if isinstance(made, ast.Call) else ""
+            )
             return [f"{maker}.{call.func.attr}"] if maker else []
         return [item.name for item in items if isinstance(item, External)]
 
@@ -187,10 +213,15 @@ class UnfollowedChanges:
             case ast.Subscript(value=value):
                 return self._keeps(value, leaf)
             # [x] * jax.device_count()
-            case ast.List(elts=[value]) | ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult()):
+            case (
+                ast.List(elts=[value])
+                | ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult())
+            ):
                 return self._keeps(value, leaf)
             # x.reshape(-1)
-            case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in ARRAY_METHODS:
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
+                name in ARRAY_METHODS
+            ):
                 return self._keeps(value, leaf)
             # jnp.asarray(x)
             case ast.Call(func=function, args=[value, *_]):
@@ -207,7 +238,10 @@ class UnfollowedChanges:
                 yield from ((heir.unit, base) for base in heir.node.bases)
         for decorator in cls.node.decorator_list:
             function = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if not DECORATORS & {*self.facts.externals(function), self.facts.full_name(function)}:
+            if not DECORATORS & {
+                *self.facts.externals(function),
+                self.facts.full_name(function),
+            }:
                 yield cls.unit, decorator
 
     def _may_be(self, node: ast.expr, cls: Class) -> bool:
@@ -216,11 +250,15 @@ class UnfollowedChanges:
         if not items:
             return True
         known = (Class, Container, External, Function, Instance, Method, LegacyObject)
-        return any(item == Instance(cls) or not isinstance(item, known) for item in items)
+        return any(
+            item == Instance(cls) or not isinstance(item, known) for item in items
+        )
 
     def _is_taken_apart(self, node: ast.Attribute, cls: Class) -> bool:
         """Whether this is `__class__` or `__dict__` of an instance, or `_make` of the class."""
-        if node.attr in ("__class__", "__dict__") and self.facts.may_be_one(node.value, cls):
+        if node.attr in ("__class__", "__dict__") and self.facts.may_be_one(
+            node.value, cls
+        ):
             return True
         return (
             node.attr.startswith("_")
@@ -228,7 +266,9 @@ class UnfollowedChanges:
             and cls in self.facts.objects(node.value)
         )
 
-    def _escapes(self, unit: Unit, call: ast.Call, holders: Holders, cls: Class) -> bool:
+    def _escapes(
+        self, unit: Unit, call: ast.Call, holders: Holders, cls: Class
+    ) -> bool:
         """Whether a call gives an instance, or the class, to something that may change it."""
         values = _arguments(call)
         mentioned = any(self.is_at(value, lambda item: item is cls) for value in values)
@@ -240,7 +280,9 @@ class UnfollowedChanges:
             return True
         # type(state) == State is harmless, type(state)(…) is not
         if "builtins.type" in names:
-            return not isinstance(unit.parents.get(call), ast.Compare | ast.FormattedValue)
+            return not isinstance(
+                unit.parents.get(call), ast.Compare | ast.FormattedValue
+            )
         followed = any(isinstance(item, FOLLOWED) for item in items) or bool(names)
         return not followed or not all(self._is_harmless(name, call) for name in names)
 
@@ -265,7 +307,9 @@ class UnfollowedChanges:
             case ast.Call(args=[value]) if "dataclasses.replace" in called and sets_one:
                 changed = [value]
             # state.replace(step=0)
-            case ast.Call(func=ast.Attribute(attr="replace" | "_replace", value=value)) if sets_one:
+            case ast.Call(
+                func=ast.Attribute(attr="replace" | "_replace", value=value)
+            ) if sets_one:
                 changed = [value]
             # setattr(state, "step", 0)
             case ast.Call(args=[value, ast.Constant(value=name), _]) if (
@@ -279,25 +323,34 @@ class UnfollowedChanges:
             ):
                 changed = [values[0] if values else owner] if name in names else []
             # partial(state.replace, step=0)
-            case ast.Call(args=values) if vocabulary.PARTIAL.intersection(called) and sets_one:
+            case ast.Call(args=values) if (
+                vocabulary.PARTIAL.intersection(called) and sets_one
+            ):
                 changed = values
         return not all([*self.facts.objects(value)] for value in changed)
 
     # Checkpoints
 
     def _is_filled(
-        self, call: ast.Call, holders: Holders, names: tuple[str, ...], program: set[str]
+        self,
+        call: ast.Call,
+        holders: Holders,
+        names: tuple[str, ...],
+        program: set[str],
     ) -> bool:
         """Whether an instance gets content that may be another than that of a whole one."""
         called = {*self._called(call)} & vocabulary.FILL
-        if not called or not any(self._holds(value, holders) for value in _arguments(call)):
+        if not called or not any(
+            self._holds(value, holders) for value in _arguments(call)
+        ):
             return False
         if called & vocabulary.FROM_STATE_DICT:
             given = arguments_of(taking("target", "state", name=None), call)
             return given is None or not self._is_whole(given["state"])
         calls = self.facts.flow.reading.calls
         return any(
-            unit.path in program and self._stores_other(other, names) for unit, other in calls
+            unit.path in program and self._stores_other(other, names)
+            for unit, other in calls
         )
 
     def _is_whole(self, node: ast.expr) -> bool:
@@ -343,7 +396,10 @@ def _stored_elements(unit: Unit) -> Iterator[ast.Subscript]:
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
     """The values of the arguments of a call, unpacked ones included."""
-    return [value.value if isinstance(value, ast.Starred) else value for value in values_of(call)]
+    return [
+        value.value if isinstance(value, ast.Starred) else value
+        for value in values_of(call)
+    ]
 
 
 def filled_in(item: Object) -> Iterator[ast.keyword]:

@@ -95,7 +95,9 @@ def common_value(values: Sequence[Value]) -> Value:
     for other in others:
         if other.shape != first.shape:
             raise Unproven("not all steps compute it in the same way")
-        parts = [part.common(theirs) for part, theirs in zip(parts, other.parts, strict=True)]
+        parts = [
+            part.common(theirs) for part, theirs in zip(parts, other.parts, strict=True)
+        ]
     if not all(part.variables or part.given for part in parts):
         raise Unproven("not all steps compute it with the same function")
     return Value(first.expression, tuple(parts), common=tuple(values))
@@ -108,7 +110,9 @@ class Values:
         self.facts = origins.facts
         self.origins = origins
 
-    def of(self, node: ast.expr, exchange: Exchange | None = None, longest: int = LONGEST) -> Value:
+    def of(
+        self, node: ast.expr, exchange: Exchange | None = None, longest: int = LONGEST
+    ) -> Value:
         """The value of an expression, in which `exchange` may replace parts.
 
         Args:
@@ -168,7 +172,9 @@ class Values:
         if not all(lasts([node], call, moment, carriers) for moment in moments):
             where = self.facts.scope(node).unit.location(node.lineno)
             text = ast.unparse(node)
-            raise Unproven("`{}` at {} may be another when the optimizer is made", text, where)
+            raise Unproven(
+                "`{}` at {} may be another when the optimizer is made", text, where
+            )
 
     def _has_same_value(
         self,
@@ -184,13 +190,17 @@ class Values:
         """
         dataflow = self.facts.dataflow
         here = self.facts.scope(call) if isinstance(call, ast.expr) else None
-        if here is None or not self.origins.means_the_same(variable.name, here, variable):
+        if here is None or not self.origins.means_the_same(
+            variable.name, here, variable
+        ):
             return True  # it is not by this variable that the value gets there
         if later:
             return dataflow.is_settled(variable, carriers)
         return dataflow.lasts([name], call, name, carriers)
 
-    def _of(self, node: ast.expr, exchange: Exchange, depth: int, longest: int = LONGEST) -> Value:
+    def _of(
+        self, node: ast.expr, exchange: Exchange, depth: int, longest: int = LONGEST
+    ) -> Value:
         text = ast.unparse(node)
         copier = _Copier(self.origins, exchange)
         expression = copier.copied(node)
@@ -215,7 +225,9 @@ class Values:
             variable = further
             found.append(variable)
             names.append(given)
-        is_import = any(isinstance(store, ast.alias) for store in self.origins.stores(variable))
+        is_import = any(
+            isinstance(store, ast.alias) for store in self.origins.stores(variable)
+        )
         if not is_import and self.origins.setting(variable) is None:
             raise Unproven(f"`{variable.name}` has more than one value")
         return Part(tuple(found), tuple(names))
@@ -266,12 +278,17 @@ class _Copier:
             return ast.Name(str(len(self.names) - 1), ast.Load())
         # what has no scope is not of the original, but made by an idiom
         scopes = self.origins.facts.flow.reading.scopes
-        if isinstance(part, ast.Attribute | ast.Subscript | ast.Call) and part in scopes:
+        if (
+            isinstance(part, ast.Attribute | ast.Subscript | ast.Call)
+            and part in scopes
+        ):
             self.read.append(part)
         new = copy.copy(part)
         for name, value in ast.iter_fields(part):
             is_list = isinstance(value, list)
-            setattr(new, name, [*map(self.copied, value)] if is_list else self.copied(value))
+            setattr(
+                new, name, [*map(self.copied, value)] if is_list else self.copied(value)
+            )
         return new
 
 

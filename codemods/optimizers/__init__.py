@@ -25,4 +25,6 @@ def optimizers() -> Mapping[str, LegacyOptimizer]:
 @cache
 def composite() -> frozenset[str]:
     """The names of those that are made of others, by their arguments, and not of numbers alone."""
-    return frozenset(name for name, optimizer in optimizers().items() if optimizer.is_composite)
+    return frozenset(
+        name for name, optimizer in optimizers().items() if optimizer.is_composite
+    )

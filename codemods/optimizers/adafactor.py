@@ -66,7 +66,9 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
         return Converted(arguments.alias("optax.adafactor", NAMES, STATIC))
     links = (
         arguments.link("optax.scale_by_factored_rms", *arguments.take(MOMENTS)),
-        _unless_none(arguments, "clipping_threshold", "optax.clip_by_block_rms", default="1.0"),
+        _unless_none(
+            arguments, "clipping_threshold", "optax.clip_by_block_rms", default="1.0"
+        ),
         arguments.descent(flip_sign="False"),
         _scale(arguments),
         _unless_none(arguments, "beta1", "optax.ema", *_average(arguments)),
@@ -98,7 +100,9 @@ def _scale(arguments: Arguments) -> Piece | None:
     known = constant(scaled)
     if not known:
         return None
-    link = arguments.link("optax.scale_by_param_block_rms", *arguments.take({"epsilon2": None}))
+    link = arguments.link(
+        "optax.scale_by_param_block_rms", *arguments.take({"epsilon2": None})
+    )
     if known is not ...:
         return link
     # Adafactor(multiply_by_parameter_scale=scaled)
@@ -111,7 +115,10 @@ def _average(arguments: Arguments) -> list[Piece]:
     if constant(arguments.value("beta1")) is None:
         return []
     names = {"dtype_momentum": "accumulator_dtype"}
-    return [new("debias", "False"), *arguments.take(names, accumulator_dtype="'float32'")]
+    return [
+        new("debias", "False"),
+        *arguments.take(names, accumulator_dtype="'float32'"),
+    ]
 
 
 INTERFACE = '''class Adafactor(OptimizerDef):

@@ -55,7 +55,9 @@ def scale_by_sum_of_squares(eps=1e-8):
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     rule = arguments.link(SCALE_BY_SUM_OF_SQUARES.name, *arguments.take({"eps": "eps"}))
-    return Converted(arguments.chain(rule, arguments.descent()), (SCALE_BY_SUM_OF_SQUARES,))
+    return Converted(
+        arguments.chain(rule, arguments.descent()), (SCALE_BY_SUM_OF_SQUARES,)
+    )
 
 
 RULE = """sum_of_squares = state.G + jnp.square(grad)

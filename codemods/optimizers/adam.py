@@ -32,9 +32,13 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments.drop_if("weight_decay", 0)
     if form == "chain":
         moments = arguments.link("optax.scale_by_adam", *arguments.take(NAMES))
-        return Converted(arguments.chain(moments, arguments.decay(), arguments.descent()))
+        return Converted(
+            arguments.chain(moments, arguments.decay(), arguments.descent())
+        )
     if "weight_decay" in arguments:
-        return Converted(arguments.alias("optax.adamw", NAMES, (*STATIC, "weight_decay")))
+        return Converted(
+            arguments.alias("optax.adamw", NAMES, (*STATIC, "weight_decay"))
+        )
     return Converted(arguments.alias("optax.adam", NAMES, STATIC))
 
 

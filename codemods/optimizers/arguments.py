@@ -40,12 +40,16 @@ class Arguments:
     made up if it was not given.
     """
 
-    def __init__(self, call: cst.Call, signature: tuple[Parameter, ...], inject: bool) -> None:
+    def __init__(
+        self, call: cst.Call, signature: tuple[Parameter, ...], inject: bool
+    ) -> None:
         self.inject = inject
         self.first = signature[0].name
         self.layout = CallLayout(call)
         self.left: dict[str, Piece] = {}
-        taken = taking("**more", **{parameter.name: parameter.default for parameter in signature})
+        taken = taking(
+            "**more", **{parameter.name: parameter.default for parameter in signature}
+        )
         names = {id(argument): name for name, argument in bound(taken, call).items()}
         for piece in self.layout.pieces:
             self.left[names[id(piece.argument)]] = piece
@@ -54,7 +58,10 @@ class Arguments:
             rate = self.left[RATE]
             self.left[RATE] = rate.valued(injectable(rate.argument.value)).named(RATE)
         elif inject:
-            self.left = {RATE: new(RATE, UNSET_RATE).valued(UnsetRate(UNSET_RATE)), **self.left}
+            self.left = {
+                RATE: new(RATE, UNSET_RATE).valued(UnsetRate(UNSET_RATE)),
+                **self.left,
+            }
 
     def __contains__(self, name: str) -> bool:
         return name in self.left
@@ -77,10 +84,14 @@ class Arguments:
 
         The new name is None for an argument by position.
         """
-        given = [(names[name], self.left.pop(name)) for name in [*self.left] if name in names]
+        given = [
+            (names[name], self.left.pop(name)) for name in [*self.left] if name in names
+        ]
         present = {keyword for keyword, _ in given}
         missing = [
-            new(keyword, value) for keyword, value in defaults.items() if keyword not in present
+            new(keyword, value)
+            for keyword, value in defaults.items()
+            if keyword not in present
         ]
         return [*(piece.named(keyword) for keyword, piece in given), *missing]
 
@@ -89,7 +100,9 @@ class Arguments:
 
         The first parameter stays one by position.
         """
-        keywords: dict[str, str | None] = {name: names.get(name, name) for name in self.left}
+        keywords: dict[str, str | None] = {
+            name: names.get(name, name) for name in self.left
+        }
         # Adam(0.1, beta1=0.9)
         if self.first in self.left and self.left[self.first].argument.keyword is None:
             keywords[self.first] = None
@@ -98,7 +111,11 @@ class Arguments:
     # Building
 
     def alias(
-        self, function: str, names: Mapping[str, str], static: Sequence[str] = (), **explicit: str
+        self,
+        function: str,
+        names: Mapping[str, str],
+        static: Sequence[str] = (),
+        **explicit: str,
     ) -> cst.Call:
         """A call of an optax optimizer in the layout of the legacy call.
 
@@ -115,13 +132,23 @@ class Arguments:
         return self.layout.arrange(*self.descender(function, names, static, **explicit))
 
     def descender(
-        self, function: str, names: Mapping[str, str], static: Sequence[str], **explicit: str
+        self,
+        function: str,
+        names: Mapping[str, str],
+        static: Sequence[str],
+        **explicit: str,
     ) -> tuple[cst.BaseExpression, list[Piece]]:
         """What `alias` calls, and its arguments."""
         pieces = self.take_all(names, **explicit)
         # injection leaves None, True and False as they are
-        numbers = [piece for piece in pieces if not isinstance(constant(piece.value), bool | None)]
-        given = [piece.argument.keyword.value for piece in numbers if piece.argument.keyword]
+        numbers = [
+            piece
+            for piece in pieces
+            if not isinstance(constant(piece.value), bool | None)
+        ]
+        given = [
+            piece.argument.keyword.value for piece in numbers if piece.argument.keyword
+        ]
         return self.factory(function, [*dict.fromkeys([*static, *given])]), pieces
 
     def factory(self, function: str, static: Sequence[str] = ()) -> cst.BaseExpression:
@@ -153,14 +180,18 @@ class Arguments:
         """The links as one transformation, on lines of their own if the arguments were."""
         first, *others = [link for link in links if link is not None]
         first = self.layout.annotated(first, self.left.values())
-        return self.layout.arrange(expression("optax.chain"), [first, *others], stack=True)
+        return self.layout.arrange(
+            expression("optax.chain"), [first, *others], stack=True
+        )
 
 
 def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:
     """The arguments of a call that unpacks nothing, by parameter; for `**words`, by keyword."""
     positional = [argument for argument in call.args if argument.keyword is None]
     keywords = {
-        argument.keyword.value: argument for argument in call.args if argument.keyword is not None
+        argument.keyword.value: argument
+        for argument in call.args
+        if argument.keyword is not None
     }
     found = bind_values(signature, positional, keywords)
     assert isinstance(found, Bound)
@@ -171,7 +202,9 @@ def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
     """A constructor call with another learning rate, or with one if it had none."""
     given = bound(RATE_FIRST, call).get(RATE)
     if given is not None:
-        args = [arg.with_changes(value=rate) if arg is given else arg for arg in call.args]
+        args = [
+            arg.with_changes(value=rate) if arg is given else arg for arg in call.args
+        ]
         return call.with_changes(args=args)
     added = cst.Arg(rate, cst.Name(RATE), EQUAL)
     return CallLayout(call).arrange(call.func, [Piece(added), *CallLayout(call).pieces])
@@ -187,9 +220,13 @@ def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
     layout = CallLayout(call)
     value = expression("mask_by_path({predicate})", predicate=predicate)
     mask = Piece(cst.Arg(value, cst.Name(MASK), EQUAL))
-    keywords = [arg.keyword.value if arg.keyword is not None else None for arg in call.args]
+    keywords = [
+        arg.keyword.value if arg.keyword is not None else None for arg in call.args
+    ]
     place = keywords.index(DECAY) + 1
-    return layout.arrange(call.func, [*layout.pieces[:place], mask, *layout.pieces[place:]])
+    return layout.arrange(
+        call.func, [*layout.pieces[:place], mask, *layout.pieces[place:]]
+    )
 
 
 def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
@@ -197,7 +234,9 @@ def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
     layout = CallLayout(transformation)
     # another link for a chain that is there already
     if source(transformation.func) == "optax.chain":
-        return layout.arrange(transformation.func, [Piece(cst.Arg(link)), *layout.pieces])
+        return layout.arrange(
+            transformation.func, [Piece(cst.Arg(link)), *layout.pieces]
+        )
     links = [Piece(cst.Arg(link)), layout.nest(transformation.func, layout.pieces)]
     return layout.arrange(expression("optax.chain"), links, stack=True)
 
@@ -224,8 +263,8 @@ def injectable(rate: cst.BaseExpression) -> cst.BaseExpression:
         case cst.Integer(value=digits) if digits.isdecimal():
             return cst.Float(f"{digits}.0")
         # np.float32(rate)
-        case cst.Call(func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))) if (
-            module in NUMPY and kind.startswith("float")
-        ):
+        case cst.Call(
+            func=cst.Attribute(value=cst.Name(module), attr=cst.Name(kind))
+        ) if module in NUMPY and kind.startswith("float"):
             return expression("float({rate})", rate=rate)
     return rate

@@ -55,7 +55,9 @@ def called_otherwise(support: Support, names: Mapping[str, str]) -> Support:
             (number, start), (_, end) = token.start, token.end
             line = lines[number - 1]
             lines[number - 1] = f"{line[:start]}{names[token.string]}{line[end:]}"
-    return replace(support, name=names.get(support.name, support.name), source="\n".join(lines))
+    return replace(
+        support, name=names.get(support.name, support.name), source="\n".join(lines)
+    )
 
 
 def other_names(name: str) -> tuple[str, ...]:
@@ -112,7 +114,9 @@ class LegacyOptimizer:
     def documentation(self) -> str:
         """The docstring of its module, each paragraph on one line."""
         text = sys.modules[self.convert.__module__].__doc__ or ""
-        return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+        return "\n\n".join(
+            " ".join(part.split()) for part in text.strip().split("\n\n")
+        )
 
     def refuse(self, call: ast.Call) -> Refusal | None:
         """Why a call stays, by its syntax tree before any edit; if None, `convert` cannot fail."""
@@ -133,12 +137,16 @@ UNPACKED = Refusal(
 )
 
 
-def given(call: ast.Call, signature: Iterable[Parameter]) -> dict[str, ast.expr] | Refusal:
+def given(
+    call: ast.Call, signature: Iterable[Parameter]
+) -> dict[str, ast.expr] | Refusal:
     """The arguments of a call by parameter, or why they are unknown."""
     found = bind(signature_of(signature), call)
     # optim.Adam(0.1, learning_rate=0.1)
     if isinstance(found, Wrong):
-        return Refusal("FO905", f"Python refuses this call: {found.why}.", "Correct the call.")
+        return Refusal(
+            "FO905", f"Python refuses this call: {found.why}.", "Correct the call."
+        )
     return UNPACKED if found.unpacked else found.given
 
 
@@ -151,7 +159,9 @@ def signature_of(parameters: Iterable[Parameter]) -> Signature:
 
 
 def refuser(
-    signature: tuple[Parameter, ...], optional: Iterable[str] = (), plain: Iterable[str] = ()
+    signature: tuple[Parameter, ...],
+    optional: Iterable[str] = (),
+    plain: Iterable[str] = (),
 ) -> Callable[[ast.Call], Refusal | None]:
     """A `refuse` that checks a call against a signature.
 
@@ -161,7 +171,9 @@ def refuser(
       plain: the parameters whose value the new code has twice, so that it must not be computed in
         the call.
     """
-    numbers = {parameter.name for parameter in signature if _is_number(parameter.default)}
+    numbers = {
+        parameter.name for parameter in signature if _is_number(parameter.default)
+    }
     numbers -= {*optional}
 
     def refuse(call: ast.Call) -> Refusal | None:
@@ -205,4 +217,12 @@ def is_plain(node: ast.expr) -> bool:
 
 PATHS = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript)
 OPERATIONS = (ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp)
-PLAIN = (*PATHS, *OPERATIONS, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+PLAIN = (
+    *PATHS,
+    *OPERATIONS,
+    ast.expr_context,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+)

@@ -46,7 +46,9 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
         body = _body(stacked.expression)
     summary = f"{optimizer} by the names that its arguments had in Flax."
     if inject:
-        summary += "\n\n    Where no learning rate is given, each step has to set it.\n    "
+        summary += (
+            "\n\n    Where no learning rate is given, each step has to set it.\n    "
+        )
     source = f'''def {function_name(optimizer)}({_signature(found, inject)}):
     """{summary}"""
     return {body}
@@ -59,7 +61,9 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
 def by_name(chosen: Iterable[str], form: Form, inject: bool) -> tuple[Support, ...]:
     """A dictionary of such functions by the names of legacy classes, behind all that it needs."""
     names = sorted(chosen)
-    supports = [support for name in names for support in as_function(name, form, inject)]
+    supports = [
+        support for name in names for support in as_function(name, form, inject)
+    ]
     entries = "".join(f'    "{name}": {function_name(name)},\n' for name in names)
     return (*supports, Support(BY_NAME, f"{BY_NAME} = {{\n{entries}}}\n", ()))
 
@@ -69,7 +73,10 @@ def _calls(optimizer: LegacyOptimizer) -> tuple[cst.Call, cst.Call]:
     first, *rest = [parameter.name for parameter in optimizer.parameters]
     words = [first, *(f"{name}={name}" for name in rest)]
     lines = "".join(f"    {word},\n" for word in words)
-    texts = (f"optim.{optimizer.name}({', '.join(words)})", f"optim.{optimizer.name}(\n{lines})")
+    texts = (
+        f"optim.{optimizer.name}({', '.join(words)})",
+        f"optim.{optimizer.name}(\n{lines})",
+    )
     one_line, stacked = (expression(text) for text in texts)
     assert isinstance(one_line, cst.Call)
     assert isinstance(stacked, cst.Call)

@@ -22,4 +22,6 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 RULE = """return param - hyper_params.learning_rate * grad, state
 """
 
-OPTIMIZER = LegacyOptimizer("GradientDescent", SIGNATURE, {}, convert, module="sgd", rule=RULE)
+OPTIMIZER = LegacyOptimizer(
+    "GradientDescent", SIGNATURE, {}, convert, module="sgd", rule=RULE
+)

@@ -114,7 +114,9 @@ def interface_of(name: str) -> tuple[Support, ...]:
 
 def by_name(names: Iterable[str]) -> tuple[Support, ...]:
     """A dictionary of the classes that keep the interface of some legacy ones, behind these."""
-    classes = {support.name: support for name in names for support in interface_of(name)}
+    classes = {
+        support.name: support for name in names for support in interface_of(name)
+    }
     entries = "".join(f'    "{name}": {name},\n' for name in classes if name in names)
     source = f"FLAX_OPTIMIZERS = {{\n{entries}}}\n"
     return *classes.values(), Support("FLAX_OPTIMIZERS", source, (), is_shared=True)
@@ -132,7 +134,9 @@ class {name}:
 
 {fields}
 '''
-    return Support(name, source, ("from flax import struct", "import jax"), is_shared=True)
+    return Support(
+        name, source, ("from flax import struct", "import jax"), is_shared=True
+    )
 
 
 def _title(optimizer: LegacyOptimizer) -> str:
@@ -144,7 +148,9 @@ def _optimizer(name: str) -> tuple[Support, ...]:
     """The class that keeps the interface of an optimizer, behind what it needs."""
     found = optimizers()[name]
     names = [parameter.name for parameter in found.parameters]
-    defaults = ", ".join(f"{parameter.name}={parameter.default}" for parameter in found.parameters)
+    defaults = ", ".join(
+        f"{parameter.name}={parameter.default}" for parameter in found.parameters
+    )
     initial = found.initial or ", ".join("jnp.zeros_like(param)" for _ in found.state)
     state = f"{name}{PARAM_STATE}({initial})" if found.state else "()"
     source = f'''class {name}({OPTIMIZER_DEF.name}):

@@ -27,7 +27,11 @@ SIGNATURE = parameters(
 )
 NAMES = {"beta": "momentum"}
 STATIC = ("weight_decay", "trust_coefficient", "eps", "momentum")
-RATIO = {"weight_decay": "weight_decay", "trust_coefficient": "trust_coefficient", "eps": "eps"}
+RATIO = {
+    "weight_decay": "weight_decay",
+    "trust_coefficient": "trust_coefficient",
+    "eps": "eps",
+}
 TRACE = {"beta": "decay", "nesterov": "nesterov"}
 
 SCALE_BY_DECAYED_TRUST_RATIO = Support(
@@ -60,10 +64,13 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     if form == "alias" and not decayed:
         return Converted(arguments.alias("optax.lars", NAMES, STATIC))
     if decayed:
-        ratio = arguments.link(SCALE_BY_DECAYED_TRUST_RATIO.name, *arguments.take(RATIO))
+        ratio = arguments.link(
+            SCALE_BY_DECAYED_TRUST_RATIO.name, *arguments.take(RATIO)
+        )
     else:
         ratio = arguments.link(
-            "optax.scale_by_trust_ratio", *arguments.take(RATIO, trust_coefficient="0.001")
+            "optax.scale_by_trust_ratio",
+            *arguments.take(RATIO, trust_coefficient="0.001"),
         )
     trace = arguments.link("optax.trace", *arguments.take(TRACE, decay="0.9"))
     supports = (SCALE_BY_DECAYED_TRUST_RATIO,) if decayed else ()

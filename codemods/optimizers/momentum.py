@@ -17,7 +17,9 @@ from codemods.model import Form
 from codemods.optimizers.arguments import Arguments
 from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
-SIGNATURE = parameters(learning_rate="None", beta="0.9", weight_decay="0", nesterov="False")
+SIGNATURE = parameters(
+    learning_rate="None", beta="0.9", weight_decay="0", nesterov="False"
+)
 NAMES = {"beta": "momentum"}
 STATIC = ("momentum",)
 
@@ -28,7 +30,8 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     decay = arguments.decay()
     if form == "chain":
         trace = arguments.link(
-            "optax.trace", *arguments.take({"beta": "decay", "nesterov": "nesterov"}, decay="0.9")
+            "optax.trace",
+            *arguments.take({"beta": "decay", "nesterov": "nesterov"}, decay="0.9"),
         )
         return Converted(arguments.chain(decay, trace, arguments.descent()))
     # `optax.sgd` has no weight decay

@@ -14,7 +14,13 @@ import ast
 import libcst as cst
 
 from codemods.model import Form, Refusal
-from codemods.optimizers.base import UNPACKED, Converted, LegacyOptimizer, Support, parameters
+from codemods.optimizers.base import (
+    UNPACKED,
+    Converted,
+    LegacyOptimizer,
+    Support,
+    parameters,
+)
 
 PARTITION_BY_PATH = Support(
     name="partition_by_path",
@@ -128,7 +134,9 @@ def refuse(call: ast.Call) -> Refusal | None:
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    return Converted(call.with_changes(func=cst.Name(PARTITION_BY_PATH.name)), (PARTITION_BY_PATH,))
+    return Converted(
+        call.with_changes(func=cst.Name(PARTITION_BY_PATH.name)), (PARTITION_BY_PATH,)
+    )
 
 
 OPTIMIZER = LegacyOptimizer(

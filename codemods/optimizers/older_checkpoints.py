@@ -127,8 +127,12 @@ def restoring(names: Iterable[str]) -> tuple[Support, ...]:
 def _old_place(names: Iterable[str]) -> Support:
     """The function that finds the place of a value in an old checkpoint, for some optimizers."""
     found = [optimizers()[name] for name in sorted(names)]
-    kept = {state: optimizer.state for optimizer in found for state in optimizer.kept_in}
-    rows = "".join(f'        "{state}": {_literal(fields)},\n' for state, fields in kept.items())
+    kept = {
+        state: optimizer.state for optimizer in found for state in optimizer.kept_in
+    }
+    rows = "".join(
+        f'        "{state}": {_literal(fields)},\n' for state, fields in kept.items()
+    )
     table = f"{{\n{rows}    }}" if rows else "{}"
     return Support("old_place", OLD_PLACE.replace("FIELDS", table), ())
 

@@ -31,7 +31,9 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     arguments = Arguments(call, SIGNATURE, inject)
     arguments.drop_if("centered", False)
     if form == "alias":
-        return Converted(arguments.alias("optax.rmsprop", NAMES, STATIC, eps_in_sqrt="False"))
+        return Converted(
+            arguments.alias("optax.rmsprop", NAMES, STATIC, eps_in_sqrt="False")
+        )
     rule = arguments.link(
         _scale(arguments.value("centered")), *arguments.take(NAMES, eps_in_sqrt="False")
     )
@@ -43,7 +45,8 @@ def _scale(centered: cst.BaseExpression) -> cst.BaseExpression:
     # RMSProp(centered=centered)
     if known is ...:
         return expression(
-            "(optax.scale_by_stddev if {centered} else optax.scale_by_rms)", centered=centered
+            "(optax.scale_by_stddev if {centered} else optax.scale_by_rms)",
+            centered=centered,
         )
     return expression("optax.scale_by_stddev" if known else "optax.scale_by_rms")
 

@@ -44,14 +44,18 @@ def param_state(optimizer: str) -> Support:
     It has the name of the legacy one without its underscore.
     """
     name = f"{optimizer}ParamState"
-    fields = "\n".join(f"    {field}: jax.Array" for field in optimizers()[optimizer].state)
+    fields = "\n".join(
+        f"    {field}: jax.Array" for field in optimizers()[optimizer].state
+    )
     source = f'''@struct.dataclass
 class {name}:
     """What {optimizer} keeps for a parameter."""
 
 {fields}
 '''
-    return Support(name, source, ("from flax import struct", "import jax"), is_shared=True)
+    return Support(
+        name, source, ("from flax import struct", "import jax"), is_shared=True
+    )
 
 
 IS_FIELD = Support(
@@ -77,7 +81,9 @@ def to_legacy(optimizer: str) -> tuple[Support, ...]:
     param_states = jax.tree_util.tree_map({optimizer}ParamState, *kept)
     return OptimizerState(jnp.asarray(train_state.step, jnp.int32), param_states)
 '''
-    helper = Support(name, source, ("import jax", "import jax.numpy as jnp", "import optax"))
+    helper = Support(
+        name, source, ("import jax", "import jax.numpy as jnp", "import optax")
+    )
     return OPTIMIZER_STATE, param_state(optimizer), IS_FIELD, helper
 
 

@@ -27,10 +27,14 @@ class Accounting:
         status, refusal, cause = decision.status, decision.refusal, decision.cause
         if use.kind == "import" and decision.applies and use.node in imports.staying:
             status, refusal, cause = imports.staying[use.node]
-        after = _text_after(decision, imports, applied) if status == "rewritten" else None
+        after = (
+            _text_after(decision, imports, applied) if status == "rewritten" else None
+        )
         reported = refusal if status in ("unresolved", "hint") else None
         cell = use.unit.cell(span[0])
-        message = decision.rule.summary if refusal is None else self._text(refusal.reason)
+        message = (
+            decision.rule.summary if refusal is None else self._text(refusal.reason)
+        )
         return Site(
             code=reported.code if reported is not None else decision.rule.code,
             line=use.unit.line(span[0]),

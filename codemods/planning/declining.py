@@ -46,11 +46,15 @@ def _goes_with_all(decision: Decision) -> bool:
     """Whether a site of no group may concern any optimizer of its program."""
     use = decision.use
     # an import stays for what needs it, and a removed name or a DynamicScale is of no optimizer
-    is_apart = use.kind in ("import", *MODERNIZED) or decision.rule.code == DYNAMIC_SCALE
+    is_apart = (
+        use.kind in ("import", *MODERNIZED) or decision.rule.code == DYNAMIC_SCALE
+    )
     return decision.applies and not use.objects and not is_apart
 
 
-def _place(decision: Decision, first: Mapping[LegacyObject, Location]) -> Location | None:
+def _place(
+    decision: Decision, first: Mapping[LegacyObject, Location]
+) -> Location | None:
     """What a decision is declined by: its group, or the place of a site that has none."""
     use = decision.use
     if use.kind in ("import", *MODERNIZED):

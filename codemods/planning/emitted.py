@@ -30,12 +30,17 @@ class Emitter:
     """
 
     def __init__(
-        self, facts: Facts, decisions: Iterable[Decision], after: Mapping[Unit, Mapping[Span, str]]
+        self,
+        facts: Facts,
+        decisions: Iterable[Decision],
+        after: Mapping[Unit, Mapping[Span, str]],
     ) -> None:
         self.facts = facts
         self.after = after
         applied = [decision for decision in decisions if decision.applies]
-        self.functions = {one.use.node: one for one in applied if _made(one).is_function}
+        self.functions = {
+            one.use.node: one for one in applied if _made(one).is_function
+        }
         self.converted: dict[ast.AST, Decision] = {
             one.use.node: one
             for one in applied
@@ -45,7 +50,9 @@ class Emitter:
             and not one.edit.made.is_function
         }
 
-    def emitted(self, unit: Unit, supports: tuple[str, ...]) -> tuple[EmittedOptimizer, ...]:
+    def emitted(
+        self, unit: Unit, supports: tuple[str, ...]
+    ) -> tuple[EmittedOptimizer, ...]:
         """The optimizers of a file, in order. `supports` are the sources of its new helpers."""
         found: list[EmittedOptimizer] = []
         for node, decision in self.converted.items():
@@ -125,7 +132,9 @@ class Emitter:
         """What the old side has in the place of source texts within a definition."""
         parts: dict[str, ast.expr] = {}
         for inner in ast.walk(node):
-            if not isinstance(inner, ast.expr) or (inner is node and inner not in self.converted):
+            if not isinstance(inner, ast.expr) or (
+                inner is node and inner not in self.converted
+            ):
                 continue
             decision = self.converted.get(inner)
             # the file may call it `Adam` or `flax.optim.Adam`; here it is `optim.Adam`
@@ -141,14 +150,21 @@ class Emitter:
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
         parts: dict[str, ast.expr] = {}
         for inner in ast.walk(node) if depth else ():
-            made = self._made_elsewhere(inner, node) if isinstance(inner, ast.expr) else None
+            made = (
+                self._made_elsewhere(inner, node)
+                if isinstance(inner, ast.expr)
+                else None
+            )
             if made is not None:
                 parts[ast.unparse(inner)] = self._optax(made, depth - 1)
         return _substituted(self._expression(self.converted[node]), parts)
 
     def _made_elsewhere(self, node: ast.expr, whole: ast.expr) -> ast.Call | None:
         """The converted call that makes the definition or traversal at a name within `whole`."""
-        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or node is whole:
+        if (
+            not isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+            or node is whole
+        ):
             return None
         for obj in self.facts.legacy_objects(node, "definition", "traversal"):
             if obj.node in self.converted and isinstance(obj.node, ast.Call):
@@ -180,10 +196,16 @@ def _stands_alone(decision: Decision) -> bool:
     return _keeps_interface(decision) or _made(decision).stands_alone
 
 
-def _function(decision: Decision, after: str, supports: tuple[str, ...]) -> EmittedOptimizer:
+def _function(
+    decision: Decision, after: str, supports: tuple[str, ...]
+) -> EmittedOptimizer:
     """A class that became a function, called with values for its parameters that are numbers."""
     use, name = decision.use, decision.use.name
-    given = [parameter.name for parameter in optimizers()[name].parameters if _is_real(parameter)]
+    given = [
+        parameter.name
+        for parameter in optimizers()[name].parameters
+        if _is_real(parameter)
+    ]
     arguments = ", ".join(f"{parameter}={parameter}" for parameter in given)
     return EmittedOptimizer(
         name=name,

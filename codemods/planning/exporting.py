@@ -35,7 +35,12 @@ OFFERED = {
 """What replaces the legacy types that a module offers to others."""
 
 INERT = (
-    ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass
+    ast.Import
+    | ast.ImportFrom
+    | ast.FunctionDef
+    | ast.AsyncFunctionDef
+    | ast.ClassDef
+    | ast.Pass
 )
 """Statements that have no effect when a module is imported but to bind names."""
 
@@ -54,7 +59,9 @@ class Exports:
     `removed_nodes` gives the nodes that the edits of a file remove.
     """
 
-    def __init__(self, plan: Plan, removed_nodes: Callable[[Unit], set[ast.AST]]) -> None:
+    def __init__(
+        self, plan: Plan, removed_nodes: Callable[[Unit], set[ast.AST]]
+    ) -> None:
         self.plan = plan
         self.facts = plan.facts
         self._removed_nodes = removed_nodes
@@ -70,12 +77,16 @@ class Exports:
     def remaining(self, item: Import) -> list[ast.AST]:
         """The places that go on reading an imported name."""
         removed = self.removed_nodes(item.unit)
-        return [node for node in loads(item.unit, item, self.facts) if node not in removed]
+        return [
+            node for node in loads(item.unit, item, self.facts) if node not in removed
+        ]
 
     def reason_to_stay(self, item: Import) -> Reason | None:
         """Why an import stays; None if it can be removed."""
         if item.alias not in self._known:
-            self._known[item.alias] = None  # imports in a circle do not keep one another
+            self._known[item.alias] = (
+                None  # imports in a circle do not keep one another
+            )
             self._known[item.alias] = self._reason(item)
         return self._known[item.alias]
 
@@ -83,7 +94,9 @@ class Exports:
         unit = item.unit
         decisions = self.plan.of(unit)
         of_item = (
-            one for one in decisions if one.use.node is item.statement and _is_of(one.use, item)
+            one
+            for one in decisions
+            if one.use.node is item.statement and _is_of(one.use, item)
         )
         own = next(of_item, None)
         if own is not None and own.refusal is not None:
@@ -115,13 +128,21 @@ class Exports:
         """The places of its file that still need an import."""
         remaining = self.remaining(item)
         # `import flax.optim` also binds `flax`: only what reads `flax.optim` needs it
-        is_dotted = item.target == item.alias.name == "flax.optim" and not item.alias.asname
+        is_dotted = (
+            item.target == item.alias.name == "flax.optim" and not item.alias.asname
+        )
         if is_dotted:
             remaining = [
-                node for node in remaining if _is_legacy_chain(node, item.unit, self.facts)
+                node
+                for node in remaining
+                if _is_legacy_chain(node, item.unit, self.facts)
             ]
         if isinstance(item.statement, ast.Import):
-            remaining += [decision.use.node for decision in decisions if _looks_up_module(decision)]
+            remaining += [
+                decision.use.node
+                for decision in decisions
+                if _looks_up_module(decision)
+            ]
         return remaining
 
     def exported(self, item: Import) -> tuple[str, str] | None:
@@ -132,13 +153,19 @@ class Exports:
         replaces a name, it has to stay.
         """
         offers = (
-            not self.remaining(item) and self.reason_to_stay(item) is None and self._is_export(item)
+            not self.remaining(item)
+            and self.reason_to_stay(item) is None
+            and self._is_export(item)
         )
         return self._exported_anew(item) if offers else None
 
     def _exported_anew(self, item: Import) -> tuple[str, str] | None:
         name = legacy_name(item.target)
-        if not isinstance(name, str) or item.name == "*" or not self._is_migrated(item.unit):
+        if (
+            not isinstance(name, str)
+            or item.name == "*"
+            or not self._is_migrated(item.unit)
+        ):
             return None
         given, called = self.plan.shared.given, self.plan.shared.called
         supports = interface_of(name) if self.plan.options.selects("FO706") else ()
@@ -153,10 +180,14 @@ class Exports:
         # another file has it
         if home is not None:
             module = Homes(self.facts).module(home, item.unit)
-            if module is not None and item.unit.path not in self.facts.imported_by(home):
+            if module is not None and item.unit.path not in self.facts.imported_by(
+                home
+            ):
                 given[home].update((support.name, support) for support in supports)
                 own_name = supports[-1].name
-                return module, _as(called.get(home, {}).get(own_name, own_name), item.name)
+                return module, _as(
+                    called.get(home, {}).get(own_name, own_name), item.name
+                )
         # from flax.training.train_state import TrainState as Optimizer
         source, _, replacement = OFFERED.get(name, "").rpartition(".")
         return (source, _as(replacement, item.name)) if source else None
@@ -176,7 +207,11 @@ class Exports:
     def _is_migrated(self, unit: Unit) -> bool:
         """Whether only imports of a file's programs are still legacy."""
         program = self.facts.together(unit)
-        left = (one for one in self.plan.decisions if not one.applies and one.use.kind != "import")
+        left = (
+            one
+            for one in self.plan.decisions
+            if not one.applies and one.use.kind != "import"
+        )
         return not any(one.use.unit.path in program for one in left)
 
     def _is_export(self, item: Import) -> bool:
@@ -190,8 +225,14 @@ class Exports:
         is_unused = not reads and (unit.is_package or "noqa" in line)
         # from flax.optim import Adam as Adam
         on_purpose = item.alias.asname == item.alias.name
-        names = self.facts.legacy.members(item.target) if item.name == "*" else (item.name,)
-        return is_unused or on_purpose or any(self._leaves(item.scope, name) for name in names)
+        names = (
+            self.facts.legacy.members(item.target) if item.name == "*" else (item.name,)
+        )
+        return (
+            is_unused
+            or on_purpose
+            or any(self._leaves(item.scope, name) for name in names)
+        )
 
     def _leaves(self, scope: Scope, name: str) -> bool:
         """Whether other files need a name of a module."""
@@ -222,10 +263,15 @@ class Exports:
         if passed.name == "*":
             removed = self.removed_nodes(passed.unit)
             read = any(
-                node not in removed for node in _reads(passed.unit, passed.scope, name, self.facts)
+                node not in removed
+                for node in _reads(passed.unit, passed.scope, name, self.facts)
             )
             return read or self._leaves(passed.scope, name)
-        items = (item for item in self.facts.imported(passed.unit) if item.alias is passed.alias)
+        items = (
+            item
+            for item in self.facts.imported(passed.unit)
+            if item.alias is passed.alias
+        )
         return any(self.reason_to_stay(item) is not None for item in items)
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
@@ -250,14 +296,25 @@ class Exports:
 
         The module has no effect when it is imported, or the statement stays for another name.
         """
-        same = [one for one in self.facts.imported(item.unit) if one.statement is item.statement]
+        same = [
+            one
+            for one in self.facts.imported(item.unit)
+            if one.statement is item.statement
+        ]
         if len(item.statement.names) > len(same):
             return True
         passed_on = self.facts.flow.reading.passed_on
-        scopes = (scope for one in passed_on if one.alias is item.alias for scope in one.sources)
+        scopes = (
+            scope
+            for one in passed_on
+            if one.alias is item.alias
+            for scope in one.sources
+        )
         statements = (node for scope in scopes for node in scope.unit.tree.body)
         running = (node for node in statements if not isinstance(node, INERT))
-        return not any(isinstance(part, ast.Call) for node in running for part in ast.walk(node))
+        return not any(
+            isinstance(part, ast.Call) for node in running for part in ast.walk(node)
+        )
 
 
 def _is_of(use: Use, item: Import) -> bool:
@@ -285,7 +342,10 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:
-        is_quoted = annotation.node in unit.parents and annotation.node is not annotation.expression
+        is_quoted = (
+            annotation.node in unit.parents
+            and annotation.node is not annotation.expression
+        )
         if not is_quoted:
             continue
         for inner in facts.with_quoted(annotation):
@@ -299,7 +359,9 @@ def _lists(unit: Unit, name: str) -> bool:
     for node in unit.tree.body:
         if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
             parts = [*ast.walk(node)]
-            is_all = any(isinstance(part, ast.Name) and part.id == "__all__" for part in parts)
+            is_all = any(
+                isinstance(part, ast.Name) and part.id == "__all__" for part in parts
+            )
             if is_all and any(
                 isinstance(part, ast.Constant) and part.value == name for part in parts
             ):
@@ -329,7 +391,9 @@ def _parts(use: Use) -> set[ast.AST]:
     return {part for node in (use.node, *use.said) for part in ast.walk(node)}
 
 
-def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit) -> Reason:
+def _needed(
+    remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit
+) -> Reason:
     lines = sorted({getattr(node, "lineno", 0) for node in remaining})
     where = joined(", ", map(unit.location, lines[:3]))
     needs = "needs" if len(lines) == 1 else "need"
@@ -337,7 +401,8 @@ def _needed(remaining: list[ast.AST], decisions: Iterable[Decision], unit: Unit)
     is_suppressed = inside and all(found.status == "suppressed" for found in inside)
     status: Status = "suppressed" if is_suppressed else "unresolved"
     refusal = reasons.name_needed(
-        message("{} still {} this import.", where, needs), "Migrate what needs it first."
+        message("{} still {} this import.", where, needs),
+        "Migrate what needs it first.",
     )
     first = next((found for found in inside if not found.applies), None)
     return Reason(status, refusal, first and (first.cause or first))

@@ -27,7 +27,9 @@ SIBLING = "FO901"
 def grouped(plan: Plan) -> dict[LegacyObject, LegacyObject]:
     """The group of each object: what changes several of them changes all or none."""
     together = (
-        decision.use.objects for decision in plan.decisions if len(decision.use.objects) > 1
+        decision.use.objects
+        for decision in plan.decisions
+        if len(decision.use.objects) > 1
     )
     return unify([*plan.facts.groups.items(), *together])
 
@@ -84,7 +86,9 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
         # isinstance(x, optim.Adam): any optimizer of the program may be of the class
         if decision.use.kind in ("check", "value") and not decision.use.objects:
             program = plan.facts.together(decision.use.unit)
-            cause = next((one for one in causes.values() if one.use.unit.path in program), None)
+            cause = next(
+                (one for one in causes.values() if one.use.unit.path in program), None
+            )
         if cause is not None and decision.applies:
             decision.refuse(_because_of(cause, decision.use, traces.way(cause.use)))
             decision.cause = cause
@@ -95,7 +99,11 @@ def _concerned(
 ) -> Iterable[LegacyObject]:
     """The objects that a decision is about."""
     # definition.init_state(params), which makes a state without an optimizer
-    if decision.rule.code in MAKING_STATES and not decision.use.objects and viewed is not None:
+    if (
+        decision.rule.code in MAKING_STATES
+        and not decision.use.objects
+        and viewed is not None
+    ):
         return (viewed,)
     # what a class makes that is used as a value may come back from out of view
     if decision.use.kind == "value" and not decision.applies:
@@ -122,7 +130,12 @@ def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
         )
     assert cause.refusal is not None
     return reasons.sibling(
-        message("{} cannot be migrated ({}): {}", site, cause.refusal.code, cause.refusal.reason),
+        message(
+            "{} cannot be migrated ({}): {}",
+            site,
+            cause.refusal.code,
+            cause.refusal.reason,
+        ),
         message("Change {} first, or use `--partial`.", where),
     )
 
@@ -143,7 +156,11 @@ def keep_modules(plan: Plan) -> None:
         if not decision.applies or not is_module or row is None or _bound_as(use):
             continue
         # import jax.experimental.maps
-        users = [one for one in staying[use.unit] if f"{one.use.name}.".startswith(f"{row.name}.")]
+        users = [
+            one
+            for one in staying[use.unit]
+            if f"{one.use.name}.".startswith(f"{row.name}.")
+        ]
         if users:
             suppressed = all(one.status == "suppressed" for one in users)
             refusal = reasons.removed(

@@ -58,7 +58,11 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
 
 
 def _unneeded(
-    unit: Unit, plan: Plan, applied: list[Decision], exports: Exports, result: ImportPlan
+    unit: Unit,
+    plan: Plan,
+    applied: list[Decision],
+    exports: Exports,
+    result: ImportPlan,
 ) -> list[Import]:
     """The imports that nothing needs any more; `result.staying` gets the legacy ones that stay."""
     removed = exports.removed_nodes(unit)
@@ -103,7 +107,9 @@ def _keys(decision: Decision) -> set[str]:
     return decision.edit.needs & CHOICES.keys() if decision.edit is not None else set()
 
 
-def _offered_anew(unit: Unit, unneeded: list[Import], exports: Exports) -> Iterator[Addition]:
+def _offered_anew(
+    unit: Unit, unneeded: list[Import], exports: Exports
+) -> Iterator[Addition]:
     """The imports of what replaces the legacy names that a file offers to others."""
     offered: dict[str, dict[str, ast.stmt]] = {}
     for item in unneeded:
@@ -121,7 +127,9 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
     for decision in applied:
         edit, node = decision.edit, decision.use.node
         # from jax import tree_map, which becomes `from jax.tree_util import tree_map`
-        if not isinstance(edit, MoveImport) or not isinstance(node, ast.Import | ast.ImportFrom):
+        if not isinstance(edit, MoveImport) or not isinstance(
+            node, ast.Import | ast.ImportFrom
+        ):
             continue
         start = start_of(node, unit)
         result.drop.append(ImportedName(*start, edit.bound))
@@ -139,13 +147,17 @@ def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decisi
     may have been moved.
     """
     applied = [
-        decision for decision in decisions if decision.applies and decision.use.kind != "import"
+        decision
+        for decision in decisions
+        if decision.applies and decision.use.kind != "import"
     ]
     changes = (decision.edit for decision in applied if decision.edit is not None)
     removed = [edit.span for edit in changes if edit.removes]
     for decision in applied:
         is_step = decision.use.kind == "state.step"
-        if not (is_step and any(unit.is_in(decision.use.node, span) for span in removed)):
+        if not (
+            is_step and any(unit.is_in(decision.use.node, span) for span in removed)
+        ):
             yield decision
 
 
@@ -209,7 +221,9 @@ def _add_flax(
 ) -> None:
     """Add `import flax` in the place of `import flax.optim`, if other code reads `flax`."""
     is_dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname
-    is_dropped = ImportedName(*start_of(item.statement, unit), item.alias.name) in result.drop
+    is_dropped = (
+        ImportedName(*start_of(item.statement, unit), item.alias.name) in result.drop
+    )
     if not (is_dotted and is_dropped and isinstance(item.statement, ast.Import)):
         return
     others = (other for other in imports if other is not item)

@@ -27,7 +27,9 @@ def judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
     comment = suppressing(decision, plan.comments[use.unit])
     if comment is not None:
         plan.used_comments.add((use.unit, comment))
-        decision.refuse(Refusal(decision.rule.code, "Suppressed by a comment.", ""), "suppressed")
+        decision.refuse(
+            Refusal(decision.rule.code, "Suppressed by a comment.", ""), "suppressed"
+        )
     elif not plan.options.selects(decision.code):
         decision.refuse(Refusal(decision.rule.code, "Not selected.", ""), "suppressed")
     elif decision.applies:
@@ -36,11 +38,15 @@ def judge(decision: Decision, plan: Plan, attempts: Attempts) -> None:
             decision.refuse(refusal)
 
 
-def suppressing(decision: Decision, comments: Iterable[Suppression]) -> Suppression | None:
+def suppressing(
+    decision: Decision, comments: Iterable[Suppression]
+) -> Suppression | None:
     first, _, last, _ = decision.use.span
     inside = (comment for comment in comments if first <= comment.line <= last)
     codes = (decision.rule.code, decision.code)
-    return next((comment for comment in inside if any(map(comment.covers, codes))), None)
+    return next(
+        (comment for comment in inside if any(map(comment.covers, codes))), None
+    )
 
 
 def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:
@@ -113,9 +119,12 @@ def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
 def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
     """The refusal of what would give a file that is not valid Python, or a broken notebook."""
     # %timeit optimizer.apply_gradient(grads)
-    if use.unit.places and is_behind_magic(use.unit.code.split("\n")[use.node.lineno - 1]):
+    if use.unit.places and is_behind_magic(
+        use.unit.code.split("\n")[use.node.lineno - 1]
+    ):
         return reasons.statement_form(
-            "This is the argument of a magic.", "Put it on a line of its own, below `%%time`."
+            "This is the argument of a magic.",
+            "Put it on a line of its own, below `%%time`.",
         )
     problem = attempts.problem(use)
     if problem is None:

@@ -27,12 +27,16 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
     causes = refused_groups(plan)
     for decision in plan.decisions:
         # a refused class of which no object is known: `class Mine(optim.Adam)`
-        if not (decision.applies or decision.use.objects) and interface_of(decision.use.name):
+        if not (decision.applies or decision.use.objects) and interface_of(
+            decision.use.name
+        ):
             program = facts.together(decision.use.unit)
             classes = (Unnamed.CUSTOM, decision.use.name)
             own = (obj for obj in groups if obj.made_by in classes)
             within = (obj for obj in own if obj.unit.path in program)
-            causes |= {groups[obj]: decision for obj in within if groups[obj] not in causes}
+            causes |= {
+                groups[obj]: decision for obj in within if groups[obj] not in causes
+            }
     found: dict[LegacyObject, Message] = {}
     for group, cause in causes.items():
         if cause.status == "unresolved" and _can_keep_interface(members[group], facts):
@@ -46,7 +50,9 @@ def _can_keep_interface(members: list[LegacyObject], facts: Facts) -> bool:
     """Whether all definitions of a group are made in view, by classes that have an interface."""
     definitions = [obj for obj in members if obj.kind == "definition"]
     # each optimizer that is created in view has to have known definitions
-    optimizers = (obj for obj in members if obj.kind == "optimizer" and obj.evidence == "proven")
+    optimizers = (
+        obj for obj in members if obj.kind == "optimizer" and obj.evidence == "proven"
+    )
     made = [one for one in definitions if one.evidence == "proven"]
     known = all(_can_have_interface(one) for one in made)
     return bool(made) and known and all(map(facts.legacy.definitions, optimizers))

@@ -25,7 +25,9 @@ def bindings_of(use: Use, imports: list[Import], facts: Facts) -> Iterator[Impor
     # def train(optimizer: "optim.Optimizer")
     if isinstance(root, ast.Constant):
         quoted = (
-            found.expression for found in facts.flow.reading.annotations if found.node is root
+            found.expression
+            for found in facts.flow.reading.annotations
+            if found.node is root
         )
         root = next(quoted, root)
     for node in ast.walk(root):
@@ -61,13 +63,22 @@ def _has_an_else(item: Import, unit: Unit) -> bool:
     """Whether the name is also bound in the other branch, as with `if TYPE_CHECKING:`."""
     branch = unit.parents.get(item.statement)
     others = branch.orelse if isinstance(branch, ast.If) else []
-    names = (node for other in others for node in ast.walk(other) if isinstance(node, ast.Name))
-    return any(node.id == item.name and isinstance(node.ctx, ast.Store) for node in names)
+    names = (
+        node
+        for other in others
+        for node in ast.walk(other)
+        if isinstance(node, ast.Name)
+    )
+    return any(
+        node.id == item.name and isinstance(node.ctx, ast.Store) for node in names
+    )
 
 
 def _is_nested(item: Import, unit: Unit) -> bool:
     """Whether an import stands within another statement, and binds its name where it stands."""
-    around = next(node for node in unit.ancestors(item.statement) if isinstance(node, ScopeNode))
+    around = next(
+        node for node in unit.ancestors(item.statement) if isinstance(node, ScopeNode)
+    )
     return unit.parents[item.statement] is not unit.tree and around is item.scope.node
 
 
@@ -92,4 +103,6 @@ def _asks_of_others(test: ast.expr, facts: Facts) -> bool:
     names = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
     found = [facts.externals(node) for node in names]
     full_names = (name for items in found for name in items)
-    return all(found) and not any(name.partition(".")[0] == "flax" for name in full_names)
+    return all(found) and not any(
+        name.partition(".")[0] == "flax" for name in full_names
+    )

@@ -46,11 +46,16 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     blank = Plan(facts, options)
     for unit in facts.project.units:
         blank.names[unit] = names_for(unit, facts)
-        blank.comments[unit], blank.left[unit] = suppressions(unit.code), left(unit.code)
+        blank.comments[unit], blank.left[unit] = (
+            suppressions(unit.code),
+            left(unit.code),
+        )
 
     def decided(keeping: Mapping[LegacyObject, Message]) -> Plan:
         return _decided(
-            replace(blank, decisions=[], used_comments=set(), hints=[]), attempts, keeping
+            replace(blank, decisions=[], used_comments=set(), hints=[]),
+            attempts,
+            keeping,
         )
 
     # first as optax has the optimizers, then with interfaces for the groups that stay
@@ -86,7 +91,9 @@ def _without_hopeless(
     return {obj: why for obj, why in tried.items() if groups[obj] not in hopeless}
 
 
-def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[LegacyObject, Message]) -> Plan:
+def _decided(
+    plan: Plan, attempts: Attempts, keeping: Mapping[LegacyObject, Message]
+) -> Plan:
     """Fill a plan with decisions; the objects of `keeping` keep the interface of definitions."""
     facts, options = plan.facts, plan.options
     context = Context(facts, options, attempts.plain, keeping)
@@ -111,7 +118,9 @@ def _decided(plan: Plan, attempts: Attempts, keeping: Mapping[LegacyObject, Mess
     return plan
 
 
-def _decision(use: Use, plan: Plan, attempts: Attempts, context: Context) -> Decision | None:
+def _decision(
+    use: Use, plan: Plan, attempts: Attempts, context: Context
+) -> Decision | None:
     """What is decided on a use; None if no rule is about it, or it stays without a message."""
     rule = rule_for(use)
     if rule is None or rule.decide is None or _foreign_traversal(use, plan.facts):
@@ -169,7 +178,11 @@ def _is_reported(decision: Decision, plan: Plan) -> bool:
     comment = suppressing(decision, plan.comments[decision.use.unit])
     if comment is not None:
         plan.used_comments.add((decision.use.unit, comment))
-    return plan.options.modernize and comment is None and plan.options.selects(decision.code)
+    return (
+        plan.options.modernize
+        and comment is None
+        and plan.options.selects(decision.code)
+    )
 
 
 def _in_order(facts: Facts, more: list[Use]) -> list[Use]:

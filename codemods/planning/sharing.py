@@ -15,7 +15,13 @@ from codemods.optimizers.base import Support, called_otherwise, other_names
 from codemods.rewriting.edits import Edit
 from codemods.sources.modules import Unit
 
-DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+DEFINING = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+)
 """The statements that bind names."""
 
 
@@ -27,9 +33,15 @@ class Shared:
     `homeless` are the files that need the same helpers, where no file has a place for these.
     """
 
-    given: dict[Unit, dict[str, Support]] = field(default_factory=lambda: defaultdict(dict))
-    imported: dict[Unit, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    called: dict[Unit, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    given: dict[Unit, dict[str, Support]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    imported: dict[Unit, dict[str, str]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    called: dict[Unit, dict[str, str]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     homeless: set[Unit] = field(default_factory=set)
 
 
@@ -41,7 +53,9 @@ def shared(edits: Iterable[tuple[Unit, Edit]], facts: Facts) -> Shared:
         found = [support for support in edit.supports if support.is_shared]
         needs[unit].update((support.name, support) for support in found)
         text = " ".join(edit.texts)
-        named[unit].update(support.name for support in found if f"support:{support.name}}}" in text)
+        named[unit].update(
+            support.name for support in found if f"support:{support.name}}}" in text
+        )
     outcome = Shared()
     for together in _programs([unit for unit, found in needs.items() if found], facts):
         home = Homes(facts).of(together)
@@ -49,7 +63,9 @@ def shared(edits: Iterable[tuple[Unit, Edit]], facts: Facts) -> Shared:
         if home is None:
             outcome.homeless.update(together)
             continue
-        supports_of_all = [support for unit in together for support in needs[unit].values()]
+        supports_of_all = [
+            support for unit in together for support in needs[unit].values()
+        ]
         called = _called(supports_of_all, {home, *together}, facts)
         for unit in {home, *together}:
             outcome.called[unit].update(called)
@@ -61,7 +77,9 @@ def shared(edits: Iterable[tuple[Unit, Edit]], facts: Facts) -> Shared:
     return outcome
 
 
-def _called(supports: Iterable[Support], units: Collection[Unit], facts: Facts) -> dict[str, str]:
+def _called(
+    supports: Iterable[Support], units: Collection[Unit], facts: Facts
+) -> dict[str, str]:
     """Other names for the helpers whose own name is taken in one of some files."""
     found = {}
     for support in {support.name: support for support in supports}.values():
@@ -78,7 +96,8 @@ def _called(supports: Iterable[Support], units: Collection[Unit], facts: Facts) 
 def _imports(name: str, unit: Unit, facts: Facts) -> int:
     """How many imports of a file bind a name to what is legacy."""
     return sum(
-        item.name == name and legacy_name(item.target) is not None for item in facts.imported(unit)
+        item.name == name and legacy_name(item.target) is not None
+        for item in facts.imported(unit)
     )
 
 
@@ -93,7 +112,11 @@ def _is_taken(support: Support, unit: Unit, facts: Facts) -> bool:
     imported = 0
     for passed in facts.flow.reading.passed_on:
         if passed.unit is unit and passed.name == support.name:
-            nodes = (node for one in passed.sources for node in ast.iter_child_nodes(one.node))
+            nodes = (
+                node
+                for one in passed.sources
+                for node in ast.iter_child_nodes(one.node)
+            )
             imported += any(ast.dump(node) == definition for node in nodes)
     return count > own + imported + _imports(support.name, unit, facts)
 
@@ -139,7 +162,9 @@ class Homes:
     def _only_defines(self, unit: Unit) -> bool:
         """Whether importing a file has no effect other than to bind its names."""
         running = (node for node in unit.tree.body if not isinstance(node, DEFINING))
-        effects = [self.facts.dataflow.effects(node) for node in running if not _is_main(node)]
+        effects = [
+            self.facts.dataflow.effects(node) for node in running if not _is_main(node)
+        ]
         return not any(found.acts or found.world for found in effects)
 
     def module(self, home: Unit, unit: Unit) -> str | None:
@@ -158,9 +183,14 @@ class Homes:
         reached = self.facts.imported_by(unit)
         direct = self.facts.importers_of(unit)
         others = [other for other in self.facts.project.units if other.path in reached]
-        importers = [other for other in self.facts.project.units if other.path in direct]
+        importers = [
+            other for other in self.facts.project.units if other.path in direct
+        ]
         imported = (
-            name for other in importers for name, found in self._imports(other) if found is unit
+            name
+            for other in importers
+            for name, found in self._imports(other)
+            if found is unit
         )
         if any(name[0] == "." for name in imported):
             beside = _dotted(home, PurePosixPath(unit.path).parent)
@@ -190,7 +220,10 @@ class Homes:
             elif isinstance(node, ast.ImportFrom):
                 module = "." * node.level + (node.module or "")
                 dot = "" if module.endswith(".") else "."
-                names = [module, *(f"{module}{dot}{alias.name}" for alias in node.names)]
+                names = [
+                    module,
+                    *(f"{module}{dot}{alias.name}" for alias in node.names),
+                ]
             for name in names:
                 found = self._found(unit, name)
                 if found is not None:
@@ -200,7 +233,11 @@ class Homes:
         """The module that a file means by a name, which may be relative."""
         project, rest = self.facts.project, name.lstrip(".")
         level = len(name) - len(rest)
-        paths = (project.relative(unit, level, rest),) if level else project.absolute(unit, rest)
+        paths = (
+            (project.relative(unit, level, rest),)
+            if level
+            else project.absolute(unit, rest)
+        )
         if len(paths) != 1:
             return None
         found = project.at(paths[0])
@@ -210,7 +247,9 @@ class Homes:
 def _is_main(node: ast.stmt) -> bool:
     """Whether this is `if __name__ == "__main__":`."""
     match node:
-        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]):
+        case ast.If(
+            test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]
+        ):
             return True
     return False
 

@@ -47,10 +47,16 @@ class Unknown(NamedTuple):
 @cache
 def present() -> Mapping[str, ModuleVersion]:
     """The public modules of up to two words."""
-    _, *lines = files(__package__).joinpath("present.tsv").read_text(encoding="utf-8").splitlines()
+    _, *lines = (
+        files(__package__)
+        .joinpath("present.tsv")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     rows = (line.split("\t") for line in lines)
     return {
-        module: ModuleVersion(version, frozenset(names.split())) for module, version, names in rows
+        module: ModuleVersion(version, frozenset(names.split()))
+        for module, version, names in rows
     }
 
 
@@ -81,10 +87,14 @@ def _beginnings(name: str) -> Iterator[str]:
 
 def _private(name: str) -> Unknown:
     package, _, rest = name.partition(".")
-    message = f"`{name}` is private to {TITLES[package]}, which may change it in any release."
+    message = (
+        f"`{name}` is private to {TITLES[package]}, which may change it in any release."
+    )
     # jax.core.Tracer for jax._src.core.Tracer
     public = _of_that_name(package, rest.rpartition(".")[2])
-    return Unknown(name, message, _offered(public) or "Do without it, or pin the version.", "")
+    return Unknown(
+        name, message, _offered(public) or "Do without it, or pin the version.", ""
+    )
 
 
 def _missing(name: str) -> Unknown:
@@ -95,12 +105,16 @@ def _missing(name: str) -> Unknown:
     # jax.numpy.einsum for jax.numpy.einsun
     similar = get_close_matches(last, sorted(present()[module].names), 1, ALIKE)
     likely = _of_that_name(package, last) or [f"{module}.{one}" for one in similar]
-    return Unknown(name, message, _offered(likely) or "Look up what was meant.", version)
+    return Unknown(
+        name, message, _offered(likely) or "Look up what was meant.", version
+    )
 
 
 def _of_that_name(package: str, last: str) -> list[str]:
     """The public names of a package that end in a word."""
-    modules = sorted(module for module in present() if module.partition(".")[0] == package)
+    modules = sorted(
+        module for module in present() if module.partition(".")[0] == package
+    )
     return [f"{module}.{last}" for module in modules if last in present()[module].names]
 
 

@@ -74,7 +74,12 @@ LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
 
 @cache
 def _rows() -> list[Removed]:
-    _, *lines = files(__package__).joinpath("names.tsv").read_text(encoding="utf-8").splitlines()
+    _, *lines = (
+        files(__package__)
+        .joinpath("names.tsv")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     return [Removed(*line.split("\t")) for line in lines]
 
 

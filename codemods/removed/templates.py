@@ -43,7 +43,9 @@ class Expression:
     @property
     def names(self) -> tuple[str, ...]:
         """The full names that the expression has."""
-        return tuple(dict.fromkeys(part.name for part in self.parts if not part.is_parameter))
+        return tuple(
+            dict.fromkeys(part.name for part in self.parts if not part.is_parameter)
+        )
 
     def arguments(self, call: ast.Call) -> dict[str, ast.expr] | None:
         """The arguments of a call by parameters.
@@ -65,7 +67,9 @@ class Expression:
             text = f"{text[: part.start]}{new}{text[part.end :]}"
         return text
 
-    def _filling(self, part: Hole, names: Mapping[str, str], given: Collection[str]) -> str:
+    def _filling(
+        self, part: Hole, names: Mapping[str, str], given: Collection[str]
+    ) -> str:
         if not part.is_parameter:
             return names[part.name]
         return f"{{{part.name}}}" if part.name in given else self._default(part)

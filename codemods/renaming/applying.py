@@ -96,7 +96,9 @@ class _Places:
             self.spans[span] = self.renames.attributes[attribute]
 
 
-def _in_docstring(node: Functions, unit: Unit, names: Mapping[str, str]) -> dict[Span, str]:
+def _in_docstring(
+    node: Functions, unit: Unit, names: Mapping[str, str]
+) -> dict[Span, str]:
     """The places of a docstring that name a parameter: as an entry, or in backquotes."""
     first = node.body[0]
     if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
@@ -117,10 +119,14 @@ def _in_docstring(node: Functions, unit: Unit, names: Mapping[str, str]) -> dict
 def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
     """The places of comments that name a variable in backquotes."""
     functions = (node for node in unit.nodes if isinstance(node, Functions))
-    known = ((node, renames.variables.get(scope_path(node, unit))) for node in functions)
+    known = (
+        (node, renames.variables.get(scope_path(node, unit))) for node in functions
+    )
     named = [(node, names) for node, names in known if names]
     found: dict[Span, str] = {}
-    for token in tokenize.generate_tokens(io.StringIO(unit.code).readline) if named else ():
+    for token in (
+        tokenize.generate_tokens(io.StringIO(unit.code).readline) if named else ()
+    ):
         if token.type != tokenize.COMMENT:
             continue
         number, start = token.start
@@ -128,8 +134,12 @@ def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
             if not node.lineno <= number <= (node.end_lineno or 0):
                 continue
             for name, new in names.items():
-                for match in re.finditer(rf"(?<=`){re.escape(name)}(?=`)", token.string):
-                    found[number, start + match.start(), number, start + match.end()] = new
+                for match in re.finditer(
+                    rf"(?<=`){re.escape(name)}(?=`)", token.string
+                ):
+                    found[
+                        number, start + match.start(), number, start + match.end()
+                    ] = new
     return found
 
 

@@ -8,16 +8,27 @@ from collections import defaultdict
 from codemods.analysis.evidence import CONFIG_LIKE, last_word
 from codemods.analysis.facts import Facts
 from codemods.flow.objects import Class, Instance, LegacyObject
-from codemods.renaming.new_names import STATE, WORD, Attribute, Renames, kind_of, scope_path
+from codemods.renaming.new_names import (
+    STATE,
+    WORD,
+    Attribute,
+    Renames,
+    kind_of,
+    scope_path,
+)
 from codemods.sources.modules import Unit
 
-BY_NAME = frozenset(("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__slots__"))
+BY_NAME = frozenset(
+    ("__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__slots__")
+)
 """Methods and variables of a class by which attributes may be read by their names."""
 
 Nodes = list[tuple[Unit, ast.Attribute]]
 
 
-def plan_attributes(facts: Facts, done: set[LegacyObject], found: dict[Unit, Renames]) -> None:
+def plan_attributes(
+    facts: Facts, done: set[LegacyObject], found: dict[Unit, Renames]
+) -> None:
     """Note the new names of attributes of plain classes, where every place with them is in view.
 
     The fields of dataclasses keep their names: checkpoints have them as keys.
@@ -38,11 +49,15 @@ def plan_attributes(facts: Facts, done: set[LegacyObject], found: dict[Unit, Ren
             # the class may have a `self.state` already
             new = WORD.sub(STATE, name)
             owners = (node.value for _, node in by_name[new])
-            is_taken = name in quoted or any(_may_be_of(one, cls, facts) for one in owners)
+            is_taken = name in quoted or any(
+                _may_be_of(one, cls, facts) for one in owners
+            )
             if is_taken or not _is_plain(cls, name, facts):
                 continue
             for unit, node in _all_of(cls, by_name[name], facts):
-                found[unit].attributes[Attribute(scope_path(node, unit), ast.unparse(node))] = new
+                found[unit].attributes[
+                    Attribute(scope_path(node, unit), ast.unparse(node))
+                ] = new
 
 
 def _may_be_of(node: ast.expr, cls: Class, facts: Facts) -> bool:
@@ -70,7 +85,9 @@ def _is_known(node: ast.expr, facts: Facts) -> bool:
     """Whether it is known what an expression is, or its name is that of a configuration."""
     if any(isinstance(item, Instance | LegacyObject) for item in facts.objects(node)):
         return True
-    return bool(facts.full_name(node)) or CONFIG_LIKE.search(last_word(node)) is not None
+    return (
+        bool(facts.full_name(node)) or CONFIG_LIKE.search(last_word(node)) is not None
+    )
 
 
 def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
@@ -85,7 +102,8 @@ def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
             return []
     # a place is found again by its text, so no other place may have the same
     texts = {
-        (unit, node): Attribute(scope_path(node, unit), ast.unparse(node)) for unit, node in places
+        (unit, node): Attribute(scope_path(node, unit), ast.unparse(node))
+        for unit, node in places
     }
     others = {text for place, text in texts.items() if place not in own}
     if others.isdisjoint(texts[place] for place in own):

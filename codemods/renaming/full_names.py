@@ -37,7 +37,9 @@ def said(name: str, module: str, unit: Unit, facts: Facts) -> Said | None:
     while above:
         for known_as in _known_as(above, unit, facts):
             if f"{above}.".startswith(f"{module}.") or known_as == above:
-                return Said(f"{known_as}{name.removeprefix(above)}", _importing(module, above))
+                return Said(
+                    f"{known_as}{name.removeprefix(above)}", _importing(module, above)
+                )
         above = above.rpartition(".")[0]
     # a file gets `jax` or `optax` as other new code does
     if module == root and root in CHOICES:
@@ -59,7 +61,9 @@ def _known_as(name: str, unit: Unit, facts: Facts) -> Iterable[str]:
     for item in facts.imported(unit):
         if _meant(item) != name or unit.parents.get(item.statement) is not unit.tree:
             continue
-        if bound[item.name] == _importing_root(item.name, unit, facts) and not row_of(name):
+        if bound[item.name] == _importing_root(item.name, unit, facts) and not row_of(
+            name
+        ):
             yield item.name
 
 

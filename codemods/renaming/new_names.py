@@ -46,7 +46,9 @@ class Attribute:
 class Renames:
     """The new names in one file: of the variables of each scope, of keywords, and of attributes."""
 
-    variables: dict[ScopePath, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    variables: dict[ScopePath, dict[str, str]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     keywords: dict[Keyword, str] = field(default_factory=dict)
     attributes: dict[Attribute, str] = field(default_factory=dict)
 
@@ -69,7 +71,10 @@ def is_optimizer(item: Object) -> bool:
 
 def _is_restored(item: Object) -> bool:
     """Whether this is the result of a function that reads checkpoints: its target shows more."""
-    return isinstance(item, Result) and item.name.rpartition(".")[2] == "restore_checkpoint"
+    return (
+        isinstance(item, Result)
+        and item.name.rpartition(".")[2] == "restore_checkpoint"
+    )
 
 
 def keyword_of(call: ast.Call, unit: Unit, name: str) -> Keyword:
@@ -97,7 +102,8 @@ def _numbers(unit: Unit) -> Mapping[ast.AST, int]:
     numbers: dict[ast.AST, int] = {}
     for owner in sorted(owners, key=lambda node: node.lineno):
         around = next(
-            (outer for outer in unit.ancestors(owner) if isinstance(outer, ScopeNode)), unit.tree
+            (outer for outer in unit.ancestors(owner) if isinstance(outer, ScopeNode)),
+            unit.tree,
         )
         numbers[owner] = above[around, owner.name]
         above[around, owner.name] += 1

@@ -15,7 +15,9 @@ from codemods.flow.scopes import Scope
 from codemods.renaming import new_names
 from codemods.sources.modules import Unit
 
-LISTING = frozenset(f"builtins.{name}" for name in ("locals", "vars", "dir", "eval", "exec"))
+LISTING = frozenset(
+    f"builtins.{name}" for name in ("locals", "vars", "dir", "eval", "exec")
+)
 """Functions that read the variables of their caller by name."""
 
 BY_NAME = ("static_argnames", "donate_argnames")
@@ -87,7 +89,9 @@ def _planned(
         bindings = origins.bindings(node)
         if bindings is None or _is_called_out_of_view(node, variable, origins.facts):
             return None
-        if _is_quoted(name, variable.unit) or not _plan_keywords(bindings, name, new, keywords):
+        if _is_quoted(name, variable.unit) or not _plan_keywords(
+            bindings, name, new, keywords
+        ):
             return None
     return new, keywords
 
@@ -106,7 +110,9 @@ def _note(
 
 def _scope_of(node: new_names.Functions, facts: Facts) -> Scope | None:
     inside = (facts.flow.reading.scopes.get(inner) for inner in ast.walk(node))
-    return next((scope for scope in inside if scope is not None and scope.node is node), None)
+    return next(
+        (scope for scope in inside if scope is not None and scope.node is node), None
+    )
 
 
 def _lists(call: ast.Call, facts: Facts) -> bool:
@@ -116,11 +122,15 @@ def _lists(call: ast.Call, facts: Facts) -> bool:
     return not LISTING.isdisjoint(facts.externals(call.func))
 
 
-def _is_called_out_of_view(node: new_names.Functions, variable: Variable, facts: Facts) -> bool:
+def _is_called_out_of_view(
+    node: new_names.Functions, variable: Variable, facts: Facts
+) -> bool:
     """Whether a base class or decorator of another package may call a function by keywords."""
     around = None if variable.scope.parent is None else variable.scope.parent.node
     bases = around.bases if isinstance(around, ast.ClassDef) else []
-    decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
+    decorators = [
+        one.func if isinstance(one, ast.Call) else one for one in node.decorator_list
+    ]
     out_of_view = (one for one in (*bases, *decorators) if not any(facts.objects(one)))
     return not all(_is_known(one, facts) for one in out_of_view)
 
@@ -132,18 +142,26 @@ def _words(call: ast.Call) -> list[str | None]:
 
 def _is_known(node: ast.expr, facts: Facts) -> bool:
     """Whether an object is of a package that does not call functions by keywords of their own."""
-    packages = {name.partition(".")[0] for name in facts.flow.derivation.roots.names(node)}
-    return bool(packages) and packages <= COMPUTING | sys.stdlib_module_names | {"builtins"}
+    packages = {
+        name.partition(".")[0] for name in facts.flow.derivation.roots.names(node)
+    }
+    return bool(packages) and packages <= COMPUTING | sys.stdlib_module_names | {
+        "builtins"
+    }
 
 
 def _is_quoted(name: str, unit: Unit) -> bool:
     """Whether a parameter may be named in quotes: `jax.jit(f, static_argnames="optimizer")`."""
     if not any(word in unit.code for word in BY_NAME):
         return False
-    return any(isinstance(node, ast.Constant) and node.value == name for node in unit.nodes)
+    return any(
+        isinstance(node, ast.Constant) and node.value == name for node in unit.nodes
+    )
 
 
-def _plan_keywords(bindings: Iterable[Binding], name: str, new: str, keywords: _Keywords) -> bool:
+def _plan_keywords(
+    bindings: Iterable[Binding], name: str, new: str, keywords: _Keywords
+) -> bool:
     """Note the keywords for a parameter in calls; return whether all can be renamed."""
     for binding in bindings:
         argument = binding.given.get(name)

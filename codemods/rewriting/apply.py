@@ -90,7 +90,11 @@ class Applier(cst.CSTTransformer):
         if isinstance(original_node, cst.BaseStatement):
             self.moves.note(span, updated)
             self.became[original_node] = updated
-        return self._edited(span, updated) if isinstance(updated, cst.BaseExpression) else updated
+        return (
+            self._edited(span, updated)
+            if isinstance(updated, cst.BaseExpression)
+            else updated
+        )
 
     def _edited(self, span: Span, node: cst.BaseExpression) -> cst.BaseExpression:
         """What the expression at a span becomes. It is kept for the holes that take it."""
@@ -107,15 +111,27 @@ class Applier(cst.CSTTransformer):
             self.file.done[span] = node
         return node
 
-    def leave_Tuple(self, original_node: cst.Tuple, updated_node: cst.Tuple) -> cst.Tuple:
-        elements = spread(original_node.elements, updated_node.elements, self._values_for)
-        return updated_node if elements is None else updated_node.with_changes(elements=elements)
+    def leave_Tuple(
+        self, original_node: cst.Tuple, updated_node: cst.Tuple
+    ) -> cst.Tuple:
+        elements = spread(
+            original_node.elements, updated_node.elements, self._values_for
+        )
+        return (
+            updated_node
+            if elements is None
+            else updated_node.with_changes(elements=elements)
+        )
 
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.Subscript:
         elements = spread(original_node.slice, updated_node.slice, self._values_for)
-        return updated_node if elements is None else updated_node.with_changes(slice=elements)
+        return (
+            updated_node
+            if elements is None
+            else updated_node.with_changes(slice=elements)
+        )
 
     def _values_for(
         self, original: cst.BaseExpression, it: cst.BaseExpression
@@ -134,7 +150,9 @@ class Applier(cst.CSTTransformer):
         return self.planned.change_within(first, last)
 
     def leave_SimpleStatementLine(
-        self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
+        self,
+        original_node: cst.SimpleStatementLine,
+        updated_node: cst.SimpleStatementLine,
     ) -> cst.BaseStatement | cst.RemovalSentinel | Statements:
         span = self._span(original_node)
         updated_node = with_lines(updated_node, self.inherited.get(span, ()))
@@ -144,7 +162,9 @@ class Applier(cst.CSTTransformer):
         updated_node = self._commented(original_node, updated_node)
         if self.carried:
             blank, own = gap_and_comments(updated_node)
-            updated_node = updated_node.with_changes(leading_lines=[*blank, *self.carried, *own])
+            updated_node = updated_node.with_changes(
+                leading_lines=[*blank, *self.carried, *own]
+            )
             self.carried = []
         strays, self.file.left.comments = self.file.left.comments, []
         updated_node = self._marked_unset(with_lines(updated_node, remarks(strays)))
@@ -152,7 +172,9 @@ class Applier(cst.CSTTransformer):
         if isinstance(result, cst.SimpleStatementLine):
             result = self._laid_out(original_node, result)
         self.file.left.shrinks = False
-        return self._with_preludes(result, span[1]) if self.file.left.preludes else result
+        return (
+            self._with_preludes(result, span[1]) if self.file.left.preludes else result
+        )
 
     def _laid_out(
         self, original: cst.SimpleStatementLine, line: cst.SimpleStatementLine
@@ -163,21 +185,33 @@ class Applier(cst.CSTTransformer):
             return line
         module, limit = self.file.module, self.file.limit
         line = fit(module, limit, original, line, column)
-        return joined(module, limit, original, line, column) if self.file.left.shrinks else line
+        return (
+            joined(module, limit, original, line, column)
+            if self.file.left.shrinks
+            else line
+        )
 
-    def _with_preludes(self, line: cst.SimpleStatementLine | Statements, indent: int) -> Statements:
+    def _with_preludes(
+        self, line: cst.SimpleStatementLine | Statements, indent: int
+    ) -> Statements:
         """A statement behind those that its expressions need ahead of it."""
         assert isinstance(line, cst.SimpleStatementLine)
         preludes, self.file.left.preludes = self.file.left.preludes, []
         before = [self._fitting(prelude, indent) for prelude in preludes]
         first = before[0].with_changes(leading_lines=line.leading_lines)
-        return cst.FlattenSentinel([first, *before[1:], line.with_changes(leading_lines=())])
+        return cst.FlattenSentinel(
+            [first, *before[1:], line.with_changes(leading_lines=())]
+        )
 
-    def _fitting(self, line: cst.SimpleStatementLine, indent: int) -> cst.SimpleStatementLine:
+    def _fitting(
+        self, line: cst.SimpleStatementLine, indent: int
+    ) -> cst.SimpleStatementLine:
         """A new statement in lines that are short enough."""
         return fit(self.file.module, self.file.limit, PASS, line, indent)
 
-    def _marked_unset(self, statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+    def _marked_unset(
+        self, statement: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine:
         """A statement with a comment above it, if its learning rate is a placeholder."""
         if self.file.left.has_unset and has_unset_rate(statement):
             return with_lines(statement, remarks([f"# {PLACEHOLDER}"]))
@@ -193,7 +227,9 @@ class Applier(cst.CSTTransformer):
         holes = self.file.pieces(edit.holes)
         holes |= {name: self.file.raw[span] for name, span in edit.raw}
         texts = (self.file.say(template, edit.supports) for template in edit.templates)
-        lines = [self._fitting(statement(text, **holes), edit.span[1]) for text in texts]
+        lines = [
+            self._fitting(statement(text, **holes), edit.span[1]) for text in texts
+        ]
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
         lines = [self._marked_unset(line) for line in lines]
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
@@ -212,12 +248,19 @@ class Applier(cst.CSTTransformer):
     def _commented(self, original: cst.CSTNode, updated: cst.CSTNodeT) -> cst.CSTNodeT:
         """A statement with the markers for its sites above it, unless it has some."""
         comments = (line.comment for line in getattr(updated, "leading_lines", ()))
-        if any(comment is not None and comment.value.startswith(MARKER) for comment in comments):
+        if any(
+            comment is not None and comment.value.startswith(MARKER)
+            for comment in comments
+        ):
             return updated
         first, _, last, _ = self._span(original)
         if not isinstance(original, cst.SimpleStatementLine):
             last = header_end(original, self.positions)
-        texts = [text for line in range(first, last + 1) for text in self.comments.get(line, ())]
+        texts = [
+            text
+            for line in range(first, last + 1)
+            for text in self.comments.get(line, ())
+        ]
         return with_lines(updated, remarks(dict.fromkeys(texts)))
 
     # Blocks
@@ -227,7 +270,9 @@ class Applier(cst.CSTTransformer):
     ) -> cst.IndentedBlock:
         return self.imports.block(self._arranged(original_node, updated_node))
 
-    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+    def leave_Module(
+        self, original_node: cst.Module, updated_node: cst.Module
+    ) -> cst.Module:
         return self._arranged(original_node, updated_node)
 
     def _arranged(self, original: Block, updated: Block) -> Block:
@@ -247,7 +292,9 @@ class Applier(cst.CSTTransformer):
         gap: list[cst.EmptyLine] = []
         for node in original.body:
             became = self.became.get(node)
-            if became is cst.RemovalSentinel.REMOVE and self.planned.removal(self._span(node)[:2]):
+            if became is cst.RemovalSentinel.REMOVE and self.planned.removal(
+                self._span(node)[:2]
+            ):
                 gap = gap or gap_and_comments(node)[0]
             elif gap:
                 first = became[0] if isinstance(became, cst.FlattenSentinel) else became
@@ -268,15 +315,21 @@ class Applier(cst.CSTTransformer):
         if edit is None:
             return updated_node
         updated_node = with_parameters(updated_node, edit, self.file.say)
-        self.applied.after[edit.span] = self.file.module.code_for_node(updated_node.params)
+        self.applied.after[edit.span] = self.file.module.code_for_node(
+            updated_node.params
+        )
         return updated_node
 
-    def leave_Lambda(self, original_node: cst.Lambda, updated_node: cst.Lambda) -> cst.Lambda:
+    def leave_Lambda(
+        self, original_node: cst.Lambda, updated_node: cst.Lambda
+    ) -> cst.Lambda:
         edit = self.planned.at(ChangeParameters, self._span(original_node)[:2])
         if edit is None:
             return updated_node
         self.applied.after[edit.span] = ""
-        return updated_node.with_changes(params=changed(updated_node.params, edit, self.file.say))
+        return updated_node.with_changes(
+            params=changed(updated_node.params, edit, self.file.say)
+        )
 
     def leave_ClassDef(
         self, original_node: cst.ClassDef, updated_node: cst.ClassDef
@@ -286,7 +339,9 @@ class Applier(cst.CSTTransformer):
             return updated_node
         base = expression(self.file.say("{TrainState}"))
         updated_node = derived_state(updated_node, base, edit.dropped)
-        self.applied.after[edit.span] = self._code([updated_node.with_changes(leading_lines=())])
+        self.applied.after[edit.span] = self._code(
+            [updated_node.with_changes(leading_lines=())]
+        )
         return updated_node
 
     def leave_If(
@@ -297,7 +352,10 @@ class Applier(cst.CSTTransformer):
         # `if hasattr(state, "optimizer"):` of which only the branch stays
         if taken is not None and isinstance(updated_node.body, cst.IndentedBlock):
             first, *others = updated_node.body.body
-            lines = [first.with_changes(leading_lines=updated_node.leading_lines), *others]
+            lines = [
+                first.with_changes(leading_lines=updated_node.leading_lines),
+                *others,
+            ]
             self.applied.after[taken.span] = self._code(lines)
             return cst.FlattenSentinel(lines)
         if removal is None:

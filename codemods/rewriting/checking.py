@@ -35,7 +35,9 @@ def _comments(code: str, without: set[int]) -> Counter[str]:
     )
 
 
-def problem_of(before: str, after: str, allowed: Counter[str], drop: Iterable[ImportedName]) -> str:
+def problem_of(
+    before: str, after: str, allowed: Counter[str], drop: Iterable[ImportedName]
+) -> str:
     """What breaks a promise of the result: empty if it holds all.
 
     It parses, no name is undefined that was not before, no comment is lost but with the imports
@@ -48,11 +50,15 @@ def problem_of(before: str, after: str, allowed: Counter[str], drop: Iterable[Im
         return f"does not parse: {error}"
     # a name that was undefined before may stay so
     undefined = undefined_names(Unit("", after, tree))
-    if undefined and (new := undefined - undefined_names(Unit("", before, parse(before)))):
+    if undefined and (
+        new := undefined - undefined_names(Unit("", before, parse(before)))
+    ):
         return f"undefined: {', '.join(sorted(new))}"
     if shape := too_many(allowed, shapes_in(ast.walk(tree))):
         return f"something is still used as a legacy object is: `{shape}`"
-    unaccounted = _comments(before, {name.line for name in drop}) - _comments(after, set())
+    unaccounted = _comments(before, {name.line for name in drop}) - _comments(
+        after, set()
+    )
     return f"the comment `{min(unaccounted)}` would be lost" if unaccounted else ""
 
 
@@ -67,7 +73,9 @@ def undefined_names(unit: Unit) -> set[str]:
     scopes = Scopes(unit)
     known = {*dir(builtins), *OF_MODULES, *scopes.outermost.names}
     loads = (
-        node for node in unit.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        node
+        for node in unit.nodes
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     )
     return {
         node.id

@@ -85,7 +85,9 @@ class EditedFile:
         for support in supports:
             if support.name in literal:
                 self.applied.fixed.add(support.name)
-            known[f"support:{support.name}"] = self.called.get(support.name, support.name)
+            known[f"support:{support.name}"] = self.called.get(
+                support.name, support.name
+            )
         return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)
 
     def fill(

@@ -90,7 +90,9 @@ class Positions(PositionProvider):
             module.default_indent, module.default_newline, provider=self
         )
         module._codegen(state)
-        return "".join(state.tokens), cast("Mapping[cst.CSTNode, CodeRange]", self._computed)
+        return "".join(state.tokens), cast(
+            "Mapping[cst.CSTNode, CodeRange]", self._computed
+        )
 
 
 def _edit_file(work: Work) -> Outcome:
@@ -108,7 +110,11 @@ def _edit_file(work: Work) -> Outcome:
 
 
 def _finished(
-    work: Work, module: cst.Module, updated: cst.Module, editor: ImportEditor, applied: Applied
+    work: Work,
+    module: cst.Module,
+    updated: cst.Module,
+    editor: ImportEditor,
+    applied: Applied,
 ) -> Outcome:
     """The outcome once the edits are made: helpers and imports are added, and promises checked."""
     needed = (*applied.supports.values(), *work.given)
@@ -117,8 +123,12 @@ def _finished(
     applied.supports = supports
     # another file has the shared helpers, and this one imports them
     if work.imported:
-        supports = {name: support for name, support in supports.items() if not support.is_shared}
-    sources = {name: _named(support.source, work.names) for name, support in supports.items()}
+        supports = {
+            name: support for name, support in supports.items() if not support.is_shared
+        }
+    sources = {
+        name: _named(support.source, work.names) for name, support in supports.items()
+    }
     taken = _bound_still(work) if sources else set()
     clash = _clashes(work, module, sources, taken)
     # a template names the helper itself, which cannot be called otherwise
@@ -134,7 +144,11 @@ def _finished(
         return work.code, applied, f"the name `{clash[0]}` is taken"
     other = _meant_otherwise(work, supports)
     if other is not None:
-        return work.code, applied, f"a helper needs the name `{other}`, which is something else"
+        return (
+            work.code,
+            applied,
+            f"a helper needs the name `{other}`, which is something else",
+        )
     _require_imports(work, supports, editor)
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
@@ -146,7 +160,9 @@ def _finished(
 def _meant_otherwise(work: Work, supports: Mapping[str, Support]) -> str | None:
     """A name that a helper imports and that the module binds to something else, if there is one."""
     needed: dict[str, str] = {}
-    for statement in chain.from_iterable(support.imports for support in supports.values()):
+    for statement in chain.from_iterable(
+        support.imports for support in supports.values()
+    ):
         needed.update(_imported_by(ast.parse(statement).body[0]))
     unit = Unit(work.path, work.code, parse(work.code))
     scopes = Scopes(unit)
@@ -155,7 +171,9 @@ def _meant_otherwise(work: Work, supports: Mapping[str, Support]) -> str | None:
         # a variable of a function hides nothing from a helper
         if not found or scopes.around(node) is not scopes.outermost:
             continue
-        imported = _imported_by(unit.parents[node]) if isinstance(node, ast.alias) else {}
+        imported = (
+            _imported_by(unit.parents[node]) if isinstance(node, ast.alias) else {}
+        )
         for name in sorted(found):
             # import numpy as jnp
             if imported.get(name) != needed[name]:
@@ -169,19 +187,28 @@ def _imported_by(statement: ast.AST) -> dict[str, str]:
         case ast.Import(names=aliases):
             # import jax.numpy binds `jax`
             roots = ((one, one.name.partition(".")[0]) for one in aliases)
-            return {one.asname or root: one.name if one.asname else root for one, root in roots}
+            return {
+                one.asname or root: one.name if one.asname else root
+                for one, root in roots
+            }
         case ast.ImportFrom(module=module, names=aliases):
             package = "typing" if module in ALIKE else module
             return {one.asname or one.name: f"{package}.{one.name}" for one in aliases}
     return {}
 
 
-def _require_imports(work: Work, supports: Mapping[str, Support], editor: ImportEditor) -> None:
+def _require_imports(
+    work: Work, supports: Mapping[str, Support], editor: ImportEditor
+) -> None:
     """Add the imports that helpers need, and those of helpers from other files."""
     for support in supports.values():
         editor.require(support.imports)
-    names = {work.called.get(name, name): source for name, source in work.imported.items()}
-    imported = [f"from {source} import {name}" for name, source in sorted(names.items())]
+    names = {
+        work.called.get(name, name): source for name, source in work.imported.items()
+    }
+    imported = [
+        f"from {source} import {name}" for name, source in sorted(names.items())
+    ]
     editor.require(imported)
 
 

@@ -14,7 +14,9 @@ Element = cst.BaseElement | cst.SubscriptElement
 def spread(
     original: Sequence[Element],
     updated: Sequence[Element],
-    values_for: Callable[[cst.BaseExpression, cst.BaseExpression], list[cst.BaseExpression]],
+    values_for: Callable[
+        [cst.BaseExpression, cst.BaseExpression], list[cst.BaseExpression]
+    ],
 ) -> list[Element] | None:
     """Elements with several in the place of some; None if none is spread.
 

@@ -35,20 +35,26 @@ NUMBERED = re.compile(r"\{argument:(\d+)\}")
 
 
 @singledispatch
-def carried_out(edit: Edit, node: cst.BaseExpression, file: EditedFile) -> cst.BaseExpression:
+def carried_out(
+    edit: Edit, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
     """What an edit makes of an expression, the parts of which have been edited already."""
     del edit, file
     return node
 
 
 @carried_out.register
-def _replaced(edit: Replace, node: cst.BaseExpression, file: EditedFile) -> cst.BaseExpression:
+def _replaced(
+    edit: Replace, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
     new = file.fill(edit.template, edit.holes, edit.supports, it=node)
     return _parenthesized_as(node, new)
 
 
 @carried_out.register
-def _part_taken(edit: TakePart, node: cst.BaseExpression, file: EditedFile) -> cst.BaseExpression:
+def _part_taken(
+    edit: TakePart, node: cst.BaseExpression, file: EditedFile
+) -> cst.BaseExpression:
     return _parenthesized_as(node, file.done[edit.part])
 
 
@@ -62,7 +68,9 @@ def _requoted(
     # optimizer: "optim." "Optimizer"
     whole = cst.ensure_type(node, cst.ConcatenatedString)
     value = f"{file.quote}{whole.evaluated_value!s}{file.quote}"
-    return cst.SimpleString(_text_of_annotation(value, edit, file), whole.lpar, whole.rpar)
+    return cst.SimpleString(
+        _text_of_annotation(value, edit, file), whole.lpar, whole.rpar
+    )
 
 
 def _text_of_annotation(value: str, edit: ReplaceQuoted, file: EditedFile) -> str:
@@ -84,7 +92,11 @@ def _converted(
         call = with_rate(call, expression(edit.rate))
     if edit.mask is not None:
         file.need([MASK_BY_PATH], are_fixed=True)
-        mask = expression(edit.mask) if isinstance(edit.mask, str) else file.done[edit.mask]
+        mask = (
+            expression(edit.mask)
+            if isinstance(edit.mask, str)
+            else file.done[edit.mask]
+        )
         call = with_mask(call, mask)
     file.left.has_unset = file.left.has_unset or edit.inject
     converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
@@ -134,14 +146,20 @@ def _call_rewritten(
         )
     callee = expression(_numbered(edit.function, edit, file), **holes)
     if edit.prelude:
-        file.left.preludes.append(statement(_numbered(edit.prelude, edit, file), **holes))
-    arguments = [_argument_of(argument, call, edit, file) for argument in edit.arguments]
+        file.left.preludes.append(
+            statement(_numbered(edit.prelude, edit, file), **holes)
+        )
+    arguments = [
+        _argument_of(argument, call, edit, file) for argument in edit.arguments
+    ]
     # the comments beside arguments that go are put above the statement
     kept = {argument.index for argument in edit.arguments}
     for number, argument in enumerate(call.args):
         if number not in kept:
             file.left.comments.extend(comments_of(argument))
-    new = enclose(call, callee, arguments, file.is_narrow, file.indent_within(edit.span))
+    new = enclose(
+        call, callee, arguments, file.is_narrow, file.indent_within(edit.span)
+    )
     return expression(file.say("{it}" + edit.then), it=new) if edit.then else new
 
 
@@ -155,7 +173,9 @@ def _argument_of(
 ) -> cst.Arg:
     """An argument of a rewritten call."""
     if argument.index is None:
-        return _argument(argument.keyword, file.fill(argument.template, edit.holes, edit.supports))
+        return _argument(
+            argument.keyword, file.fill(argument.template, edit.holes, edit.supports)
+        )
     kept = call.args[argument.index]
     if argument.keyword is None:
         return kept
@@ -197,7 +217,9 @@ def _made_static(
     static = quoted_as(expression(repr(value)), file.quote)
     # jax.jit(train_step, donate_argnums=0)
     if isinstance(node, cst.Call):
-        return arrange(node, node.func, [*node.args, _argument("static_argnames", static)])
+        return arrange(
+            node, node.func, [*node.args, _argument("static_argnames", static)]
+        )
     # @jax.jit
     template = file.say("{partial}({jit}, static_argnames={names})")
     return expression(template, jit=node, names=static)
@@ -207,7 +229,9 @@ def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:
     return cst.Arg(value, cst.Name(keyword), EQUAL) if keyword else cst.Arg(value)
 
 
-def _parenthesized_as(node: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
+def _parenthesized_as(
+    node: cst.BaseExpression, new: cst.BaseExpression
+) -> cst.BaseExpression:
     """The new expression in the parentheses of the one that it replaces, unless it has its own."""
     if node.lpar and not new.lpar:
         return new.with_changes(lpar=node.lpar, rpar=node.rpar)

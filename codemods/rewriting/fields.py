@@ -43,6 +43,8 @@ def _field(statement: cst.BaseStatement) -> str:
     """The name of the field that a statement declares; empty for others."""
     match statement:
         # optimizer: optim.Optimizer
-        case cst.SimpleStatementLine(body=[cst.AnnAssign(target=cst.Name(value=name)), *_]):
+        case cst.SimpleStatementLine(
+            body=[cst.AnnAssign(target=cst.Name(value=name)), *_]
+        ):
             return name
     return ""

@@ -27,7 +27,9 @@ def module_of(statement: ImportLine) -> str:
         return statement.names[0].evaluated_name
     # from ..training import optim
     dots = "." * len(statement.relative)
-    return dots + (get_full_name_for_node(statement.module) or "" if statement.module else "")
+    return dots + (
+        get_full_name_for_node(statement.module) or "" if statement.module else ""
+    )
 
 
 def root_of(statement: ImportLine) -> str:
@@ -40,7 +42,9 @@ def is_standard(statement: ImportLine) -> bool:
 
 def has_several(statement: ImportLine) -> bool:
     """Whether a statement is `from m import b, c`."""
-    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
+    if not isinstance(statement, cst.ImportFrom) or isinstance(
+        statement.names, cst.ImportStar
+    ):
         return False
     return len(statement.names) > 1
 
@@ -54,7 +58,9 @@ def binds_same(new: ImportLine, old: ImportLine) -> bool:
     if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
         return False
     wanted = (new.names[0].evaluated_name, new.names[0].evaluated_alias)
-    return any((alias.evaluated_name, alias.evaluated_alias) == wanted for alias in old.names)
+    return any(
+        (alias.evaluated_name, alias.evaluated_alias) == wanted for alias in old.names
+    )
 
 
 def without(statement: ImportLine, names: set[str]) -> ImportLine | None:

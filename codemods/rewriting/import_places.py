@@ -8,7 +8,13 @@ from itertools import takewhile
 import libcst as cst
 
 from codemods.cst.comments import is_docstring
-from codemods.rewriting.import_lines import ImportLine, is_standard, module_of, only_import, root_of
+from codemods.rewriting.import_lines import (
+    ImportLine,
+    is_standard,
+    module_of,
+    only_import,
+    root_of,
+)
 from codemods.sources.notebook import MARKER as CELL
 
 NEIGHBOURS = (
@@ -39,7 +45,10 @@ def run_of_imports(module: cst.Module, imports: list[int], anchor: int) -> list[
     for index, statement in enumerate(module.body):
         if index in found:
             run.append(index)
-        elif not (isinstance(statement, cst.Try | cst.If) or is_docstring(statement)) and run:
+        elif (
+            not (isinstance(statement, cst.Try | cst.If) or is_docstring(statement))
+            and run
+        ):
             if anchor <= run[-1]:
                 break
             run = []
@@ -72,7 +81,9 @@ def standard_sections(
         return is_standard(lines[index])
 
     heads = [list(takewhile(is_of_library, section)) for section in sections]
-    whole = [head for head, section in zip(heads, sections, strict=True) if head == section]
+    whole = [
+        head for head, section in zip(heads, sections, strict=True) if head == section
+    ]
     return whole or [head for head in heads if head]
 
 
@@ -88,7 +99,9 @@ def related_sections(
     return own or in_order or near
 
 
-def place_within(section: list[int], lines: Mapping[int, ImportLine], new: ImportLine) -> int:
+def place_within(
+    section: list[int], lines: Mapping[int, ImportLine], new: ImportLine
+) -> int:
     """Where an import belongs: at its place in a sorted section, else behind related ones."""
     if _is_sorted(section, lines):
         key = _sorter(section, lines)
@@ -145,7 +158,9 @@ def insert(
         following = body[index]
         leading = list(getattr(following, "leading_lines", ()))
         if leading and index > 0:
-            taken = leading if whole else [line for line in leading if line.comment is None]
+            taken = (
+                leading if whole else [line for line in leading if line.comment is None]
+            )
             left = [line for line in leading if line not in taken]
             statement = statement.with_changes(leading_lines=taken)
             body[index] = following.with_changes(leading_lines=left)
@@ -153,7 +168,9 @@ def insert(
         above = [cst.EmptyLine(indent=False)] if index else []
         statement = statement.with_changes(leading_lines=above)
         if index < len(body) and not getattr(body[index], "leading_lines", ()):
-            body[index] = body[index].with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+            body[index] = body[index].with_changes(
+                leading_lines=[cst.EmptyLine(indent=False)]
+            )
     return module.with_changes(body=[*body[:index], statement, *body[index:]])
 
 
@@ -171,9 +188,15 @@ def within_cell(module: cst.Module, cell: str) -> Sequence[int]:
     """The indices of the statements of a cell, from the one that opens it; without one, of all."""
     if not cell:
         return range(len(module.body))
-    opened = [index for index, statement in enumerate(module.body) if is_opening(module, statement)]
+    opened = [
+        index
+        for index, statement in enumerate(module.body)
+        if is_opening(module, statement)
+    ]
     titles = (module.code_for_node(module.body[index]).strip() for index in opened)
-    start = next(index for index, title in zip(opened, titles, strict=False) if title == cell)
+    start = next(
+        index for index, title in zip(opened, titles, strict=False) if title == cell
+    )
     end = next((index for index in opened if index > start), len(module.body))
     return range(start, end)
 

@@ -114,7 +114,9 @@ class ImportEditor:
             beside = self._nested.get(place, ())
             # import jax; from flax import optim
             if rest is None and len(beside) == 1 and len(original.body) > 1:
-                line = cst.ensure_type(cst.parse_statement(beside[0]), cst.SimpleStatementLine)
+                line = cst.ensure_type(
+                    cst.parse_statement(beside[0]), cst.SimpleStatementLine
+                )
                 kept.append(line.body[0].with_changes(semicolon=small.semicolon))
                 continue
             added.extend(beside)
@@ -147,7 +149,9 @@ class ImportEditor:
             for cell in self._cells(module) or [""]:
                 module = self._add(module, statement, cell)
         body = self._tidy(module.body)
-        return module if len(body) == len(module.body) else module.with_changes(body=body)
+        return (
+            module if len(body) == len(module.body) else module.with_changes(body=body)
+        )
 
     def _tidy(self, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
         """Statements without the emptied ones, whose comments and gaps go to those that follow."""
@@ -166,7 +170,11 @@ class ImportEditor:
             elif not kept and statement is not body[0]:
                 leading = gap_and_comments(statement)[1]
             is_led_so = list(getattr(statement, "leading_lines", ())) == leading
-            kept.append(statement if is_led_so else statement.with_changes(leading_lines=leading))
+            kept.append(
+                statement
+                if is_led_so
+                else statement.with_changes(leading_lines=leading)
+            )
             carried = []
         return kept
 
@@ -197,7 +205,9 @@ class ImportEditor:
         new = only_import(cst.parse_statement(text))
         assert new is not None
         lines = imports_within(module, cell)
-        staying = (found for index, found in lines if not self._is_emptied(module.body[index]))
+        staying = (
+            found for index, found in lines if not self._is_emptied(module.body[index])
+        )
         if any(binds_same(new, found) for found in staying):
             return module
         # from flax.training import checkpoints, train_state
@@ -212,12 +222,25 @@ class ImportEditor:
 
     def _anchor(self, lines: list[tuple[int, ImportLine]]) -> int | None:
         """The import that shows a new one its place: the first that changes, else a related one."""
-        changed = (index for index, found in lines if any(found is old for old in self._changed))
-        related = (index for root in RELATED for index, found in lines if root_of(found) == root)
+        changed = (
+            index
+            for index, found in lines
+            if any(found is old for old in self._changed)
+        )
+        related = (
+            index
+            for root in RELATED
+            for index, found in lines
+            if root_of(found) == root
+        )
         return next(chain(changed, related), None)
 
     def _into_run(
-        self, module: cst.Module, run: list[int], lines: Mapping[int, ImportLine], new: ImportLine
+        self,
+        module: cst.Module,
+        run: list[int],
+        lines: Mapping[int, ImportLine],
+        new: ImportLine,
     ) -> cst.Module:
         """The module with an import in the best section of a run of imports."""
         statement = cst.SimpleStatementLine([new])
@@ -225,7 +248,9 @@ class ImportEditor:
         if is_standard(new):
             sections = standard_sections(sections, lines)
         if not sections:
-            start = next((index for index in run if module_of(lines[index]) != "__future__"), 0)
+            start = next(
+                (index for index in run if module_of(lines[index]) != "__future__"), 0
+            )
             place = max(start, after_header(module))
             return insert(module, place, statement, head=False, blank=True)
         related = related_sections(sections, lines, new)
@@ -239,10 +264,15 @@ class ImportEditor:
         whole = head and self._is_emptied(module.body[index])
         return insert(module, index, statement, head=head, whole=whole)
 
-    def _into_cell(self, module: cst.Module, statement: cst.SimpleStatementLine) -> cst.Module:
+    def _into_cell(
+        self, module: cst.Module, statement: cst.SimpleStatementLine
+    ) -> cst.Module:
         """The module with a statement at the head of the cell, behind its first imports."""
         start, *others = within_cell(module, self._cell)
-        index = next((index for index in others if not only_import(module.body[index])), start + 1)
+        index = next(
+            (index for index in others if not only_import(module.body[index])),
+            start + 1,
+        )
         return insert(module, index, statement, head=False)
 
     def _merged(
@@ -255,9 +285,13 @@ class ImportEditor:
         if isinstance(new.names, cst.ImportStar):
             return None
         for index, found in lines:
-            if not isinstance(found, cst.ImportFrom) or module_of(found) != module_of(new):
+            if not isinstance(found, cst.ImportFrom) or module_of(found) != module_of(
+                new
+            ):
                 continue
-            if self._is_emptied(module.body[index]) or isinstance(found.names, cst.ImportStar):
+            if self._is_emptied(module.body[index]) or isinstance(
+                found.names, cst.ImportStar
+            ):
                 continue
             line = cst.ensure_type(module.body[index], cst.SimpleStatementLine)
             whole = found.with_changes(names=joined(list(found.names), new.names[0]))
@@ -288,7 +322,9 @@ def _with_beside(
     return cst.FlattenSentinel([first, *lines[1:]])
 
 
-def _merge_leading(carried: list[cst.EmptyLine], own: list[cst.EmptyLine]) -> list[cst.EmptyLine]:
+def _merge_leading(
+    carried: list[cst.EmptyLine], own: list[cst.EmptyLine]
+) -> list[cst.EmptyLine]:
     """The lines above a removed statement and the next one: all comments, and the wider gap."""
     if any(line.comment is not None for line in carried):
         return [*carried, *own]

@@ -27,7 +27,9 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
     are left out. None if there is no such place.
     """
     missing = (source for source in sources if not has_support(module, source))
-    new = [_spaced(item) for source in missing for item in _indented(source, module).body]
+    new = [
+        _spaced(item) for source in missing for item in _indented(source, module).body
+    ]
     if not new:
         return module
     index = _place(module, new)
@@ -43,13 +45,21 @@ def has_support(module: cst.Module, source: str) -> bool:
     """Whether the module holds these definitions already, to the letter."""
     definitions = _indented(source, module).body
     wanted = {_name(statement): _code(module, statement) for statement in definitions}
-    present = {_code(module, statement) for statement in module.body if _name(statement) in wanted}
+    present = {
+        _code(module, statement)
+        for statement in module.body
+        if _name(statement) in wanted
+    }
     return present.issuperset(wanted.values())
 
 
 def _name(statement: cst.CSTNode) -> str:
     """The name of a definition; nothing for other statements."""
-    return statement.name.value if isinstance(statement, cst.FunctionDef | cst.ClassDef) else ""
+    return (
+        statement.name.value
+        if isinstance(statement, cst.FunctionDef | cst.ClassDef)
+        else ""
+    )
 
 
 def _code(
@@ -108,14 +118,21 @@ def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
     if first > last:
         return None
     is_notebook = CELL.match(code) is not None
-    usual = _behind_imports(statements, first) if first and is_notebook else _after_imports(module)
+    usual = (
+        _behind_imports(statements, first)
+        if first and is_notebook
+        else _after_imports(module)
+    )
     return min(max(first, usual), last)
 
 
 def _behind_imports(statements: Sequence[Sequence[ast.stmt]], first: int) -> int:
     """The first line from `first` on that does more than to import; `first` if there is none."""
     for index in range(first, len(statements)):
-        if any(not isinstance(node, ast.Import | ast.ImportFrom) for node in statements[index]):
+        if any(
+            not isinstance(node, ast.Import | ast.ImportFrom)
+            for node in statements[index]
+        ):
             return index
     return first
 
@@ -138,7 +155,9 @@ def _first_use(statements: Sequence[Sequence[ast.stmt]], names: set[str]) -> int
     while size < len(names):
         size = len(names)
         for node in chain.from_iterable(statements):
-            if isinstance(node, DEFINITIONS) and not names.isdisjoint(_names(node, whole=True)):
+            if isinstance(node, DEFINITIONS) and not names.isdisjoint(
+                _names(node, whole=True)
+            ):
                 names.add(node.name)
     for index, nodes in enumerate(statements):
         if any(not names.isdisjoint(_names(node, whole=False)) for node in nodes):
@@ -156,8 +175,12 @@ def _names(root: ast.AST, whole: bool) -> set[str]:
             found.add(node.id)
         # the defaults and annotations of a function are evaluated when it is defined
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        skipped: Sequence[ast.stmt] = getattr(node, "body", ()) if is_function and not whole else ()
-        pending += [child for child in ast.iter_child_nodes(node) if child not in skipped]
+        skipped: Sequence[ast.stmt] = (
+            getattr(node, "body", ()) if is_function and not whole else ()
+        )
+        pending += [
+            child for child in ast.iter_child_nodes(node) if child not in skipped
+        ]
     return found
 
 
@@ -167,7 +190,9 @@ def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+            yield from (
+                alias.asname or alias.name.partition(".")[0] for alias in node.names
+            )
         elif not isinstance(node, (*DEFINITIONS, ast.expr)):
             pending += ast.iter_child_nodes(node)
 

@@ -9,7 +9,13 @@ import ast
 from collections import Counter
 from collections.abc import Iterable
 
-CERTAIN = ("apply_gradient", "compute_gradient", "optimizer_def", "param_states", "target")
+CERTAIN = (
+    "apply_gradient",
+    "compute_gradient",
+    "optimizer_def",
+    "param_states",
+    "target",
+)
 """Attributes that a train state and a gradient transformation have not."""
 
 
@@ -21,7 +27,9 @@ def shape_of(node: ast.AST) -> str:
         # optimizer.state.step, or optimizer.state[0].step of a MultiOptimizer
         case (
             ast.Attribute(attr="step", value=ast.Attribute(attr="state"))
-            | ast.Attribute(attr="step", value=ast.Subscript(value=ast.Attribute(attr="state")))
+            | ast.Attribute(
+                attr="step", value=ast.Subscript(value=ast.Attribute(attr="state"))
+            )
         ):
             return ".state.step"
         # optimizer.replace(target=params)

@@ -12,7 +12,12 @@ from codemods.sources.modules import Span
 
 
 def span_of(position: CodeRange) -> Span:
-    return (position.start.line, position.start.column, position.end.line, position.end.column)
+    return (
+        position.start.line,
+        position.start.column,
+        position.end.line,
+        position.end.column,
+    )
 
 
 def span_in_ast(node: cst.CSTNode, position: CodeRange) -> Span:
@@ -21,7 +26,10 @@ def span_in_ast(node: cst.CSTNode, position: CodeRange) -> Span:
     if not (isinstance(node, cst.Tuple) and node.lpar):
         return span
     before, after = node.lpar[-1].whitespace_after, node.rpar[0].whitespace_before
-    if not (isinstance(before, cst.SimpleWhitespace) and isinstance(after, cst.SimpleWhitespace)):
+    if not (
+        isinstance(before, cst.SimpleWhitespace)
+        and isinstance(after, cst.SimpleWhitespace)
+    ):
         return span
     first, start, last, end = span
     start -= len("(") + len(before.value)
@@ -49,10 +57,14 @@ def remarks(texts: Iterable[str]) -> list[cst.EmptyLine]:
 def with_lines(statement: cst.CSTNodeT, lines: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
     """A statement with more lines above."""
     above = getattr(statement, "leading_lines", ())
-    return statement.with_changes(leading_lines=[*above, *lines]) if lines else statement
+    return (
+        statement.with_changes(leading_lines=[*above, *lines]) if lines else statement
+    )
 
 
-def gap_and_comments(statement: cst.CSTNode) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+def gap_and_comments(
+    statement: cst.CSTNode,
+) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
     """The blank lines above a statement, and the comments below these."""
     lines = list(getattr(statement, "leading_lines", ()))
     first = 0
@@ -64,7 +76,11 @@ def gap_and_comments(statement: cst.CSTNode) -> tuple[list[cst.EmptyLine], list[
 def with_gap(statement: cst.CSTNodeT, gap: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
     """A statement with these blank lines above, unless it has some."""
     blank, own = gap_and_comments(statement)
-    return statement.with_changes(leading_lines=[*gap, *own]) if gap and not blank else statement
+    return (
+        statement.with_changes(leading_lines=[*gap, *own])
+        if gap and not blank
+        else statement
+    )
 
 
 def header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -> int:

@@ -30,14 +30,20 @@ class Moves:
         """Note what the statement at a span has become."""
         if span in self._wanted:
             nodes = updated if isinstance(updated, cst.FlattenSentinel) else (updated,)
-            self._nodes[span] = tuple(node for node in nodes if isinstance(node, cst.CSTNode))
+            self._nodes[span] = tuple(
+                node for node in nodes if isinstance(node, cst.CSTNode)
+            )
 
-    def carry_out(self, block: Block) -> tuple[Block, dict[Span, tuple[cst.CSTNode, ...]]]:
+    def carry_out(
+        self, block: Block
+    ) -> tuple[Block, dict[Span, tuple[cst.CSTNode, ...]]]:
         """The block after its moves, and what was moved."""
         body: list[cst.CSTNode] = list(block.body)
         done: dict[Span, tuple[cst.CSTNode, ...]] = {}
         for target in dict.fromkeys(self.targets.values()):
-            spans: list[Span] = [span for span, goal in self.targets.items() if goal == target]
+            spans: list[Span] = [
+                span for span, goal in self.targets.items() if goal == target
+            ]
             nodes = [self._nodes.get(span, ()) for span in (*spans, target)]
             # another block has them, or one was removed
             if all(_begins_in(body, found) for found in nodes):
@@ -52,7 +58,9 @@ def _begins_in(body: Sequence[cst.CSTNode], nodes: Sequence[cst.CSTNode]) -> boo
 
 
 def _moved(
-    body: list[cst.CSTNode], moving: Sequence[tuple[cst.CSTNode, ...]], target: cst.CSTNode
+    body: list[cst.CSTNode],
+    moving: Sequence[tuple[cst.CSTNode, ...]],
+    target: cst.CSTNode,
 ) -> list[cst.CSTNode]:
     """A block with some statements in front of another one.
 

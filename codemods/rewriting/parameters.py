@@ -51,13 +51,23 @@ def _split(
                 found.append(old)
                 continue
             *ahead, last = [
-                cst.Param(cst.Name(name), _annotation(say(text))) for name, text in split.parameters
+                cst.Param(cst.Name(name), _annotation(say(text)))
+                for name, text in split.parameters
             ]
             # one parameter a line stays one parameter a line
-            after = old.comma.whitespace_after if isinstance(old.comma, cst.Comma) else None
-            between = old.comma if isinstance(after, cst.ParenthesizedWhitespace) else SEPARATOR
+            after = (
+                old.comma.whitespace_after if isinstance(old.comma, cst.Comma) else None
+            )
+            between = (
+                old.comma
+                if isinstance(after, cst.ParenthesizedWhitespace)
+                else SEPARATOR
+            )
             found += [one.with_changes(comma=between) for one in ahead]
-            end = {"comma": old.comma, "whitespace_after_param": old.whitespace_after_param}
+            end = {
+                "comma": old.comma,
+                "whitespace_after_param": old.whitespace_after_param,
+            }
             found.append(last.with_changes(**end))
         changes[field] = found
     return parameters.with_changes(**changes)
@@ -86,7 +96,8 @@ def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
             # the new last parameter ends as the old one did, with or without a comma
             if kept and old[-1].name.value == name:
                 kept[-1] = kept[-1].with_changes(
-                    comma=old[-1].comma, whitespace_after_param=old[-1].whitespace_after_param
+                    comma=old[-1].comma,
+                    whitespace_after_param=old[-1].whitespace_after_param,
                 )
             changes[field] = kept
     if changes.get("kwonly_params") == []:
@@ -94,13 +105,20 @@ def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
     return parameters.with_changes(**changes)
 
 
-def _end_without_keywords(parameters: cst.Parameters, changes: dict[str, object]) -> None:
+def _end_without_keywords(
+    parameters: cst.Parameters, changes: dict[str, object]
+) -> None:
     """End a list of parameters as it ended behind the last keyword-only one; a bare `*` goes."""
     removed, star = parameters.kwonly_params[-1], parameters.star_arg
-    end = {"comma": removed.comma, "whitespace_after_param": removed.whitespace_after_param}
+    end = {
+        "comma": removed.comma,
+        "whitespace_after_param": removed.whitespace_after_param,
+    }
     # def step(state, *rest, optimizer)
     if isinstance(star, cst.Param):
-        changes["star_arg"] = star if parameters.star_kwarg else star.with_changes(**end)
+        changes["star_arg"] = (
+            star if parameters.star_kwarg else star.with_changes(**end)
+        )
         return
     # def step(state, *, optimizer)
     changes["star_arg"] = cst.MaybeSentinel.DEFAULT
@@ -119,7 +137,9 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
     # def step(optimizer, rate=0.1) has its new parameter ahead of `rate`
     if index < len(old):
         comma = old[index].comma
-        new = new.with_changes(comma=comma if isinstance(comma, cst.Comma) else SEPARATOR)
+        new = new.with_changes(
+            comma=comma if isinstance(comma, cst.Comma) else SEPARATOR
+        )
     elif old:
         between = old[-2].comma if len(old) > 1 else SEPARATOR
         new = new.with_changes(
@@ -135,7 +155,9 @@ def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
     *rest, model = getattr(parameters, field)
     between = rest[-1].comma if rest else SEPARATOR
     new = cst.Param(
-        cst.Name(name), comma=model.comma, whitespace_after_param=model.whitespace_after_param
+        cst.Name(name),
+        comma=model.comma,
+        whitespace_after_param=model.whitespace_after_param,
     )
     before = [*rest, model.with_changes(comma=between, whitespace_after_param=NOTHING)]
     if field == "kwonly_params":
@@ -147,7 +169,11 @@ def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
 
 def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
     """The body with a docstring that describes the parameters as they are now."""
-    if not (edit.dropped or edit.split) or not isinstance(body, cst.IndentedBlock) or not body.body:
+    if (
+        not (edit.dropped or edit.split)
+        or not isinstance(body, cst.IndentedBlock)
+        or not body.body
+    ):
         return body
     match body.body[0]:
         case (
@@ -160,7 +186,9 @@ def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
             for split in edit.split:
                 value = _entry(split.name).sub(partial(_entries, split), value, count=1)
             expression = only.with_changes(value=text.with_changes(value=value))
-            return body.with_changes(body=[first.with_changes(body=[expression]), *body.body[1:]])
+            return body.with_changes(
+                body=[first.with_changes(body=[expression]), *body.body[1:]]
+            )
     return body
 
 

@@ -7,7 +7,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TypeVar
 
-from codemods.rewriting.edits import Edit, MoveStatement, ReplaceStatement, StatementEdit
+from codemods.rewriting.edits import (
+    Edit,
+    MoveStatement,
+    ReplaceStatement,
+    StatementEdit,
+)
 from codemods.sources.modules import Span
 
 StatementEditT = TypeVar("StatementEditT", bound=StatementEdit)
@@ -35,7 +40,9 @@ class Planned:
                 both = other.merged(edit) if other is not None else None
                 self.of_expressions[edit.span] = both or edit
         replaced = self._of_statements[ReplaceStatement].values()
-        self.statements = [edit for edit in replaced if isinstance(edit, ReplaceStatement)]
+        self.statements = [
+            edit for edit in replaced if isinstance(edit, ReplaceStatement)
+        ]
         self.wanted = {span for edit in planned for _, span in edit.holes}
         self.wanted_raw = {span for edit in self.statements for _, span in edit.raw}
         spans = (*self.of_expressions, *self.wanted, *self.wanted_raw)
@@ -44,7 +51,9 @@ class Planned:
     @property
     def heirs(self) -> dict[Span, Span]:
         """The statements that get the comments of others, by the spans of these."""
-        return {edit.span: edit.heir for edit in self.statements if edit.heir is not None}
+        return {
+            edit.span: edit.heir for edit in self.statements if edit.heir is not None
+        }
 
     def at(self, kind: type[StatementEditT], start: Start) -> StatementEditT | None:
         """The edit of a kind of the statement that starts somewhere."""

@@ -47,14 +47,22 @@ def rule(
 
     def register(decide: Decide) -> Decide:
         _registered[code] = Rule(
-            code, summary, _paragraphs(decide.__doc__ or ""), before, after, kinds, decide
+            code,
+            summary,
+            _paragraphs(decide.__doc__ or ""),
+            before,
+            after,
+            kinds,
+            decide,
         )
         return decide
 
     return register
 
 
-def reason(code: str, summary: str, explanation: str) -> Callable[[Prose, Prose], Refusal]:
+def reason(
+    code: str, summary: str, explanation: str
+) -> Callable[[Prose, Prose], Refusal]:
     """Register a reason of the FO9 family; the result makes refusals with it."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation))
 
@@ -64,7 +72,9 @@ def reason(code: str, summary: str, explanation: str) -> Callable[[Prose, Prose]
     return refuse
 
 
-def describe(code: str, summary: str, explanation: str, before: str = "", after: str = "") -> str:
+def describe(
+    code: str, summary: str, explanation: str, before: str = "", after: str = ""
+) -> str:
     """Register what the application does or refuses outside of Python code; returns the code."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation), before, after)
     return code
@@ -87,7 +97,9 @@ def catalogue() -> Mapping[str, Rule]:
 @cache
 def rules_by_kind() -> Mapping[str, Rule]:
     """The rule for each kind of use."""
-    return MappingProxyType({kind: found for found in catalogue().values() for kind in found.kinds})
+    return MappingProxyType(
+        {kind: found for found in catalogue().values() for kind in found.kinds}
+    )
 
 
 def rule_for(use: Use) -> Rule | None:

@@ -62,9 +62,9 @@ def state_dict(use: Use, context: Context) -> Edit | Refusal:
 def _step_in_state(use: Use) -> ast.Subscript | None:
     """The whole of `x["state"]["step"]`, if a use is its first half."""
     match use.parent:
-        case ast.Subscript(slice=ast.Constant(value="step"), ctx=ast.Load()) as step if (
-            step.value is use.node
-        ):
+        case (
+            ast.Subscript(slice=ast.Constant(value="step"), ctx=ast.Load()) as step
+        ) if step.value is use.node:
             return step
     return None
 
@@ -88,7 +88,10 @@ def checkpoint(use: Use, context: Context) -> Edit | Refusal:
             step = _step_in_state(use)
             if step is None:
                 return _refuse(use)
-            span, template = use.unit.span(step), f"{{support:{STEP_OF.name}}}({{restored}})"
+            span, template = (
+                use.unit.span(step),
+                f"{{support:{STEP_OF.name}}}({{restored}})",
+            )
             supports: tuple[Support, ...] = (STEP_OF,)
         # restored["target"]
         case ast.Subscript(value=restored, ctx=ast.Load()):

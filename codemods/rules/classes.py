@@ -80,9 +80,13 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     replaceable = {*optimizers(), Unnamed.RUN_TIME, Unnamed.CUSTOM} - composite()
     if use.kind == "dynamic" and classes <= replaceable:
         return Keep()
-    remedy = "Use the optax function instead, and rename the arguments where it is called."
+    remedy = (
+        "Use the optax function instead, and rename the arguments where it is called."
+    )
     if use.name not in optimizers() or not classes.isdisjoint(composite()):
-        return reasons.run_time_class(f"The class `{use.name}` is used as a value.", remedy)
+        return reasons.run_time_class(
+            f"The class `{use.name}` is used as a value.", remedy
+        )
     # optimizer_class is optim.Adam, optimizer_class.__name__
     if not use.objects or use.name in context.exposed:
         return reasons.run_time_class(
@@ -95,7 +99,9 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
 def as_function(use: Use, context: Context) -> Edit:
     """A function in the place of a class or of the callee of a call."""
     is_static = stands_in_class(use.node, use.unit, context.facts)
-    return ConvertClass(use.span, use.name, _sets_rate_later(use.objects, context), is_static)
+    return ConvertClass(
+        use.span, use.name, _sets_rate_later(use.objects, context), is_static
+    )
 
 
 def _looked_up(use: Use, context: Context) -> Edit | Refusal:
@@ -114,7 +120,9 @@ def _looked_up(use: Use, context: Context) -> Edit | Refusal:
 def _is_lookup(lookup: ast.Call, use: Use, context: Context) -> bool:
     """Whether a call looks a class up by a variable name, and only calls may become of it."""
     match lookup:
-        case ast.Call(func=ast.Name(id=word) as function, args=[module, name], keywords=[]):
+        case ast.Call(
+            func=ast.Name(id=word) as function, args=[module, name], keywords=[]
+        ):
             if module is not use.node or isinstance(name, ast.Constant):
                 return False
             if LOOKUPS.isdisjoint(context.facts.externals(function)):
@@ -142,6 +150,10 @@ def _sets_rate_later(objects: Iterable[LegacyObject], context: Context) -> bool:
     if any(obj in context.overrides.injected for obj in definitions):
         return True
     calls = (obj.node for obj in definitions if isinstance(obj.node, ast.Call))
-    is_unset = any(learning_rate(call) is None and not is_unpacked(call) for call in calls)
-    made = (found for obj in definitions for found in context.stepping.optimizers_of(obj))
+    is_unset = any(
+        learning_rate(call) is None and not is_unpacked(call) for call in calls
+    )
+    made = (
+        found for obj in definitions for found in context.stepping.optimizers_of(obj)
+    )
     return is_unset and not context.stepping.steps(made)

@@ -81,9 +81,13 @@ class Context:
     def exposed(self) -> frozenset[LegacyName]:
         """The legacy classes that no function can replace."""
         taken = (
-            legacy_name(item.name) for item in self.taken_by_classes if isinstance(item, External)
+            legacy_name(item.name)
+            for item in self.taken_by_classes
+            if isinstance(item, External)
         )
-        return exposed_classes(self.facts) | {name for name in taken if name is not None}
+        return exposed_classes(self.facts) | {
+            name for name in taken if name is not None
+        }
 
     @cached_property
     def taken_by_classes(self) -> frozenset[Object]:
@@ -106,7 +110,9 @@ class Context:
         for use in uses:
             objects[use.node].update(dict.fromkeys(use.objects))
         last = {use.node: use for use in uses}
-        return [replace(use, objects=tuple(objects[node])) for node, use in last.items()]
+        return [
+            replace(use, objects=tuple(objects[node])) for node, use in last.items()
+        ]
 
     def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
         """What becomes of a use within idioms, of which its rule gives the general form."""

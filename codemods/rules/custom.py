@@ -43,7 +43,11 @@ def custom(use: Use, context: Context) -> Edit | Refusal:
     supports = interface_of(use.name)
     if not supports or not methods.isdisjoint(TAKEN):
         own = sorted(methods.intersection(TAKEN))
-        what = f" and has a `{own[0]}` of its own" if own else " in a way that has no counterpart"
+        what = (
+            f" and has a `{own[0]}` of its own"
+            if own
+            else " in a way that has no counterpart"
+        )
         base = PACKAGE if use.legacy is Unnamed.MODULE else use.name
         return has_no_base(f"derives from `{base}`{what}")
     return Replace(use.span, f"{{support:{supports[-1].name}}}", supports=supports)
@@ -66,7 +70,9 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     """
     assert isinstance(use.node, ast.Call)
     # LoggingOptimizer((kernels, optim.Adam(1e-3)), (others, optim.Momentum(0.1)))
-    classes = [item for item in context.facts.objects(use.node.func) if isinstance(item, Class)]
+    classes = [
+        item for item in context.facts.objects(use.node.func) if isinstance(item, Class)
+    ]
     if any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes):
         return refuse_traversals(use.node, context) or Keep()
     if any(obj in context.overrides.injected for obj in use.objects):

@@ -63,7 +63,9 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
 def _refuse_other(use: Use) -> Refusal:
     """Why a call of another class than those of the optimizers stays."""
     if use.name == "OptimizerDef":
-        return reasons.custom_definition("OptimizerDef is an abstract class.", "Remove the call.")
+        return reasons.custom_definition(
+            "OptimizerDef is an abstract class.", "Remove the call."
+        )
     if is_unknown_class(use.name):
         return reasons.run_time_class(
             f"`{use.name}` is none of the optimizers that `flax.optim` had last.",
@@ -72,7 +74,9 @@ def _refuse_other(use: Use) -> Refusal:
     return made_by_hand(use)
 
 
-def _with_rate(conversion: ConvertDefinition, use: Use, context: Context) -> Edit | Refusal:
+def _with_rate(
+    conversion: ConvertDefinition, use: Use, context: Context
+) -> Edit | Refusal:
     """A conversion that injects the learning rate if steps set it, or if there is none yet."""
     assert isinstance(use.node, ast.Call)
     is_set_by_steps = any(obj in context.overrides.injected for obj in use.objects)
@@ -92,13 +96,18 @@ def _with_rate(conversion: ConvertDefinition, use: Use, context: Context) -> Edi
 
 def _is_stepped(use: Use, context: Context) -> bool:
     """Whether an optimizer of a definition takes a step in view."""
-    made = (found for obj in use.objects for found in context.stepping.optimizers_of(obj))
+    made = (
+        found for obj in use.objects for found in context.stepping.optimizers_of(obj)
+    )
     return bool(context.stepping.steps(made))
 
 
 def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
     """Why a MultiOptimizer stays, if a group is not chosen by a traversal in view."""
-    groups = (context.facts.within(context.facts.flow.places[argument]) for argument in call.args)
+    groups = (
+        context.facts.within(context.facts.flow.places[argument])
+        for argument in call.args
+    )
     if all(any(obj.kind == "traversal" for obj in group) for group in groups):
         return None
     return reasons.traversal(

@@ -16,7 +16,14 @@ from codemods.model import Refusal
 from codemods.optimizers.base import Support, is_plain
 from codemods.optimizers.interface import APPLY_GRADIENTS_WITH
 from codemods.optimizers.methods import LOSS_STEP
-from codemods.rewriting.edits import Argument, Edit, Holes, Replace, ReplaceStatement, RewriteCall
+from codemods.rewriting.edits import (
+    Argument,
+    Edit,
+    Holes,
+    Replace,
+    ReplaceStatement,
+    RewriteCall,
+)
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
@@ -112,7 +119,10 @@ def _evaluation_into_targets(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
     targets, gives_pair = assigned.targets, assigned.gives_pair
     # result = optimizer.compute_gradient(loss_fn)
     if isinstance(assigned.statement.targets[0], ast.Name):
-        values, gradient = free_name(unit, "values", "outputs"), free_name(unit, *GRADIENTS)
+        values, gradient = (
+            free_name(unit, "values", "outputs"),
+            free_name(unit, *GRADIENTS),
+        )
         flat = f"{targets[0]} = (*{values}, {gradient})"
         return (_evaluation([values], gradient, gives_pair), flat)
     # loss, logits, grad = optimizer.compute_gradient(loss_fn)
@@ -177,7 +187,11 @@ def _is_divisible(assigned: Assigned, use: Use, context: Context) -> bool:
 
 
 def _set_rate(
-    assigned: Assigned, rate: ast.expr, lines: tuple[str, str], use: Use, context: Context
+    assigned: Assigned,
+    rate: ast.expr,
+    lines: tuple[str, str],
+    use: Use,
+    context: Context,
 ) -> Edit | Refusal:
     """A statement that sets the rate, then the evaluation and the step that `lines` say."""
     refusal = refuse_rate(use, context)
@@ -220,7 +234,9 @@ def _anywhere(use: Use, context: Context) -> Edit | Refusal:
     same = (Argument(None, index=index) for index in range(len(given)))
     arguments = (Argument(None, template="{owner}"), *same)
     function = f"{{support:{supports[-1].name}}}"
-    return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,), supports)
+    return RewriteCall(
+        use.unit.span(call), function, arguments, (use.owner_hole,), supports
+    )
 
 
 VALUE_AND_GRAD = "{jax}.value_and_grad({loss_fn})({owner}.params)"
@@ -276,7 +292,9 @@ def _assigned(use: Use, context: Context) -> Assigned | None:
         # loss, grad = optimizer.compute_gradient(loss_fn)
         case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement:
             elements = target.elts if isinstance(target, ast.Tuple) else [target]
-            return Assigned(call, statement, [*map(use.unit.source, elements)], gives_pair)
+            return Assigned(
+                call, statement, [*map(use.unit.source, elements)], gives_pair
+            )
     return None
 
 

@@ -96,7 +96,9 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
         return Keep()
     # of_kernels, of_others = optimizer.optimizer_def.hyper_params
     statement = use.parent
-    if isinstance(statement, ast.Assign) and _serves_steps_alone(statement, use.unit, context):
+    if isinstance(statement, ast.Assign) and _serves_steps_alone(
+        statement, use.unit, context
+    ):
         return ReplaceStatement(use.unit.span(statement), ())
     return reasons.definition_internals(
         "`.hyper_params` reaches into the optimizer definition.",
@@ -105,7 +107,9 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     )
 
 
-def _injected_rate(read: ast.expr, node: ast.Attribute, use: Use, context: Context) -> Edit:
+def _injected_rate(
+    read: ast.expr, node: ast.Attribute, use: Use, context: Context
+) -> Edit:
     """`optimizer.optimizer_def.hyper_params.learning_rate`, from the state of the optimizer."""
     assert isinstance(node.value, ast.Attribute)
     owner = (("owner", use.unit.span(node.value.value)),)
@@ -114,11 +118,17 @@ def _injected_rate(read: ast.expr, node: ast.Attribute, use: Use, context: Conte
     if context.stepping.param_names.may_be_rate:
         filtering = f", filtering={{support:{IS_HYPERPARAM.name}}}"
         supports = (IS_HYPERPARAM,)
-    template = f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}"{filtering})'
+    template = (
+        f'{{optax}}.tree_utils.tree_get({{owner}}.opt_state, "{RATE}"{filtering})'
+    )
     return Replace(use.unit.span(read), template, owner, supports)
 
 
-@rule("FO403", "update_hyper_params are rates in opt_state", "definition.update_hyper_params")
+@rule(
+    "FO403",
+    "update_hyper_params are rates in opt_state",
+    "definition.update_hyper_params",
+)
 def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
     """What is only called to make the hyperparameters of a step goes away, as the step sets the
     learning rate itself.
@@ -220,7 +230,9 @@ def _is_made_in_view(obj: LegacyObject, context: Context) -> bool:
     return bool(context.facts.legacy.definitions(obj))
 
 
-def with_rate(state: str, word: str, context: Context) -> tuple[str, tuple[Support, ...]]:
+def with_rate(
+    state: str, word: str, context: Context
+) -> tuple[str, tuple[Support, ...]]:
     """A template for a state with a new learning rate, and its helpers.
 
     `word` is the rate as a keyword of a call, or a hole for that. Where a parameter may be called
@@ -229,7 +241,9 @@ def with_rate(state: str, word: str, context: Context) -> tuple[str, tuple[Suppo
     if not context.stepping.param_names.may_be_rate:
         return f"{{optax}}.tree_utils.tree_set({state}, {word})", ()
     is_hyperparam = f"{{support:{IS_HYPERPARAM.name}}}"
-    return f"{{optax}}.tree_utils.tree_set({state}, {is_hyperparam}, {word})", (IS_HYPERPARAM,)
+    return f"{{optax}}.tree_utils.tree_set({state}, {is_hyperparam}, {word})", (
+        IS_HYPERPARAM,
+    )
 
 
 def rates_of_step(
@@ -262,7 +276,9 @@ def rates_of_step(
     )
 
 
-def _one_rate(rate: ast.expr, use: Use, context: Context) -> tuple[str, Holes, tuple[Support, ...]]:
+def _one_rate(
+    rate: ast.expr, use: Use, context: Context
+) -> tuple[str, Holes, tuple[Support, ...]]:
     """An `opt_state` in which every learning rate is the same."""
     template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
     return template, (("rate", use.unit.span(rate)),), supports
@@ -283,7 +299,9 @@ def _rates_of_groups(
     supports: tuple[Support, ...] = (SET_RATES,)
     if context.stepping.param_names.may_be_rate:
         supports = (IS_HYPERPARAM, SET_RATES_ALONE)
-    template = f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(arguments)})"
+    template = (
+        f"{{support:{SET_RATES.name}}}({{owner}}.opt_state, {', '.join(arguments)})"
+    )
     return template, tuple(holes), supports
 
 
@@ -321,13 +339,17 @@ def _group_count(definition: LegacyObject, context: Context) -> int | None:
     if not isinstance(call, ast.Call) or is_unpacked(call):
         return None
     # class LoggingOptimizer(optim.MultiOptimizer), with the constructor of its base
-    classes = (item for item in context.facts.objects(call.func) if isinstance(item, Class))
+    classes = (
+        item for item in context.facts.objects(call.func) if isinstance(item, Class)
+    )
     own = (item for item in classes if "__init__" not in item.scope.names)
     derived = any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in own)
     return len(call.args) if derived or definition.made_by == "MultiOptimizer" else None
 
 
-def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rates | None:
+def _new_rates(
+    value: ast.expr, unit: Unit, context: Context
+) -> ast.expr | Rates | None:
     """The rate that `hyper_params=value` sets, or the rates of all groups of a MultiOptimizer.
 
     None if it sets anything else. A group that keeps its own rate has None among the rates.
@@ -341,10 +363,14 @@ def _new_rates(value: ast.expr, unit: Unit, context: Context) -> ast.expr | Rate
     # hyper_params=optimizer.optimizer_def.hyper_params.replace(learning_rate=rate)
     assert isinstance(value, ast.Call)
     assert isinstance(value.func, ast.Attribute)
-    return rate if context.facts.legacy_objects(value.func.value, "hyper_params") else None
+    return (
+        rate if context.facts.legacy_objects(value.func.value, "hyper_params") else None
+    )
 
 
-def _rates_of_elements(elements: list[ast.expr], unit: Unit, context: Context) -> Rates | None:
+def _rates_of_elements(
+    elements: list[ast.expr], unit: Unit, context: Context
+) -> Rates | None:
     """The rates in a list that has, for each group in order, its hyperparameters or new ones."""
     rates: list[ast.expr | None] = []
     for index, element in enumerate(elements):
@@ -361,7 +387,9 @@ def _rate_of_all(value: ast.expr, context: Context) -> ast.expr | None:
     match value:
         case ast.ListComp(
             elt=ast.Call(func=ast.Attribute(value=ast.Name(id=name))) as new,
-            generators=[ast.comprehension(target=ast.Name(id=target), iter=rates, ifs=[])],
+            generators=[
+                ast.comprehension(target=ast.Name(id=target), iter=rates, ifs=[])
+            ],
         ) if name == target and context.facts.legacy_objects(rates, "hyper_params"):
             rate = new_rate(new)
             # a rate such as 0.1 * one.learning_rate is another for each group
@@ -379,7 +407,9 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
     # optimizer.optimizer_def.hyper_params[0]
     match node:
         case ast.Subscript(value=value, slice=ast.Constant(value=int(index))):
-            return index if context.facts.legacy_objects(value, "hyper_params") else None
+            return (
+                index if context.facts.legacy_objects(value, "hyper_params") else None
+            )
     # first, second = optimizer.optimizer_def.hyper_params
     variable = context.origins.variable(node)
     stores: list[ast.AST] = context.origins.stores(variable)
@@ -391,7 +421,9 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
         return None
     if not context.facts.legacy_objects(statement.value, "hyper_params"):
         return None
-    return next(index for index, element in enumerate(target.elts) if element is stores[0])
+    return next(
+        index for index, element in enumerate(target.elts) if element is stores[0]
+    )
 
 
 def _is_for_step(node: ast.expr, unit: Unit) -> bool:
@@ -421,7 +453,9 @@ def _serves_steps_alone(statement: ast.Assign, unit: Unit, context: Context) -> 
     return all(_is_only_for_steps(name, statement, unit, context) for name in names)
 
 
-def _is_only_for_steps(name: ast.expr, statement: ast.Assign, unit: Unit, context: Context) -> bool:
+def _is_only_for_steps(
+    name: ast.expr, statement: ast.Assign, unit: Unit, context: Context
+) -> bool:
     if not isinstance(name, ast.Name):
         return False
     loads = context.origins.loads_of(name, statement.value)

@@ -41,7 +41,9 @@ def _register(idiom: type[Idiom]) -> None:
         return context.idioms[idiom].edit(use)
 
     decide.__doc__ = idiom.__doc__
-    rule(idiom.code, idiom.summary, idiom.kind, before=idiom.before, after=idiom.after)(decide)
+    rule(idiom.code, idiom.summary, idiom.kind, before=idiom.before, after=idiom.after)(
+        decide
+    )
 
 
 for _idiom in in_order():

@@ -12,7 +12,12 @@ from codemods.messages import message
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
-from codemods.optimizers.interface import APPLY_GRADIENTS_WITH, by_name, has_interface, interface_of
+from codemods.optimizers.interface import (
+    APPLY_GRADIENTS_WITH,
+    by_name,
+    has_interface,
+    interface_of,
+)
 from codemods.optimizers.methods import RESTORE_STATE_DICT, STATE_DICT, STEP
 from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
@@ -42,7 +47,12 @@ ARGUMENTS = "FO905"
 ANNOTATED = ("OptimizerDef", "OptimizerState")
 """The classes that an annotation may name beside those of the optimizers."""
 
-OF_OPTIMIZERS = ("optimizer.state_dict", "optimizer.restore_state", "restored", "stored")
+OF_OPTIMIZERS = (
+    "optimizer.state_dict",
+    "optimizer.restore_state",
+    "restored",
+    "stored",
+)
 """The uses that make or take the state dict of an optimizer."""
 
 OF_CLASSES = ("check", "class", "definition", "value")
@@ -79,7 +89,9 @@ def is_decided(use: Use) -> bool:
     """Whether FO706 decides on a use of optimizers that keep their interface, and no other rule."""
     match use.kind:
         case "whole" | "reflection":
-            return use.name != PICKLED and {obj.kind for obj in use.objects} == {"definition"}
+            return use.name != PICKLED and {obj.kind for obj in use.objects} == {
+                "definition"
+            }
         # class Sign(optim.Momentum)
         case "base":
             return bool(interface_of(use.name))
@@ -88,7 +100,9 @@ def is_decided(use: Use) -> bool:
         # def init_state(self, params) -> OptimizerState
         case "annotation":
             is_private = use.name.startswith("_")
-            return use.name in ANNOTATED or (is_private and bool(interface_of(use.name)))
+            return use.name in ANNOTATED or (
+                is_private and bool(interface_of(use.name))
+            )
         case "optimizer.apply_gradient" | "optimizer.replace":
             return use.call is not None
         case "definition.state_dict" | "definition.restore_state":
@@ -186,9 +200,13 @@ def _refuse(use: Use) -> Refusal | None:
     # optimizer.state[0]
     if use.kind == "optimizer.state" and isinstance(use.parent, ast.Subscript):
         return reasons.state(
-            "One of several states is taken here.", "Read the state of the group that is meant."
+            "One of several states is taken here.",
+            "Read the state of the group that is meant.",
         )
-    if any(isinstance(other, LegacyObject) and other.kind == "optimizer" for other in use.others):
+    if any(
+        isinstance(other, LegacyObject) and other.kind == "optimizer"
+        for other in use.others
+    ):
         return reasons.conflict(
             f"What has `.{use.name}` here may be an optimizer or its definition.",
             "Use different names for the two.",
@@ -217,7 +235,8 @@ def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
     words = [FIELDS.get(word.arg or "") for word in call.keywords]
     if call.args or None in words:
         return reasons.unpacked_arguments(
-            "The arguments of `replace` are unpacked, or none of its fields.", "Name them."
+            "The arguments of `replace` are unpacked, or none of its fields.",
+            "Name them.",
         )
     definitions = (word.value for word in call.keywords if word.arg == "optimizer_def")
     if not all(_is_definition(definition, context) for definition in definitions):
@@ -226,7 +245,9 @@ def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
             "Run on the files that make it too.",
         )
     arguments = tuple(Argument(word, index=index) for index, word in enumerate(words))
-    return RewriteCall(use.unit.span(call), "{owner}.replace", arguments, (use.owner_hole,))
+    return RewriteCall(
+        use.unit.span(call), "{owner}.replace", arguments, (use.owner_hole,)
+    )
 
 
 def _is_definition(node: ast.expr, context: Context) -> bool:
@@ -234,13 +255,17 @@ def _is_definition(node: ast.expr, context: Context) -> bool:
     if context.facts.legacy_objects(node, "definition"):
         return True
     values = context.origins.values_of(node) if isinstance(node, ast.Name) else [node]
-    return bool(values) and all(_is_of_the_same_class(value, context) for value in values)
+    return bool(values) and all(
+        _is_of_the_same_class(value, context) for value in values
+    )
 
 
 def _is_of_the_same_class(value: ast.AST | None, context: Context) -> bool:
     match value:
         # type(optimizer.optimizer_def)(rate)
-        case ast.Call(func=ast.Call(func=ast.Name(id="type"), args=[definition], keywords=[])):
+        case ast.Call(
+            func=ast.Call(func=ast.Name(id="type"), args=[definition], keywords=[])
+        ):
             return bool(context.facts.legacy_objects(definition, "definition"))
     return False
 
@@ -262,14 +287,20 @@ def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
         )
     given = arguments_of(STORED[use.name], call)
     if given is None:
-        return reasons.arguments(f"`{use.name}` is not given what it takes.", "Correct the call.")
+        return reasons.arguments(
+            f"`{use.name}` is not given what it takes.", "Correct the call."
+        )
     holes = tuple((name, use.unit.span(value)) for name, value in given.items())
     # definition.state_dict(target, state)
     if use.name == "state_dict":
-        template = '{serialization}.to_state_dict({"target": {target}, "state": {state}})'
+        template = (
+            '{serialization}.to_state_dict({"target": {target}, "state": {state}})'
+        )
         return Replace(use.unit.span(call), template, holes)
     # definition.restore_state(opt_target, opt_state, state_dict)
-    template = f"{{support:{RESTORED.name}}}({{opt_target}}, {{opt_state}}, {{state_dict}})"
+    template = (
+        f"{{support:{RESTORED.name}}}({{opt_target}}, {{opt_state}}, {{state_dict}})"
+    )
     return Replace(use.unit.span(call), template, holes, (RESTORED,))
 
 
@@ -286,7 +317,9 @@ def _step(use: Use, call: ast.Call) -> Edit | Refusal:
     """A step; one with hyperparameters of its own gives them to a helper, in the same order."""
     found = bind(STEP, call)
     if isinstance(found, Wrong):
-        return reasons.arguments(f"Python refuses this call: {found.why}.", "Correct the call.")
+        return reasons.arguments(
+            f"Python refuses this call: {found.why}.", "Correct the call."
+        )
     given = [*call.args, *call.keywords]
     # optimizer.apply_gradient(grads)
     if len(given) == 1 and _are_gradients(given[0]):
@@ -298,7 +331,9 @@ def _step(use: Use, call: ast.Call) -> Edit | Refusal:
     arguments = (Argument(None, template="{owner}"), *same)
     function = f"{{support:{APPLY_GRADIENTS_WITH.name}}}"
     supports = (APPLY_GRADIENTS_WITH,)
-    return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,), supports)
+    return RewriteCall(
+        use.unit.span(call), function, arguments, (use.owner_hole,), supports
+    )
 
 
 def _are_gradients(argument: ast.AST) -> bool:

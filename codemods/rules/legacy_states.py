@@ -17,7 +17,9 @@ from codemods.rules.context import Context
 from codemods.rules.types import made_by_hand
 
 WITH_STATES = [
-    name for name, optimizer in optimizers().items() if optimizer.rule and optimizer.state
+    name
+    for name, optimizer in optimizers().items()
+    if optimizer.rule and optimizer.state
 ]
 """The optimizers from which a class of the user's own may derive, and which have a state for each
 parameter."""
@@ -25,7 +27,11 @@ parameter."""
 
 def viewed_as(use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form the state at a use is read, if there is one."""
-    read = context.facts.legacy_objects(use.node, "state") if isinstance(use.node, ast.expr) else []
+    read = (
+        context.facts.legacy_objects(use.node, "state")
+        if isinstance(use.node, ast.expr)
+        else []
+    )
     return _only_view(read if use.name == "state" else use.objects, context)
 
 
@@ -53,7 +59,9 @@ def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
     items = [*context.facts.objects(value)]
     if not isinstance(name, str) or not is_viewable(name) or not items:
         return None
-    return name if all(_is_legacy_state(item, name, context) for item in items) else None
+    return (
+        name if all(_is_legacy_state(item, name, context) for item in items) else None
+    )
 
 
 def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
@@ -93,4 +101,6 @@ def made(use: Use, context: Context) -> Edit | Refusal:
     if not is_viewed and optimizer not in legacy_bases(use, context.facts):
         return made_by_hand(use)
     support = param_state(optimizer)
-    return Replace(use.unit.span(use.node.func), f"{{support:{support.name}}}", supports=(support,))
+    return Replace(
+        use.unit.span(use.node.func), f"{{support:{support.name}}}", supports=(support,)
+    )

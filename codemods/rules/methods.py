@@ -46,7 +46,9 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
         return Replace(use.unit.span(call), template, (use.owner_hole,))
     # optimizer.replicate(jax.local_devices())
     holes = (use.owner_hole, ("devices", use.unit.span(given["devices"])))
-    return Replace(use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes)
+    return Replace(
+        use.unit.span(call), f"{{jax_utils}}.{use.name}({{owner}}, {{devices}})", holes
+    )
 
 
 ONE_COPY = Support(
@@ -86,7 +88,9 @@ def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
     # checkpoints.save_checkpoint(directory, state.optimizer, step)
     if not isinstance(use.node, ast.Name):
         return _refuse_copies()
-    return Replace(use.span, f"{{support:{ONE_COPY.name}}}({{it}})", supports=(ONE_COPY,))
+    return Replace(
+        use.span, f"{{support:{ONE_COPY.name}}}({{it}})", supports=(ONE_COPY,)
+    )
 
 
 def _refuse_copies() -> Refusal:
@@ -125,7 +129,9 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     if loading is not None:
         return loading
     optimizers = (
-        value for value in values_of(use.node) if context.facts.legacy_objects(value, "optimizer")
+        value
+        for value in values_of(use.node)
+        if context.facts.legacy_objects(value, "optimizer")
     )
     state = next(optimizers, None)
     if state is None or not may_have_copies(state, use, context.stepping):

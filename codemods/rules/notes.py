@@ -20,14 +20,23 @@ from codemods.model import Message, Prose
 from codemods.rules.older_checkpoints import OlderCheckpoints
 from codemods.sources.modules import Unit
 
-OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {"builtins", "jax", "flax", "optax", "numpy", "absl"}
+OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {
+    "builtins",
+    "jax",
+    "flax",
+    "optax",
+    "numpy",
+    "absl",
+}
 """The packages whose functions do with a train state what they do with an optimizer."""
 
 
 class Notes:
     """The notes on the uses of a program."""
 
-    def __init__(self, stepping: Stepping, idioms: Results, older: OlderCheckpoints) -> None:
+    def __init__(
+        self, stepping: Stepping, idioms: Results, older: OlderCheckpoints
+    ) -> None:
         self.facts = stepping.facts
         self.stepping = stepping
         self.idioms = idioms
@@ -39,9 +48,15 @@ class Notes:
         if use.kind in ("definition", "definition.create"):
             kept = self._why_interface(use)
             if kept is not None:
-                is_told = self.stepping.options.old_checkpoints and use.kind == "definition.create"
+                is_told = (
+                    self.stepping.options.old_checkpoints
+                    and use.kind == "definition.create"
+                )
                 older = self._older_checkpoints(use) if is_told else ()
-                return [message("Its definition keeps the interface that it had: {}", kept), *older]
+                return [
+                    message("Its definition keeps the interface that it had: {}", kept),
+                    *older,
+                ]
         of_idioms = (idiom.note(use) for idiom in self.idioms)
         sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
         if use.kind == "definition.create":
@@ -60,7 +75,9 @@ class Notes:
     def _older_checkpoints(self, created: Use) -> Iterator[Prose]:
         """What reads a checkpoint from before the migration, if the program restores one."""
         ours = self._groups(created.objects)
-        restored = (use for use in self.older.restored if ours & self._groups(use.objects))
+        restored = (
+            use for use in self.older.restored if ours & self._groups(use.objects)
+        )
         notes = map(self.older.note, restored)
         yield from islice(filter(None, notes), 1)
 
@@ -74,7 +91,9 @@ class Notes:
         stepping, overrides = self.stepping, self.idioms[Overrides]
         # jax.jit(definition.create)(params) has no call of its own
         made = (
-            self.facts.legacy_objects(created.call, "optimizer") if created.call is not None else []
+            self.facts.legacy_objects(created.call, "optimizer")
+            if created.call is not None
+            else []
         )
         sets_rate = any(overrides.of(step) is not None for step in stepping.steps(made))
         if not sets_rate or stepping.param_names.may_be_rate:

@@ -22,7 +22,15 @@ from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE, STEP
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from codemods.optimizers.views import SET_COUNT, from_legacy
-from codemods.rewriting.edits import Argument, Edit, Holes, Keep, Replace, RewriteCall, TakeBody
+from codemods.rewriting.edits import (
+    Argument,
+    Edit,
+    Holes,
+    Keep,
+    Replace,
+    RewriteCall,
+    TakeBody,
+)
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.hyper_params import (
@@ -34,7 +42,12 @@ from codemods.rules.hyper_params import (
     with_rate,
 )
 from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
-from codemods.rules.param_states import counts_in_state, is_new_state, new_step, state_is_used
+from codemods.rules.param_states import (
+    counts_in_state,
+    is_new_state,
+    new_step,
+    state_is_used,
+)
 from codemods.rules.transformations import makes_state
 from codemods.vocabulary import CALL_WITH_OTHERS
 
@@ -116,18 +129,28 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     if isinstance(found, Refusal):
         return found
     transformation, holes, supports = found
-    made = [obj for obj in context.facts.legacy_objects(call, "optimizer") if obj.node is call]
+    made = [
+        obj
+        for obj in context.facts.legacy_objects(call, "optimizer")
+        if obj.node is call
+    ]
     state, needed = _state_class(made, context)
     # tree_map over several train states compares their static fields, `apply_fn` among them
     joined = not context.handling.joined.isdisjoint(made)
-    apply_fn = "None" if joined else apply_function(call, given["target"], use.unit, context.facts)
+    apply_fn = (
+        "None"
+        if joined
+        else apply_function(call, given["target"], use.unit, context.facts)
+    )
     arguments = (
         Argument("apply_fn", template=apply_fn),
         Argument("params", index=values_of(call).index(given["target"])),
         Argument("tx", template=transformation),
     )
     span, then = use.unit.span(call), _array_as_step(made, context)
-    return RewriteCall(span, f"{state}.create", arguments, holes, supports + needed, then=then)
+    return RewriteCall(
+        span, f"{state}.create", arguments, holes, supports + needed, then=then
+    )
 
 
 def _transformation(
@@ -165,16 +188,24 @@ def _create_within(use: Use, context: Context) -> Edit | Refusal:
         )
     # the call of the result makes the optimizers, so they are found by their definition
     links = context.facts.legacy.links
-    made = [outer for outer, inner in links if inner in use.objects and outer.kind == "optimizer"]
+    made = [
+        outer
+        for outer, inner in links
+        if inner in use.objects and outer.kind == "optimizer"
+    ]
     state, supports = _state_class(made, context)
     # the parameter of the lambda must not hide a name that the definition reads
     taken = {node.id for node in ast.walk(use.owner) if isinstance(node, ast.Name)}
-    name = next(name for name in ("params", "target", "initial_params") if name not in taken)
+    name = next(
+        name for name in ("params", "target", "initial_params") if name not in taken
+    )
     template = (
         f"lambda {name}: {state}.create(apply_fn=None, params={name}, "
         f"tx={{definition}}){_array_as_step(made, context)}"
     )
-    return Replace(use.span, template, (("definition", use.unit.span(use.owner)),), supports)
+    return Replace(
+        use.span, template, (("definition", use.unit.span(use.owner)),), supports
+    )
 
 
 def _is_transformed(use: Use, context: Context) -> bool:
@@ -185,7 +216,9 @@ def _is_transformed(use: Use, context: Context) -> bool:
     return not CALL_WITH_OTHERS.isdisjoint(context.facts.externals(outer.func))
 
 
-def _state_class(made: list[LegacyObject], context: Context) -> tuple[str, tuple[Support, ...]]:
+def _state_class(
+    made: list[LegacyObject], context: Context
+) -> tuple[str, tuple[Support, ...]]:
     """A template for the class of train state that optimizers become, and its helper."""
     if not _needs_any_params(made, context):
         return "{TrainState}", ()
@@ -198,7 +231,9 @@ def _needs_any_params(made: list[LegacyObject], context: Context) -> bool:
     Where nothing is known of them, the optimizers that reach the same places decide. Where nothing
     is known of those either, parameters that callers out of view pass in are taken for a mapping.
     """
-    known = _known_needs(made, context) or _known_needs(context.stepping.companions(made), context)
+    known = _known_needs(made, context) or _known_needs(
+        context.stepping.companions(made), context
+    )
     if known:
         return True in known
     return not all(map(context.stepping.parameters.come_from_outside, made))
@@ -284,7 +319,10 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
 def _is_new_state_or_step(use: Use, context: Context) -> bool:
     """Whether `optimizer.state.replace` makes what `optimizer.replace` migrates with it."""
     call = use.parent
-    return is_new_state(call, use.unit, context) or new_step(call, use.unit, context) is not None
+    return (
+        is_new_state(call, use.unit, context)
+        or new_step(call, use.unit, context) is not None
+    )
 
 
 def _without_check(branch: ast.If, use: Use) -> Edit | Refusal:
@@ -369,7 +407,9 @@ class LegacyStep:
     holes: Holes
 
 
-def _legacy_step(use: Use, call: ast.Call, gradients: ast.expr, averaged: str) -> LegacyStep:
+def _legacy_step(
+    use: Use, call: ast.Call, gradients: ast.expr, averaged: str
+) -> LegacyStep:
     """A step whose gradients come from a template, or stay as they are written."""
     if averaged == "{grads}":
         same = Argument("grads", index=values_of(call).index(gradients))
@@ -392,7 +432,10 @@ def averaged_gradients(use: Use, context: Context) -> str | Refusal:
     axes = context.stepping.axes(use.objects)
     if not axes:
         return "{grads}"
-    if any(_stand_together(use, other) for other in context.stepping.replicated(use.objects)):
+    if any(
+        _stand_together(use, other)
+        for other in context.stepping.replicated(use.objects)
+    ):
         return reasons.deprecated_method(
             "This step is taken where the optimizer is replicated, and may come before that.",
             "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients of the steps on all "
@@ -414,7 +457,9 @@ def _stand_together(one: Use, other: Use) -> bool:
     return function_of(one.unit, one.node) is function_of(other.unit, other.node)
 
 
-def _set_rate(legacy: LegacyStep, override: ast.keyword, context: Context) -> Edit | Refusal:
+def _set_rate(
+    legacy: LegacyStep, override: ast.keyword, context: Context
+) -> Edit | Refusal:
     """A step with `learning_rate=…` or `hyper_params=…`, which are set in the state first."""
     if (refusal := refuse_rate(legacy.use, context)) is not None:
         return refusal
@@ -424,7 +469,9 @@ def _set_rate(legacy: LegacyStep, override: ast.keyword, context: Context) -> Ed
     if not _may_come_first(legacy.call, override, context):
         return _step_with_rate(legacy, context)
     rate = len(legacy.call.args) + legacy.call.keywords.index(override)
-    opt_state, supports = with_rate("{owner}.opt_state", f"{{argument:{rate}}}", context)
+    opt_state, supports = with_rate(
+        "{owner}.opt_state", f"{{argument:{rate}}}", context
+    )
     # optimizer.replace(opt_state=…): the optimizer is read twice, and the rate before the gradients
     moved = (legacy.use.owner, override.value)
     return _with_state(legacy, opt_state, supports, moved, context)
@@ -480,7 +527,9 @@ def _set_unpacked(
             "The arguments of this call are unpacked.", "Name the arguments."
         )
     # without a number to fall back on, the rate has to be among the overrides
-    if rate is None and not all(map(_is_made_without_rate, context.stepping.definitions(use))):
+    if rate is None and not all(
+        map(_is_made_without_rate, context.stepping.definitions(use))
+    ):
         return keeps_rate("Pass `learning_rate=` in any case.")
     read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
     holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
@@ -499,9 +548,17 @@ def _place_of_gradients(
     word = words[others[0]]
     gradients = word.value if isinstance(word, ast.keyword) else word
     _, by_type = typed("", "", use, context.stepping)
-    if isinstance(gradients, ast.Starred) or by_type or context.stepping.axes(use.objects):
+    if (
+        isinstance(gradients, ast.Starred)
+        or by_type
+        or context.stepping.axes(use.objects)
+    ):
         return None
-    return others[0] if context.facts.dataflow.may_swap(gradients, overrides.value) else None
+    return (
+        others[0]
+        if context.facts.dataflow.may_swap(gradients, overrides.value)
+        else None
+    )
 
 
 def _is_made_without_rate(definition: LegacyObject) -> bool:
@@ -533,16 +590,25 @@ def _step_with_rate(legacy: LegacyStep, context: Context) -> RewriteCall:
     supports: tuple[Support, ...] = (STEP_WITH_RATE,)
     if context.stepping.param_names.may_be_rate:
         supports = (IS_HYPERPARAM, STEP_WITH_RATE_ALONE)
-    return RewriteCall(legacy.use.unit.span(call), function, tuple(given), legacy.holes, supports)
+    return RewriteCall(
+        legacy.use.unit.span(call), function, tuple(given), legacy.holes, supports
+    )
 
 
 def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> bool:
     """Whether the rate may be computed ahead of the other arguments of the step."""
-    others = [*call.args, *(word.value for word in call.keywords if word is not override)]
-    return all(context.facts.dataflow.may_swap(override.value, other) for other in others)
+    others = [
+        *call.args,
+        *(word.value for word in call.keywords if word is not override),
+    ]
+    return all(
+        context.facts.dataflow.may_swap(override.value, other) for other in others
+    )
 
 
-def _may_precede(call: ast.Call, moved: tuple[ast.expr, ...], use: Use, context: Context) -> bool:
+def _may_precede(
+    call: ast.Call, moved: tuple[ast.expr, ...], use: Use, context: Context
+) -> bool:
     """Whether a statement before may name the new state.
 
     The call always runs, nothing in its statement that comes before it matters to what moves, there
@@ -581,7 +647,10 @@ def _has_one_step_and_line(statement: ast.stmt, use: Use, context: Context) -> b
     inside = {*ast.walk(statement)}
     statements = (found for found in use.unit.nodes if isinstance(found, ast.stmt))
     line = [found for found in statements if found.lineno == statement.lineno]
-    return len(line) == 1 and sum(step.node in inside for step in context.stepping.all_steps) == 1
+    return (
+        len(line) == 1
+        and sum(step.node in inside for step in context.stepping.all_steps) == 1
+    )
 
 
 def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
@@ -600,12 +669,18 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
     for keyword in call.keywords:
         # optimizer.apply_gradient(grads, weight_decay=0.1)
         if keyword.arg not in ("grads", *OVERRIDES):
-            remedy = "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
+            remedy = (
+                "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
+            )
             return reasons.overrides(f"This step overrides `{keyword.arg}`.", remedy)
         if keyword.arg == RATE and _is_none(keyword.value):
-            return reasons.overrides("This step sets the learning rate to None.", "Give a number.")
+            return reasons.overrides(
+                "This step sets the learning rate to None.", "Give a number."
+            )
     if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
-        return reasons.overrides("This step sets the learning rate twice.", "Set it once.")
+        return reasons.overrides(
+            "This step sets the learning rate twice.", "Set it once."
+        )
     return None
 
 
@@ -639,7 +714,9 @@ def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     supports: tuple[Support, ...] = ()
     for index, keyword in enumerate(call.keywords):
         if keyword.arg == "params" and use.evidence != "proven":
-            return Keep()  # of an optimizer that an earlier, partial run has migrated here
+            return (
+                Keep()
+            )  # of an optimizer that an earlier, partial run has migrated here
         new = _new_fields(index, keyword, use, context)
         # optimizer.replace(state=average(optimizer.state))
         if new is None:
@@ -699,7 +776,9 @@ def _new_step_fields(step: ast.expr, use: Use, context: Context) -> NewFields:
     return NewFields((argument, counted), (hole,), (SET_COUNT,))
 
 
-def _other_state(value: ast.expr, use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
+def _other_state(
+    value: ast.expr, use: Use, call: ast.Call, context: Context
+) -> Edit | Refusal:
     """`replace(state=value)` with a state that the program made in the legacy form, if it did."""
     name = put_back(value, use, context)
     if name is not None:
@@ -710,7 +789,9 @@ def _other_state(value: ast.expr, use: Use, call: ast.Call, context: Context) ->
     )
 
 
-def _put_back(use: Use, call: ast.Call, optimizer: str, context: Context) -> Edit | Refusal:
+def _put_back(
+    use: Use, call: ast.Call, optimizer: str, context: Context
+) -> Edit | Refusal:
     """`replace(state=…)` with a state of the legacy form, and perhaps `target=…` beside it."""
     supports = from_legacy(optimizer, bool(counts_in_state(use.owner, context)))
     given = {word.arg: (index, word.value) for index, word in enumerate(call.keywords)}
@@ -721,7 +802,8 @@ def _put_back(use: Use, call: ast.Call, optimizer: str, context: Context) -> Edi
         _, target = given.pop("target")
         if not context.facts.dataflow.may_swap(target, state):
             return reasons.statement_form(
-                "The order of what `replace` is given matters.", "Replace one after the other."
+                "The order of what `replace` is given matters.",
+                "Replace one after the other.",
             )
         holes.append(("target", use.unit.span(target)))
         owner = "{owner}.replace(params={target})"
@@ -761,7 +843,8 @@ def _attribute(use: Use, template: str) -> Edit | Refusal:
 
 def _assigned(use: Use) -> Refusal:
     return reasons.arguments(
-        f"`.{use.name}` is assigned to, which legacy optimizers forbid.", "Use `replace`."
+        f"`.{use.name}` is assigned to, which legacy optimizers forbid.",
+        "Use `replace`.",
     )
 
 
@@ -769,7 +852,9 @@ def _arguments(call: ast.Call, signature: Signature) -> dict[str, ast.expr] | Re
     """The arguments of a call by parameter, or why they are not known."""
     found = bind(signature, call)
     if isinstance(found, Wrong):
-        return reasons.arguments(f"Python refuses this call: {found.why}.", "Correct the call.")
+        return reasons.arguments(
+            f"Python refuses this call: {found.why}.", "Correct the call."
+        )
     if found.unpacked:
         return reasons.unpacked_arguments(
             "The arguments of this call are unpacked.", "Name the arguments."

@@ -18,7 +18,12 @@ from codemods.functional import Functional
 from codemods.messages import message
 from codemods.model import Prose
 from codemods.optimizers.methods import CREATE
-from codemods.optimizers.older_checkpoints import IMPORTED, LOADED, RESTORE_OLD_OR_NEW, restoring
+from codemods.optimizers.older_checkpoints import (
+    IMPORTED,
+    LOADED,
+    RESTORE_OLD_OR_NEW,
+    restoring,
+)
 from codemods.rewriting.edits import Argument, RewriteCall
 from codemods.sources.modules import Unit
 from codemods.vocabulary import RESTORE
@@ -52,7 +57,8 @@ class OlderCheckpoints:
         found = (
             (unit, call, tuple(self._optimizers_in(call)))
             for unit, call in self.facts.flow.reading.calls
-            if call not in known and RESTORE.intersection(self.facts.externals(call.func))
+            if call not in known
+            and RESTORE.intersection(self.facts.externals(call.func))
         )
         return [
             Use("restored", ast.unparse(call.func), unit, call, optimizers)
@@ -111,7 +117,9 @@ class OlderCheckpoints:
 
     def _reasons(self, use: Use) -> Iterator[str]:
         call = use.node
-        if not (isinstance(call, ast.Call) and {*self.facts.externals(call.func)} == RESTORE):
+        if not (
+            isinstance(call, ast.Call) and {*self.facts.externals(call.func)} == RESTORE
+        ):
             yield "it is no plain `restore_checkpoint`"
             return
         if use.unit in self.stepping.plain or self._has_other_imports(use.unit):
@@ -120,7 +128,9 @@ class OlderCheckpoints:
         for obj in optimizers:
             yield from self._reasons_of(obj)
         whole = replace(use, objects=tuple(optimizers))
-        if any(may_have_copies(value, whole, self.stepping) for value in values_of(call)):
+        if any(
+            may_have_copies(value, whole, self.stepping) for value in values_of(call)
+        ):
             yield "the optimizer may have a copy for each device"
 
     def _reasons_of(self, optimizer: LegacyObject) -> Iterator[str]:
@@ -172,7 +182,9 @@ class OlderCheckpoints:
                     case Container():
                         inner = [("elements", item)]
                     case Instance(cls=cls):
-                        inner = [flow.field(cls, name) for name in flow.fields_in_order(cls)]
+                        inner = [
+                            flow.field(cls, name) for name in flow.fields_in_order(cls)
+                        ]
                 pending += [place for place in inner if place not in seen]
                 seen |= dict.fromkeys(inner)
         return [*found]
@@ -187,7 +199,13 @@ def may_have_copies(node: ast.expr, use: Use, stepping: Stepping) -> bool:
         return False
     # where it is replicated in the same function, what comes before that has no copies
     scope = stepping.facts.scope(node)
-    replicated = (found for found in stepping.facts.uses if found.kind == "optimizer.replicate")
-    ours = (found for found in replicated if not {*found.objects}.isdisjoint(use.objects))
+    replicated = (
+        found for found in stepping.facts.uses if found.kind == "optimizer.replicate"
+    )
+    ours = (
+        found for found in replicated if not {*found.objects}.isdisjoint(use.objects)
+    )
     here = [found for found in ours if stepping.facts.scope(found.owner) is scope]
-    return not here or any(stepping.facts.dataflow.may_follow(node, found.node) for found in here)
+    return not here or any(
+        stepping.facts.dataflow.may_follow(node, found.node) for found in here
+    )

@@ -72,7 +72,9 @@ def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
     assert isinstance(use.node, ast.expr)
     owner = _owner_of_state(use.node, "param_states", context)
     if owner is not None and _keeps_the_same(owner, context):
-        whole = _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context)
+        whole = (
+            _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context)
+        )
         if whole is not None:
             return whole
     name = viewed_as(use, context)
@@ -99,7 +101,9 @@ def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
 def _keeps_fields(definition: LegacyObject) -> bool:
     """Whether there is an array in optax for each field of the legacy parameter state."""
     found = legacy_optimizer(definition)
-    return definition.made_by == "MultiOptimizer" or (found is not None and bool(found.rule))
+    return definition.made_by == "MultiOptimizer" or (
+        found is not None and bool(found.rule)
+    )
 
 
 def _in_map(use: Use, context: Context) -> Edit | None:
@@ -167,7 +171,9 @@ def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call
     # states = tree_map(…), then optimizer.state.replace(param_states=states)
     found = context.origins.values_of(value) if isinstance(value, ast.Name) else [value]
     calls = [call for call in found if _maps_states(call, context)]
-    of_owner = [call for call in calls if ast.dump(_owner(call.args[1])) == ast.dump(owner)]
+    of_owner = [
+        call for call in calls if ast.dump(_owner(call.args[1])) == ast.dump(owner)
+    ]
     return of_owner if len(of_owner) == len(found) else []
 
 
@@ -178,7 +184,9 @@ def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
     """
     word = unit.parents.get(value)
     call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
-    found = _new_field(call, "param_states", unit, context) or _new_model(call, unit, context)
+    found = _new_field(call, "param_states", unit, context) or _new_model(
+        call, unit, context
+    )
     return found is not None and bool(_mapped(*found, context))
 
 
@@ -205,13 +213,22 @@ def _new_field(
 ) -> ValueAndOwner | None:
     """Take apart `optimizer.state.replace(NAME=value)` within its `optimizer.replace(state=…)`."""
     word = unit.parents.get(node) if isinstance(node, ast.Call) else None
-    if not isinstance(node, ast.Call) or not isinstance(word, ast.keyword) or word.arg != "state":
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(word, ast.keyword)
+        or word.arg != "state"
+    ):
         return None
-    value, owner = _only_keyword(node, name), _owner_of_state(node.func, "replace", context)
+    value, owner = (
+        _only_keyword(node, name),
+        _owner_of_state(node.func, "replace", context),
+    )
     if value is None or owner is None:
         return None
     match unit.parents.get(word):
-        case ast.Call(func=ast.Attribute(value=other)) if ast.dump(owner) == ast.dump(other):
+        case ast.Call(func=ast.Attribute(value=other)) if ast.dump(owner) == ast.dump(
+            other
+        ):
             return value, owner
     return None
 
@@ -239,12 +256,16 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _new_model(node: ast.AST | None, unit: Unit, context: Context) -> ValueAndOwner | None:
+def _new_model(
+    node: ast.AST | None, unit: Unit, context: Context
+) -> ValueAndOwner | None:
     """Take apart the statement `optimizer.state.param_states.replace(params=value)`.
 
     There `param_states` is a model of the old API; the new state that is made is thrown away.
     """
-    if not isinstance(node, ast.Call) or not isinstance(unit.parents.get(node), ast.Expr):
+    if not isinstance(node, ast.Call) or not isinstance(
+        unit.parents.get(node), ast.Expr
+    ):
         return None
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "replace":
         return None
@@ -258,7 +279,11 @@ def _replaced(use: Use, context: Context) -> Edit | None:
     # the node is the attribute `param_states`, its parent `.replace`, and that one's the call
     call = use.unit.parents.get(use.unit.parents[use.node])
     found = _new_model(call, use.unit, context)
-    if not isinstance(call, ast.Call) or found is None or not _is_mapped(*found, use.unit, context):
+    if (
+        not isinstance(call, ast.Call)
+        or found is None
+        or not _is_mapped(*found, use.unit, context)
+    ):
         return None
     owner = (("owner", use.unit.span(_owner(use.node))),)
     arguments = (Argument("opt_state", index=0),)
@@ -286,12 +311,20 @@ def _states(use: Use) -> ast.expr:
     """The expression of all states: `param_states`, or `param_states.params` of the old API."""
     assert isinstance(use.node, ast.expr)
     parent = use.parent
-    return parent if isinstance(parent, ast.Attribute) and parent.attr == "params" else use.node
+    return (
+        parent
+        if isinstance(parent, ast.Attribute) and parent.attr == "params"
+        else use.node
+    )
 
 
 def _without_params(node: ast.expr) -> ast.expr:
     """`optimizer.state.param_states`, if this is that or its `params`."""
-    return node.value if isinstance(node, ast.Attribute) and node.attr == "params" else node
+    return (
+        node.value
+        if isinstance(node, ast.Attribute) and node.attr == "params"
+        else node
+    )
 
 
 def _owner(states: ast.expr | ast.stmt) -> ast.expr:
@@ -305,9 +338,9 @@ def _owner(states: ast.expr | ast.stmt) -> ast.expr:
 def _owner_of_state(node: ast.expr, name: str, context: Context) -> ast.expr | None:
     """The optimizer in `optimizer.state.NAME`."""
     match node:
-        case ast.Attribute(attr=attr, value=ast.Attribute(attr="state", value=owner)) if (
-            attr == name
-        ):
+        case ast.Attribute(
+            attr=attr, value=ast.Attribute(attr="state", value=owner)
+        ) if attr == name:
             return owner if context.facts.legacy_objects(owner, "optimizer") else None
     return None
 
@@ -315,6 +348,8 @@ def _owner_of_state(node: ast.expr, name: str, context: Context) -> ast.expr | N
 def _only_keyword(call: ast.Call, name: str) -> ast.expr | None:
     """The value in `replace(NAME=value)`."""
     match call:
-        case ast.Call(args=[], keywords=[ast.keyword(arg=arg, value=value)]) if arg == name:
+        case ast.Call(args=[], keywords=[ast.keyword(arg=arg, value=value)]) if (
+            arg == name
+        ):
             return value
     return None

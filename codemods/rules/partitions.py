@@ -69,7 +69,9 @@ def partition(use: Use, context: Context) -> Edit | Refusal:
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)
     methods = {node.name for node in owner.body if isinstance(node, ast.FunctionDef)}
-    takes_own_steps = bool(methods & OVERRIDDEN) or any(map(_reaches_inside, ast.walk(owner)))
+    takes_own_steps = bool(methods & OVERRIDDEN) or any(
+        map(_reaches_inside, ast.walk(owner))
+    )
     if len(owner.bases) != 1 or takes_own_steps:
         return has_no_base(
             "derives from `MultiOptimizer` and works on the whole tree of parameters"

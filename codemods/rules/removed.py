@@ -33,7 +33,13 @@ from codemods.rules.context import Context
 from codemods.sources.modules import Unit
 from codemods.vocabulary import INDEX
 
-INDEXING = {"update": "set", "add": "add", "mul": "multiply", "min": "min", "max": "max"}
+INDEXING = {
+    "update": "set",
+    "add": "add",
+    "mul": "multiply",
+    "min": "min",
+    "max": "max",
+}
 """The methods of `x.at[…]` that took the place of the functions `jax.ops.index_…`."""
 
 HELPERS = {
@@ -70,7 +76,15 @@ def device_put_sharded(shards, devices):
 }
 """The functions that are added to a file, by the names of those that they replace."""
 
-PRIMARY = (ast.Attribute, ast.Call, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript)
+PRIMARY = (
+    ast.Attribute,
+    ast.Call,
+    ast.Constant,
+    ast.Dict,
+    ast.List,
+    ast.Name,
+    ast.Subscript,
+)
 """The expressions that bind tighter than any operator."""
 
 ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
@@ -107,7 +121,9 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
             return _called(use, row, context)
         # jax.device_put_replicated
         case "helper":
-            return Replace(use.span, f"{{support:{row.to}}}", supports=(HELPERS[row.to],))
+            return Replace(
+                use.span, f"{{support:{row.to}}}", supports=(HELPERS[row.to],)
+            )
         # jax.config.enable_omnistaging()
         case "drop":
             return _dropped(use, row)
@@ -129,8 +145,13 @@ def _named(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     """The new name of a thing, behind the name that its module has in the file."""
     module, _, last = row.to.rpartition(".")
     # jax.host_id: the module is the same, so only the last word is another
-    if isinstance(use.node, ast.Attribute) and context.facts.full_name(use.node.value) == module:
-        return Replace(use.span, f"{{owner}}.{last}", (("owner", use.unit.span(use.node.value)),))
+    if (
+        isinstance(use.node, ast.Attribute)
+        and context.facts.full_name(use.node.value) == module
+    ):
+        return Replace(
+            use.span, f"{{owner}}.{last}", (("owner", use.unit.span(use.node.value)),)
+        )
     found = said(row.to, row.module, use.unit, context.facts)
     if found is None:
         return _refuse_name_taken(row)
@@ -140,7 +161,9 @@ def _named(use: Use, row: Removed, context: Context) -> Edit | Refusal:
 def _quoted(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     """The new name of a thing in an annotation in quotes, if these have the old one as written."""
     if row.how != "same":
-        return reasons.removed(f"`{row.name}` was removed.", row.note or "Write another type here.")
+        return reasons.removed(
+            f"`{row.name}` was removed.", row.note or "Write another type here."
+        )
     if not use.said or use.quoted not in use.unit.source(use.node):
         return reasons.removed(
             f"`{row.name}` is `{row.to}` now.",
@@ -157,7 +180,9 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     fitting = _fitting(row, use.call)
     if fitting is None:
         texts = " or ".join(f"`{form.text}`" for form in expressions_of(row.to))
-        return reasons.removed(f"`{row.name}` was removed.", f"Write {texts}, as it fits here.")
+        return reasons.removed(
+            f"`{row.name}` was removed.", f"Write {texts}, as it fits here."
+        )
     expression, given = fitting
     used = [name for name in expression.used if name in given]
     if not _may_move(used, given, use, context):
@@ -169,7 +194,9 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     return _written(use, row, expression, context, holes)
 
 
-def _fitting(row: Removed, call: ast.Call | None) -> tuple[Expression, dict[str, ast.expr]] | None:
+def _fitting(
+    row: Removed, call: ast.Call | None
+) -> tuple[Expression, dict[str, ast.expr]] | None:
     """The first form of the table that takes the arguments of a call, and these by parameter."""
     if call is None:
         return None
@@ -180,7 +207,9 @@ def _fitting(row: Removed, call: ast.Call | None) -> tuple[Expression, dict[str,
     return None
 
 
-def _may_move(used: list[str], given: dict[str, ast.expr], use: Use, context: Context) -> bool:
+def _may_move(
+    used: list[str], given: dict[str, ast.expr], use: Use, context: Context
+) -> bool:
     """Whether arguments that change their order, or are left out, have no effects."""
     order = [given[name] for name in used]
     written = sorted(order, key=use.unit.span)
@@ -193,10 +222,17 @@ def _dropped(use: Use, row: Removed) -> Edit | Refusal:
     """A call that nothing replaces goes away if it is a whole statement without comments."""
     call = use.call
     statement = use.unit.parents.get(call) if call is not None else None
-    if call is None or not isinstance(statement, ast.Expr) or call.args or call.keywords:
+    if (
+        call is None
+        or not isinstance(statement, ast.Expr)
+        or call.args
+        or call.keywords
+    ):
         return _refuse(row)
     # the first of these lines is the one above the statement, which may be a comment on it
-    lines = use.unit.code.split("\n")[max(statement.lineno - 2, 0) : statement.end_lineno]
+    lines = use.unit.code.split("\n")[
+        max(statement.lineno - 2, 0) : statement.end_lineno
+    ]
     if lines[0].lstrip().startswith("#") or any("#" in line for line in lines[1:]):
         return _refuse(row)
     return ReplaceStatement(use.unit.span(statement), ())
@@ -222,14 +258,20 @@ def _written(
     return Replace(use.unit.span(old), template, holes, tuple(dict.fromkeys(supports)))
 
 
-def _new_node(expression: Expression, old: ast.AST, holes: Holes, unit: Unit) -> ast.expr:
+def _new_node(
+    expression: Expression, old: ast.AST, holes: Holes, unit: Unit
+) -> ast.expr:
     """The node that is written: that of the expression, or the argument that it is nothing but."""
     body = ast.parse(expression.text, mode="eval").body
     # (x, y) -> y
     span = dict(holes).get(body.id) if isinstance(body, ast.Name) else None
     if span is None:
         return body
-    given = {unit.span(value): value for value in ast.walk(old) if isinstance(value, ast.expr)}
+    given = {
+        unit.span(value): value
+        for value in ast.walk(old)
+        if isinstance(value, ast.expr)
+    }
     return given[span]
 
 
@@ -275,7 +317,9 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
 def _alias_of(name: str, statement: ast.ImportFrom) -> ast.alias:
     """The first name that is imported and is, or comes from, what has this full name."""
     module = statement.module
-    return next(found for found in statement.names if name in (f"{module}.{found.name}", module))
+    return next(
+        found for found in statement.names if name in (f"{module}.{found.name}", module)
+    )
 
 
 @rule("FO898", "names that are not known", UNKNOWN)
@@ -307,12 +351,16 @@ def left_alone(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if found.name == use.name)
     # import jax.config as config
     if alias.asname:
-        return MoveImport(use.span, alias.asname, f"from {package} import {rest} as {alias.asname}")
+        return MoveImport(
+            use.span, alias.asname, f"from {package} import {rest} as {alias.asname}"
+        )
     imports = [one for one in context.facts.imported(use.unit) if one.name == package]
     [index] = [index for index, one in enumerate(imports) if one.alias is alias]
     beside = [one for one in imports if one.scope is imports[index].scope]
     # an import before this one, or one that stays, binds the package already
-    others = [one for one in beside if one in imports[:index] or not _is_of_removed(one)]
+    others = [
+        one for one in beside if one in imports[:index] or not _is_of_removed(one)
+    ]
     return MoveImport(use.span, use.name, "" if others else f"import {package}")
 
 
@@ -336,24 +384,35 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     method = INDEXING[use.name.rpartition("_")[2]]
     update = updated(use.call)
     if update is None:
-        return reasons.removed(f"`{use.name}` was removed.", f"Use `x.at[…].{method}(…)`.")
+        return reasons.removed(
+            f"`{use.name}` was removed.", f"Use `x.at[…].{method}(…)`."
+        )
     array, index = update.array, update.index
     owner = "{array}" if _is_array(array, context) else "{jnp}.asarray({array})"
     # jax.ops.index[0, :]: what stands between the brackets goes between others
-    of_its_own = isinstance(index, ast.Subscript) and context.facts.full_name(index.value) == INDEX
+    of_its_own = (
+        isinstance(index, ast.Subscript)
+        and context.facts.full_name(index.value) == INDEX
+    )
     hole = "slices" if of_its_own else "index"
     template = f"{owner}.at[{{{hole}}}].{method}"
     holes = (("array", use.unit.span(array)), (hole, use.unit.span(index)))
-    arguments = tuple(Argument(keyword, index=place) for keyword, place in update.passed_on)
+    arguments = tuple(
+        Argument(keyword, index=place) for keyword, place in update.passed_on
+    )
     return RewriteCall(use.unit.span(update.call), template, arguments, holes)
 
 
-def _is_array(node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()) -> bool:
+def _is_array(
+    node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()
+) -> bool:
     """Whether an expression is an array of JAX: each value that it can have is made by JAX."""
     match node:
         # x.at[0].set(y)
         case ast.Call(
-            func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=array, attr="at")))
+            func=ast.Attribute(
+                value=ast.Subscript(value=ast.Attribute(value=array, attr="at"))
+            )
         ):
             return _is_array(array, context, known)
         # jnp.zeros(3)

@@ -78,14 +78,20 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     if not _is_own_state(given["state"], use, context):
         return _refuse_state()
     new_state, last = result
-    update = f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})"
+    update = (
+        f"{updates}, {new_state} = {{owner}}.update({{grads}}, {{state}}, {{params}})"
+    )
     holes = [use.owner_hole]
-    holes += [(name, use.unit.span(given[name])) for name in ("params", "state", "grads")]
+    holes += [
+        (name, use.unit.span(given[name])) for name in ("params", "state", "grads")
+    ]
     if rate is None:
         return ReplaceStatement(use.unit.span(statement), (update, last), tuple(holes))
     holes.append(("rate", use.unit.span(rate)))
     lines, supports = _with_rate_before((update, last), use, context)
-    return ReplaceStatement(use.unit.span(statement), lines, tuple(holes), supports=supports)
+    return ReplaceStatement(
+        use.unit.span(statement), lines, tuple(holes), supports=supports
+    )
 
 
 def _refuse_hyper_params(
@@ -118,7 +124,10 @@ def _result(
         # return definition.apply_gradient(…)
         case ast.Return():
             new_state = free_name(unit, "new_state", "new_opt_state", "next_opt_state")
-            return new_state, f"return {{optax}}.apply_updates({{params}}, {updates}), {new_state}"
+            return (
+                new_state,
+                f"return {{optax}}.apply_updates({{params}}, {updates}), {new_state}",
+            )
     return None
 
 
@@ -126,7 +135,9 @@ def _is_own_state(node: ast.expr, use: Use, context: Context) -> bool:
     """Whether a state can only be one that `init_state` of the same definitions made."""
     states = context.facts.legacy_objects(node, "state")
     makers = {inner for outer, inner in context.facts.legacy.links if outer in states}
-    return {obj.made_by for obj in states} == {Unnamed.DEFINITION} and makers <= {*use.objects}
+    return {obj.made_by for obj in states} == {Unnamed.DEFINITION} and makers <= {
+        *use.objects
+    }
 
 
 def _with_rate_before(

@@ -43,7 +43,8 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
     given = arguments_of(TRAVERSAL, use.node)
     if given is None:
         return reasons.arguments(
-            "`ModelParamTraversal` takes one predicate.", "Pass one function of path and value."
+            "`ModelParamTraversal` takes one predicate.",
+            "Pass one function of path and value.",
         )
     if not context.taken_by_classes.isdisjoint(use.objects):
         return reasons.traversal(
@@ -74,7 +75,9 @@ def _set_again(predicate: ast.expr, made: ast.AST, context: Context) -> str | No
         found = definitions.variable(node)
         if found is None or found.scope.node in own:
             continue
-        stores = [store for store in definitions.stores(found) if not isinstance(store, ONCE)]
+        stores = [
+            store for store in definitions.stores(found) if not isinstance(store, ONCE)
+        ]
         changes: list[tuple[Unit, ast.AST]] = [(found.unit, store) for store in stores]
         changes += _stores_into(node, context)
         if any(_is_later(unit, change, made, context) for unit, change in changes):
@@ -117,7 +120,10 @@ def _changes(parent: ast.AST | None, holder: ast.expr) -> bool:
         case ast.Attribute(attr=name):
             return name in CHANGING
         # words[0] = "kernel", or words += ["kernel"]
-        case ast.Subscript(ctx=ast.Store() | ast.Del(), value=value) | ast.AugAssign(target=value):
+        case (
+            ast.Subscript(ctx=ast.Store() | ast.Del(), value=value)
+            | ast.AugAssign(target=value)
+        ):
             return value is holder
     return False
 

@@ -57,7 +57,9 @@ class Unit:
     def columns(self) -> Columns:
         return Columns(self.code)
 
-    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias) -> Span:
+    def span(
+        self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias
+    ) -> Span:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start = self.columns.character(node.lineno, node.col_offset)
@@ -116,7 +118,9 @@ class Layout:
         modules = [path.removesuffix(".py") for path in self._files]
         for path in sorted((*self._directories, *modules)):
             self._endings[path.rpartition("/")[2]].append(path)
-        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}  # by folder and dotted name
+        self._absolute: dict[
+            tuple[str, str], tuple[str, ...]
+        ] = {}  # by folder and dotted name
         self._below: dict[str, list[str]] = {}  # by folder
 
     def at(self, path: str) -> tuple[str | None, str] | None:

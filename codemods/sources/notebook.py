@@ -29,7 +29,9 @@ PLACEHOLDER = re.compile(r"__magic_(\d+)__(?:; |  # %run .*)?")
 MAGIC = re.compile(
     r"(?P<indent>\s*)(?P<assigned>[\w., \[\]'\"]+=\s*)?(?P<magic>[%!].*|\?.*|[\w.*]+\?{1,2}\s*)$"
 )
-TIMED = re.compile(r"(?P<magic>%(?:time|timeit|prun|memit|mprun|lprun) +)(?P<code>\S.*)")
+TIMED = re.compile(
+    r"(?P<magic>%(?:time|timeit|prun|memit|mprun|lprun) +)(?P<code>\S.*)"
+)
 SPACE = re.compile(r"[ \t\r\n]*")
 ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
 LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -116,7 +118,9 @@ class Notebook:
             literal = self.text[slice(*span)]
             written[json.loads(literal)] = literal
         new = LINES.findall(source)
-        lines = [written.get(line) or json.dumps(line, ensure_ascii=escape) for line in new]
+        lines = [
+            written.get(line) or json.dumps(line, ensure_ascii=escape) for line in new
+        ]
         return f"[{opening}{between.join(lines)}{closing}"
 
 
@@ -137,7 +141,9 @@ def read_notebook(content: bytes) -> Notebook:
     except (ValueError, RecursionError) as error:
         raise UndecodableError(f"cannot be read as a notebook: {error}") from error
     if not isinstance(whole, dict) or "cells" not in whole:
-        raise UndecodableError("is no notebook of format 4: save it anew with a current Jupyter")
+        raise UndecodableError(
+            "is no notebook of format 4: save it anew with a current Jupyter"
+        )
     found = [] if _other_language(whole) else [_cell(*source) for source in sources]
     cells = [cell for cell in found if cell is not None]
     newlines = [index for index, character in enumerate(text) if character == "\n"]
@@ -304,7 +310,9 @@ def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
             continue
         source = json.loads(text[slice(*members["source"])])
         lines = [source] if isinstance(source, str) else source
-        is_text = isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+        is_text = isinstance(lines, list) and all(
+            isinstance(line, str) for line in lines
+        )
         if not is_text:
             raise UndecodableError(f"cell {number} holds something else than text")
         if source:
@@ -322,7 +330,9 @@ def _cell(number: int, source: str, extent: Extent) -> Cell | None:
     """
     header, body = "", source
     if MARKER.search(source) or PLACEHOLDER.search(source):
-        raise UndecodableError(f"cell {number} uses a name that stands for a cell or a magic here")
+        raise UndecodableError(
+            f"cell {number} uses a name that stands for a cell or a magic here"
+        )
     if source.startswith("%%"):
         header, _, body = source.partition("\n")
         if not header[2:].startswith(RUNS_PYTHON):  # %%bash
@@ -382,7 +392,9 @@ def _without_magics(body: str) -> tuple[str, tuple[str, ...]]:
             magics.append(timed["magic"])
             continue
         # %run train.py: which file runs is read in the comment.
-        remark = f"  # {magic}" if magic.startswith("%run ") and "\n" not in magic else ""
+        remark = (
+            f"  # {magic}" if magic.startswith("%run ") and "\n" not in magic else ""
+        )
         done.append(f"{placeholder}{remark}")
         magics.append(magic)
     return "\n".join(done), tuple(magics)

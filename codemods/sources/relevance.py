@@ -75,7 +75,9 @@ class Relevance:
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        legacy = {path for path, text in texts.items() if mentions_legacy(text.encode())}
+        legacy = {
+            path for path, text in texts.items() if mentions_legacy(text.encode())
+        }
         self.paths: list[str] = []
         self.speaking = legacy
         self.beside = set[str]()
@@ -123,7 +125,11 @@ def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
     program_loads = any(LOADING.search(texts[path]) for path in program)
     found: set[str] = set()
     for path, text in texts.items():
-        if SHAPED.search(text) and (program_loads or LOADING.search(text)) and is_near(path):
+        if (
+            SHAPED.search(text)
+            and (program_loads or LOADING.search(text))
+            and is_near(path)
+        ):
             found.add(path)
     return found
 

@@ -71,24 +71,32 @@ def decode(content: bytes) -> Text:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     except SyntaxError as error:
         raise UndecodableError(f"cannot be decoded: {error.msg}") from error
-    encoding = "utf-8" if encoding == "utf-8-sig" else encoding  # the mark is kept in `bom`
+    encoding = (
+        "utf-8" if encoding == "utf-8-sig" else encoding
+    )  # the mark is kept in `bom`
     try:
         text = Text(content, encoding, bom)
         code = text.code
         reproduced = encoding == "utf-8" or text.encode(code) == content
     except UnicodeDecodeError as error:
-        raise UndecodableError(f"cannot be decoded as {encoding}: byte {error.start}") from error
+        raise UndecodableError(
+            f"cannot be decoded as {encoding}: byte {error.start}"
+        ) from error
     except (LookupError, UnicodeError) as error:
         raise UndecodableError(f"cannot be decoded as {encoding}: {error}") from error
     if not reproduced:
-        raise UndecodableError(f"the encoding {encoding} does not give the same bytes again")
+        raise UndecodableError(
+            f"the encoding {encoding} does not give the same bytes again"
+        )
     return text
 
 
 class Codes(Mapping[str, str]):
     """The code of some files, by path."""
 
-    def __init__(self, texts: Mapping[str, HasCode], paths: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, texts: Mapping[str, HasCode], paths: Iterable[str] | None = None
+    ) -> None:
         self._texts = texts
         self._paths = dict.fromkeys(texts if paths is None else paths)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-ENTANGLED = "beyond the budget of the analysis: raise --budget, or give fewer files at once"
+ENTANGLED = (
+    "beyond the budget of the analysis: raise --budget, or give fewer files at once"
+)
 """The problem of a file that names optimizers, in a part of a project that is too entangled."""
 
 NAMED = re.compile(

@@ -47,14 +47,20 @@ class Account:
             if unit.path == result.path
             for span, text in found
         ]
-        lines = {unit.line(line) for unit, span, _ in left for line in range(span[0], span[2] + 1)}
+        lines = {
+            unit.line(line)
+            for unit, span, _ in left
+            for line in range(span[0], span[2] + 1)
+        }
         sites = list(result.sites)
         if self._is_served(result.path):
             sites = [self._vendored(site, lines) for site in sites]
         if without_place:
             sites = [_without_place(site) for site in sites]
         # a line that is reported already gets no second message
-        known = {site.line for site in sites if site.status in ("unresolved", "suppressed")}
+        known = {
+            site.line for site in sites if site.status in ("unresolved", "suppressed")
+        }
         for unit, span, text in left:
             if unit.line(span[0]) not in known:
                 sites.append(_unpointed(unit, span, text))

@@ -53,7 +53,9 @@ class Copies:
 
     def homeless(self, results: Iterable[FileResult]) -> list[str]:
         """The files that import no copy, and still have something that needs `flax.optim`."""
-        others = (one for one in results if one.path not in self.users and one.error is None)
+        others = (
+            one for one in results if one.path not in self.users and one.error is None
+        )
         left = (one for one in others if any(map(concerns, one.sites)))
         found: list[str] = []
         for result in left:
@@ -62,7 +64,9 @@ class Copies:
                 found.append(unit.path)
         return found
 
-    def place_for(self, paths: Sequence[str], name: str, wanted: str | None) -> str | None:
+    def place_for(
+        self, paths: Sequence[str], name: str, wanted: str | None
+    ) -> str | None:
         """The place of a copy for some files; None if there is none.
 
         It is a copy that exists, the place that is wanted, or the best one. There is no second
@@ -70,7 +74,9 @@ class Copies:
         """
         if self.existing:
             copies = sorted(self.existing)
-            return next((copy for copy in copies if self.places.serves(copy, paths)), None)
+            return next(
+                (copy for copy in copies if self.places.serves(copy, paths)), None
+            )
         if wanted is None:
             return self.places.find(paths, name)
         if self.places.is_free(wanted) and self.places.serves(wanted, paths):
@@ -94,7 +100,10 @@ class Copies:
         for source, result in zip(self.sources, results, strict=True):
             after = result.after
             # nothing was migrated in a file that imports a copy: it stays as it was
-            if result.path in self.back and result.after == self.back[result.path].content:
+            if (
+                result.path in self.back
+                and result.after == self.back[result.path].content
+            ):
                 after = source.content
                 units += filter(None, [_unit(result.path, after)])
             elif result.path in names and result.error is None:
@@ -106,8 +115,13 @@ class Copies:
                     after, unit = found
                     units.append(unit)
             finished.append(replace(result, before=source.content, after=after))
-        account = Account(self.places, {unit.path for unit in units}, failed, unpointed(units))
-        return [account.of(result, result.path in new and place is None) for result in finished]
+        account = Account(
+            self.places, {unit.path for unit in units}, failed, unpointed(units)
+        )
+        return [
+            account.of(result, result.path in new and place is None)
+            for result in finished
+        ]
 
     def _names(
         self, results: Iterable[FileResult], new: Collection[str], place: str | None
@@ -123,13 +137,18 @@ class Copies:
         return names | self._only_named(results, new, names)
 
     def _only_named(
-        self, results: Iterable[FileResult], new: Iterable[str], names: Mapping[str, ModuleName]
+        self,
+        results: Iterable[FileResult],
+        new: Iterable[str],
+        names: Mapping[str, ModuleName],
     ) -> dict[str, ModuleName]:
         """The files of the same programs that only have a name of `flax.optim` in a string."""
         program = {one for path in new for one in self.places.together(path)}
         full = next(name.full for path, name in names.items() if path in new)
         named = (
-            one.path for one in results if one.path in program and PACKAGE.encode() in one.after
+            one.path
+            for one in results
+            if one.path in program and PACKAGE.encode() in one.after
         )
         return {path: ModuleName(full, full) for path in named if path not in names}
 
@@ -144,14 +163,24 @@ def read_copies(
       existing: the paths of the copies' folders.
       others: the paths of other files that exist.
     """
-    own = [source for source in sources if str(PurePosixPath(source.path).parent) not in existing]
+    own = [
+        source
+        for source in sources
+        if str(PurePosixPath(source.path).parent) not in existing
+    ]
     units: dict[str, Unit] = {}
     for source in own:
         unit = _unit(source.path, source.content)
         if unit is not None:
             units[source.path] = unit
-    packages = (f"{copy}/{module}.py" for copy in existing for module in ("__init__", *SUBPACKAGE))
-    places = Places({path: unit.code for path, unit in units.items()}, (*others, *packages))
+    packages = (
+        f"{copy}/{module}.py"
+        for copy in existing
+        for module in ("__init__", *SUBPACKAGE)
+    )
+    places = Places(
+        {path: unit.code for path, unit in units.items()}, (*others, *packages)
+    )
     users: dict[str, tuple[str, ModuleName]] = {}
     back: dict[str, Source] = {}
     for source in own:
@@ -173,10 +202,14 @@ def read_copies(
 
 def spared(unit: Unit) -> set[int]:
     """The lines of a file with a comment by which imports stay."""
-    return {comment.line for comment in suppressions(unit.code) if comment.covers(IMPORTS)}
+    return {
+        comment.line for comment in suppressions(unit.code) if comment.covers(IMPORTS)
+    }
 
 
-def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[ModuleName, str] | None:
+def _pointed_back(
+    unit: Unit, copy: str, places: Places
+) -> tuple[ModuleName, str] | None:
     """The name of a copy in a file, and the code when it is pointed back.
 
     None if the file does not refer to the copy.
@@ -188,9 +221,12 @@ def _pointed_back(unit: Unit, copy: str, places: Places) -> tuple[ModuleName, st
     if not full:
         return None
     code = pointed(
-        unit, Redirection(said, PACKAGE, full, PACKAGE, in_line=True, spared=spared(unit))
+        unit,
+        Redirection(said, PACKAGE, full, PACKAGE, in_line=True, spared=spared(unit)),
     )
-    return None if code == unit.code else (ModuleName(min(said, default=full), full), code)
+    return (
+        None if code == unit.code else (ModuleName(min(said, default=full), full), code)
+    )
 
 
 def _pointed(path: str, content: bytes, name: ModuleName) -> tuple[bytes, Unit] | None:
@@ -198,7 +234,9 @@ def _pointed(path: str, content: bytes, name: ModuleName) -> tuple[bytes, Unit] 
     unit, text = _unit(path, content), _read(path, content)
     assert unit is not None
     assert text is not None
-    code = pointed(unit, Redirection([PACKAGE], name.said, PACKAGE, name.full, spared=spared(unit)))
+    code = pointed(
+        unit, Redirection([PACKAGE], name.said, PACKAGE, name.full, spared=spared(unit))
+    )
     try:
         new = Unit(path, code, parse(code), unit.places)
         after = text.encode(code)
@@ -223,4 +261,6 @@ def _unit(path: str, content: bytes) -> Unit | None:
         return None
     if text is None or tree is None:
         return None
-    return Unit(path, text.code, tree, text.places if isinstance(text, Notebook) else ())
+    return Unit(
+        path, text.code, tree, text.places if isinstance(text, Notebook) else ()
+    )

@@ -105,7 +105,9 @@ class Bindings:
         ways = {(one.scope, one.name, one.missing) for one in self.packages_bound}
         names = {name for _, name, _ in ways}
         for node in self.unit.nodes:
-            if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            if not isinstance(node, ast.Attribute) or not isinstance(
+                node.ctx, ast.Load
+            ):
                 continue
             root, steps = _chain(node)
             if root is None or root.id not in names:

@@ -44,10 +44,16 @@ class Places:
         It is in the innermost package around all of them, else in a folder from which their imports
         find the project's modules, else beside them. None if there is none.
         """
-        common = PurePosixPath(*_common([PurePosixPath(path).parent.parts for path in paths]))
-        packages = [folder for folder in (common, *common.parents) if self._is_package(folder)]
+        common = PurePosixPath(
+            *_common([PurePosixPath(path).parent.parts for path in paths])
+        )
+        packages = [
+            folder for folder in (common, *common.parents) if self._is_package(folder)
+        ]
         roots = [root for path in paths for root in self.roots(path)]
-        places = [str(folder / name) for folder in dict.fromkeys((*packages, *roots, common))]
+        places = [
+            str(folder / name) for folder in dict.fromkeys((*packages, *roots, common))
+        ]
         for place in places:
             if self.is_free(place) and self.serves(place, paths):
                 return place
@@ -71,12 +77,20 @@ class Places:
         """The name of a package at a place in a file; None if the file cannot import it."""
         # `src` of src/models/vit.py, with `from models import vit`
         folder, target = PurePosixPath(path).parent, PurePosixPath(place)
-        root = next((root for root in self.roots(path) if target.is_relative_to(root)), None)
-        if root is None or not all(part.isidentifier() for part in target.relative_to(root).parts):
+        root = next(
+            (root for root in self.roots(path) if target.is_relative_to(root)), None
+        )
+        if root is None or not all(
+            part.isidentifier() for part in target.relative_to(root).parts
+        ):
             return None
         full = ".".join(target.relative_to(root).parts)
         outer = self._outermost(folder)
-        is_relative = outer is not None and target.is_relative_to(outer) and self._is_relative(path)
+        is_relative = (
+            outer is not None
+            and target.is_relative_to(outer)
+            and self._is_relative(path)
+        )
         return ModuleName(_relative(folder, target) if is_relative else full, full)
 
     def names_said(self, path: str, place: str) -> set[str]:
@@ -114,7 +128,9 @@ class Places:
         imports, importers = self._graphs
         return reachable(reachable({path}, importers), imports)
 
-    def _roots_of(self, paths: Iterable[str], module: str | None = None) -> list[PurePosixPath]:
+    def _roots_of(
+        self, paths: Iterable[str], module: str | None = None
+    ) -> list[PurePosixPath]:
         """The folders in which the absolute imports of files find modules, or a certain one."""
         found = []
         for path in paths:

@@ -32,12 +32,16 @@ class Redirection:
     spared: Collection[int] = ()
 
 
-def imports_any(unit: Unit, modules: Collection[str], spared: Collection[int] = ()) -> bool:
+def imports_any(
+    unit: Unit, modules: Collection[str], spared: Collection[int] = ()
+) -> bool:
     """Whether a file imports one of some modules, or something of it.
 
     It does so by a statement or `import_module`.
     """
-    return any(node.lineno not in spared for node in _importing(unit, Bindings(unit, modules)))
+    return any(
+        node.lineno not in spared for node in _importing(unit, Bindings(unit, modules))
+    )
 
 
 def _importing(unit: Unit, bindings: Bindings) -> Iterator[ast.stmt | ast.expr]:
@@ -73,7 +77,11 @@ def import_of(module: str, name: str) -> str:
     elif package and not package.strip("."):
         package += "."
     renamed = "" if last == name else f" as {name}"
-    return f"from {package} import {last}{renamed}" if package else f"import {last}{renamed}"
+    return (
+        f"from {package} import {last}{renamed}"
+        if package
+        else f"import {last}{renamed}"
+    )
 
 
 @dataclass
@@ -103,7 +111,9 @@ class _Pointing:
         quoted = self._quoted_annotations()
         scopes = {one.scope for one in self.bindings.uses if self._is_touched(one.node)}
         self._point_dotted(scopes, quoted)
-        for line, splice in names_in_strings(self.unit, self.way.old_full, self.way.new_full):
+        for line, splice in names_in_strings(
+            self.unit, self.way.old_full, self.way.new_full
+        ):
             if line not in self.way.spared:
                 self.splices.append(splice)
         for statement, change in self.changes.items():
@@ -141,7 +151,9 @@ class _Pointing:
 
     # Dotted names
 
-    def _point_dotted(self, scopes: set[Scope | None], quoted: Sequence[Splice]) -> None:
+    def _point_dotted(
+        self, scopes: set[Scope | None], quoted: Sequence[Splice]
+    ) -> None:
         """Replace names such as `flax.optim`, and the imports that bind `flax`."""
         for use in self.bindings.uses:
             if self._is_touched(use.node):
@@ -180,7 +192,9 @@ class _Pointing:
             return
         # import flax, where only `flax.optim` was read, becomes a new import
         first = others[0]
-        is_plain = isinstance(first.statement, ast.Import) and "." not in first.alias.name
+        is_plain = (
+            isinstance(first.statement, ast.Import) and "." not in first.alias.name
+        )
         if is_plain and not is_needed and not self.unit.is_package and len(others) == 1:
             self._exchange(first, statement)
         else:
@@ -195,7 +209,10 @@ class _Pointing:
         """Whether a name is read otherwise than in the dotted name of the module."""
         missing = re.escape(".".join(one.missing))
         other = re.compile(rf"(?<![\w.]){one.name}(?!\w)(?!\.{missing}(?!\w))")
-        if any(other.search(self.unit.source(node)) for node in quoted_annotations(self.unit)):
+        if any(
+            other.search(self.unit.source(node))
+            for node in quoted_annotations(self.unit)
+        ):
             return True
         uses = (use.node for use in self.bindings.uses if self._is_touched(use.node))
         pointed_uses = {id(_root(node)) for node in uses}
@@ -219,7 +236,9 @@ class _Pointing:
     def _write(self, statement: Statement, change: _Change) -> None:
         new = list(dict.fromkeys(change.new))
         if len(change.removed) < len(statement.names):
-            self.splices += without(self.unit, statement, change.removed, self.way.in_line)
+            self.splices += without(
+                self.unit, statement, change.removed, self.way.in_line
+            )
         elif new:
             self.splices.append((*extent(self.unit, statement), new.pop(0)))
         if new:

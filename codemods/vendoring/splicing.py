@@ -27,7 +27,10 @@ def extent(unit: Unit, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]
 
 
 def without(
-    unit: Unit, statement: ast.Import | ast.ImportFrom, removed: Sequence[ast.alias], in_line: bool
+    unit: Unit,
+    statement: ast.Import | ast.ImportFrom,
+    removed: Sequence[ast.alias],
+    in_line: bool,
 ) -> list[Splice]:
     """Take some names out of an import, but not all.
 
@@ -53,14 +56,20 @@ def _with_comma(code: str, start: int, end: int, in_line: bool) -> tuple[int, in
     comma = re.compile(r"\s*,[ \t]*").match(code, end)
     end = comma.end() if comma else end
     line_start = code.rfind("\n", 0, start) + 1
-    is_alone = not code[line_start:start].strip() and code[end : end + 1] in ("\n", "\r")
+    is_alone = not code[line_start:start].strip() and code[end : end + 1] in (
+        "\n",
+        "\r",
+    )
     if is_alone and not in_line:
         return line_start, code.index("\n", end) + 1
     return start, end
 
 
 def behind(
-    unit: Unit, statement: ast.Import | ast.ImportFrom, new: Sequence[str], in_line: bool
+    unit: Unit,
+    statement: ast.Import | ast.ImportFrom,
+    new: Sequence[str],
+    in_line: bool,
 ) -> Splice:
     """Put statements behind another one, on lines of their own.
 
@@ -69,7 +78,9 @@ def behind(
     code = unit.code
     start, end = extent(unit, statement)
     line_start = max(code.rfind("\n", 0, start), code.rfind("\r", 0, start)) + 1
-    line_end = next((index for index in range(end, len(code)) if code[index] in "\r\n"), len(code))
+    line_end = next(
+        (index for index in range(end, len(code)) if code[index] in "\r\n"), len(code)
+    )
     indent, rest = code[line_start:start], code[end:line_end].strip()
     # if legacy: import flax
     if in_line or indent.strip() or (rest and not rest.startswith("#")):

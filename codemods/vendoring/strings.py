@@ -18,7 +18,8 @@ def quoted_annotations(unit: Unit) -> Iterator[ast.Constant]:
         match node:
             # optimizer: "optim.Optimizer"
             case (
-                ast.AnnAssign(annotation=annotation) | ast.arg(annotation=ast.expr() as annotation)
+                ast.AnnAssign(annotation=annotation)
+                | ast.arg(annotation=ast.expr() as annotation)
             ):
                 yield from _strings(annotation)
             # def create() -> "optim.Optimizer"
@@ -37,7 +38,11 @@ def names_in_strings(unit: Unit, old: str, new: str) -> Iterator[tuple[int, Spli
     whole = re.compile(rf"{re.escape(old)}((?:\.\w+)*\.?)")
     others = {*quoted_annotations(unit), *_parts(unit)}
     for node in unit.nodes:
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node in others:
+        if (
+            not isinstance(node, ast.Constant)
+            or not isinstance(node.value, str)
+            or node in others
+        ):
             continue
         match = whole.fullmatch(node.value)
         start, end = extent(unit, node)

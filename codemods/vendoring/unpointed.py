@@ -38,8 +38,14 @@ def _gets_at(node: ast.expr, facts: Facts) -> bool:
         # f"flax.optim.{name}"
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
             return text.startswith(f"{PACKAGE}.")
-    parts = (part for part in ast.walk(node) if isinstance(part, ast.expr) and part is not node)
-    return _is_legacy(node, facts) and not any(_is_legacy(part, facts) for part in parts)
+    parts = (
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.expr) and part is not node
+    )
+    return _is_legacy(node, facts) and not any(
+        _is_legacy(part, facts) for part in parts
+    )
 
 
 def _is_legacy(node: ast.expr, facts: Facts) -> bool:

@@ -24,7 +24,9 @@ def to_be_read(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise CheckpointError(
+            f"{path} cannot be read: {error.strerror or error}."
+        ) from None
 
 
 @contextmanager
@@ -33,4 +35,6 @@ def to_be_written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UnwritablePathError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise UnwritablePathError(
+            f"{path} cannot be written: {error.strerror or error}."
+        ) from None

@@ -70,7 +70,10 @@ def carried_parts(
     like = {name: serialization.to_state_dict(part) for name, part in new.items()}
     if has_interface(tx):
         # the state of the definition is that of the transformation
-        kept = {("opt_state", *path): ("state", *path) for path, _ in leaves(like["opt_state"])}
+        kept = {
+            ("opt_state", *path): ("state", *path)
+            for path, _ in leaves(like["opt_state"])
+        }
         return _Carrying(old, like, kept).carried()
     places = places_of(new["opt_state"])
     negated: Collection[Path] = ()
@@ -79,9 +82,13 @@ def carried_parts(
     else:
         negated = descending(tx, new["params"], new["opt_state"])
     sources = {
-        ("opt_state", *place.path): place.source for place in places if place.source is not None
+        ("opt_state", *place.path): place.source
+        for place in places
+        if place.source is not None
     }
-    negative = {("opt_state", *place.path) for place in places if place.state in negated}
+    negative = {
+        ("opt_state", *place.path) for place in places if place.state in negated
+    }
     carrying = _Carrying(old, like, sources, negative)
     if "step" not in new:
         # the program need not count the steps itself
@@ -100,7 +107,9 @@ def _refuse_unknown_signs(opt_state: Any) -> None:
             continue
         # optax.chain(optax.trace(0.9), …) has its trace at "0"
         if path[-1].isdigit() and path[-1] != "0":
-            first = next((below for below, _ in leaves(serialization.to_state_dict(node))), ())
+            first = next(
+                (below for below, _ in leaves(serialization.to_state_dict(node))), ()
+            )
             place = said(("opt_state", *path, *first))
             raise CheckpointError(
                 f"{place} of the new state may follow the way up or down, which a state of optax "
@@ -119,7 +128,9 @@ class _Carrying:
         sources: Mapping[Path, Path],
         negative: Collection[Path] = (),
     ) -> None:
-        params = {("params", *path): ("target", *path) for path, _ in leaves(new["params"])}
+        params = {
+            ("params", *path): ("target", *path) for path, _ in leaves(new["params"])
+        }
         self.new = new
         self.sources = {**params, ("step",): STEP, **sources}
         self.negative = negative
@@ -167,7 +178,8 @@ class _Carrying:
             return False
         param_state = path[:-1]
         if not all(
-            (*param_state, field) in self.leaves for field in optimizers()["Adafactor"].state
+            (*param_state, field) in self.leaves
+            for field in optimizers()["Adafactor"].state
         ):
             return False
         value = self.leaves[path]

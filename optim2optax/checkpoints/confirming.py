@@ -75,7 +75,11 @@ def confirm(
     params = dict(leaves(serialization.to_state_dict(new["params"]), ("target",)))
     state = dict(leaves(serialization.to_state_dict(new["opt_state"]), ("state",)))
     if keeps_state:
-        found = {path: [leaf] for path, leaf in {**params, **state}.items() if leaf is not None}
+        found = {
+            path: [leaf]
+            for path, leaf in {**params, **state}.items()
+            if leaf is not None
+        }
         unknown = found.keys() - marks.keys()
     else:
         found, unknown = _found(marks, params, new["opt_state"])
@@ -113,7 +117,9 @@ def _found(
     for keys, leaf in jax.tree_util.tree_flatten_with_path(opt_state)[0]:
         names = tuple(map(key_of, keys))
         fields = [
-            number for number, key in enumerate(keys) if isinstance(key, jax.tree_util.GetAttrKey)
+            number
+            for number, key in enumerate(keys)
+            if isinstance(key, jax.tree_util.GetAttrKey)
         ]
         source = _source_of(names, fields, sources)
         if source is not None:
@@ -126,7 +132,9 @@ def _found(
     return found, unknown
 
 
-def _source_of(names: Path, fields: Sequence[int], sources: Mapping[Path, Path]) -> Path | None:
+def _source_of(
+    names: Path, fields: Sequence[int], sources: Mapping[Path, Path]
+) -> Path | None:
     """The place in the legacy state of a leaf of optax, by the fields on the way to it."""
     for number in fields:
         # 0/trace/dense/kernel has the field `trace`, and is looked up as trace/dense/kernel

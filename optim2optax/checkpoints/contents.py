@@ -80,7 +80,9 @@ def has_groups(state: Tree) -> bool:
     """Whether this is the state of a `MultiOptimizer` as Flax up to 0.3.2 stored it."""
     if not _is_list(state) or not state:
         return False
-    return all(_is_state(group) and _is_list(group["param_states"]) for group in state.values())
+    return all(
+        _is_state(group) and _is_list(group["param_states"]) for group in state.values()
+    )
 
 
 def _is_list(tree: Tree) -> bool:
@@ -105,10 +107,14 @@ def _found(path: str, node: Mapping[str, Tree]) -> FoundState | None:
             names = _names(state["param_states"], node["target"])
         step, copies = _steps(state["step"])
         parameters = tuple(leaves(node["target"]))
-        return FoundState(path, "legacy optimizer", tuple(sorted(names)), step, copies, parameters)
+        return FoundState(
+            path, "legacy optimizer", tuple(sorted(names)), step, copies, parameters
+        )
     if {*node} >= TRAIN_STATE:
         step, copies = _steps(node["step"])
-        return FoundState(path, "train state", (), step, copies, tuple(leaves(node["params"])))
+        return FoundState(
+            path, "train state", (), step, copies, tuple(leaves(node["params"]))
+        )
     return None
 
 

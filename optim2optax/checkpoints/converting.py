@@ -96,7 +96,9 @@ def planned(old: Path, new: Path) -> list[tuple[Path, Path]]:
     with to_be_written(new):
         # an existing folder may get further checkpoints
         if new.exists() and (not new.is_dir() or new.samefile(old)):
-            raise CheckpointError(f"{new} is no other folder to write to: choose another name.")
+            raise CheckpointError(
+                f"{new} is no other folder to write to: choose another name."
+            )
     return [(source, new / source.relative_to(old)) for source in checkpoints_at(old)]
 
 
@@ -110,13 +112,17 @@ def make_folders(folders: Iterable[Path]) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UnwritablePathError(f"{folder} cannot be made: {error.strerror}.") from None
+            raise UnwritablePathError(
+                f"{folder} cannot be made: {error.strerror}."
+            ) from None
 
 
 def _is_finite(leaf: Any) -> bool:
     """Whether a leaf has only finite numbers."""
     # JAX knows that bfloat16 is inexact, NumPy does not
-    if not isinstance(leaf, np.ndarray) or not jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact):
+    if not isinstance(leaf, np.ndarray) or not jax.numpy.issubdtype(
+        leaf.dtype, jax.numpy.inexact
+    ):
         return True
     flat = leaf.ravel()
     starts = range(0, flat.size, AT_ONCE)
@@ -164,7 +170,9 @@ def _completed(state: Any, factory: str) -> Any:
     """
     values, structure = jax.tree_util.tree_flatten(state)
     missing = [
-        number for number, leaf in enumerate(values) if isinstance(leaf, jax.ShapeDtypeStruct)
+        number
+        for number, leaf in enumerate(values)
+        if isinstance(leaf, jax.ShapeDtypeStruct)
     ]
     if missing:
         make = made_by(factory)

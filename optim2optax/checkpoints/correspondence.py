@@ -104,7 +104,9 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Stat
         yield from _of_weight_norm(node, path, group)
     elif kind in SCHEDULES:
         # ScaleByScheduleState(count=…)
-        yield from (StatePlace((*path, *below), path, group, STEP) for below, _ in _leaves(node))
+        yield from (
+            StatePlace((*path, *below), path, group, STEP) for below, _ in _leaves(node)
+        )
     elif kind in INJECTED:
         yield from _injected(node, path, group, is_split)
     elif kind in WRAPPERS or _is_container(node):
@@ -121,7 +123,9 @@ def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
     for part in SPLIT:
         for param, leaf in _leaves(getattr(node, part)):
             source = ("state", "param_states", *param, part)
-            yield StatePlace((*path, part, *param), path, group, source, param, np.shape(leaf))
+            yield StatePlace(
+                (*path, part, *param), path, group, source, param, np.shape(leaf)
+            )
     yield from _places(node.inner_state, (*path, "inner_state"), group, is_split=True)
 
 
@@ -155,10 +159,14 @@ def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StateP
                 param = tuple(rest)
                 source = (f"{part}_state", *source)
             source = ("state", "param_states", *param, *source)
-            yield StatePlace((*path, field, *below), path, group, source, param, np.shape(leaf))
+            yield StatePlace(
+                (*path, field, *below), path, group, source, param, np.shape(leaf)
+            )
 
 
-def _injected(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StatePlace]:
+def _injected(
+    node: Any, path: Path, group: Path, is_split: bool
+) -> Iterator[StatePlace]:
     """The state of `optax.inject_hyperparams`."""
     for field in node._fields:
         value = getattr(node, field)
@@ -167,7 +175,8 @@ def _injected(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[St
             yield StatePlace(place, path, group, STEP)
         elif field == HYPERPARAMS:
             yield from (
-                StatePlace((*place, *below), path, group, None) for below, _ in _leaves(value)
+                StatePlace((*place, *below), path, group, None)
+                for below, _ in _leaves(value)
             )
         else:
             yield from _places(value, place, group, is_split)

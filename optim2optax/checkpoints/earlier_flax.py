@@ -23,7 +23,9 @@ PLACEHOLDER = (1,)
 """The shape of the placeholder in Adafactor for an average that it does not keep."""
 
 
-def renewed(old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any) -> Mapping[str, Tree]:
+def renewed(
+    old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any
+) -> Mapping[str, Tree]:
     """The state dict of an optimizer in a checkpoint, as Flax 0.5.3 would have stored it.
 
     Args:
@@ -59,7 +61,11 @@ def _kept_shapes(places: Sequence[StatePlace], params: Collection[Path]) -> list
     """The shapes of what is kept for parameters, group by group."""
     found: dict[Path, Kept] = {}
     for place in places:
-        if place.param in params and place.param is not None and place.source is not None:
+        if (
+            place.param in params
+            and place.param is not None
+            and place.source is not None
+        ):
             group = found.setdefault(place.group, {})
             group.setdefault(place.param, {})[place.source[-1]] = place.shape
     return list(found.values())
@@ -107,14 +113,21 @@ def _fits(states: list[Mapping[str, Tree]], kept: Kept) -> bool:
     if len(states) != len(kept):
         return False
     pairs = zip(sorted(kept), states, strict=True)
-    return all(isinstance(state, dict) and _has_shapes(state, kept[path]) for path, state in pairs)
+    return all(
+        isinstance(state, dict) and _has_shapes(state, kept[path])
+        for path, state in pairs
+    )
 
 
 def _has_shapes(state: Mapping[str, Tree], shapes: Mapping[str, Shape]) -> bool:
     """Whether a legacy state of a parameter has fields of these shapes, and nothing more."""
     if not all(_shape(state.get(field)) == shape for field, shape in shapes.items()):
         return False
-    others = [value for field, value in state.items() if field not in shapes and value is not None]
+    others = [
+        value
+        for field, value in state.items()
+        if field not in shapes and value is not None
+    ]
     if not others:
         return True
     # Adafactor has placeholders for the averages that it does not keep

@@ -72,7 +72,9 @@ def made_by(factory: str) -> Callable[[], Any]:
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise CheckpointError(f"{factory} cannot be imported from here: {error}.") from None
+        raise CheckpointError(
+            f"{factory} cannot be imported from here: {error}."
+        ) from None
     except (Exception, SystemExit) as error:
         # module 'flax' has no attribute 'optim'
         is_legacy = "flax" in str(error) and "optim" in str(error)

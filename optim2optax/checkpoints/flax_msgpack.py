@@ -94,13 +94,17 @@ def read(path: Path) -> Tree:
             reader = _Reader(memoryview(content)[: file.readinto(content)])
         tree = reader.value(DEEPEST)
         if reader.left:
-            raise BadContentError(f"something follows the checkpoint, {reader.left} bytes")
+            raise BadContentError(
+                f"something follows the checkpoint, {reader.left} bytes"
+            )
     except CutOffError:
         raise CheckpointError(
             f"{path} is empty or cut off: copy it once more, or take an earlier checkpoint."
         ) from None
     except ValueError as error:
-        raise CheckpointError(f"{path} is no checkpoint of Flax ({error}): {NOT_ONE}.") from None
+        raise CheckpointError(
+            f"{path} is no checkpoint of Flax ({error}): {NOT_ONE}."
+        ) from None
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     except MemoryError:
@@ -264,7 +268,9 @@ class _Reader:
         pieces = list(_in_order(tree.get(CHUNKS)))
         sizes = shape if isinstance(shape, list) else list(_in_order(shape))
         if not _belong_together(pieces):
-            raise BadContentError("an array whose pieces are none, or do not belong together")
+            raise BadContentError(
+                "an array whose pieces are none, or do not belong together"
+            )
         begin = end = pieces[0].offset
         for piece in pieces:
             if piece.offset < end:
@@ -273,7 +279,9 @@ class _Reader:
                 )
             self.content[end : end + piece.nbytes] = piece.data
             end += piece.nbytes
-        return _checked(Array(_shape(sizes), pieces[0].dtype, self.content[begin:end], begin))
+        return _checked(
+            Array(_shape(sizes), pieces[0].dtype, self.content[begin:end], begin)
+        )
 
 
 CONSTANTS: Mapping[int, object] = {0xC0: None, 0xC2: False, 0xC3: True}
@@ -293,7 +301,11 @@ LISTS = frozenset((*range(0x90, 0xA0), 0xDC, 0xDD))
 MAPS = frozenset((*range(0x80, 0x90), 0xDE, 0xDF))
 SIZED = BYTES | TEXTS | LISTS | MAPS
 SIZES: Mapping[int, str] = dict(
-    zip((0xC4, 0xC5, 0xC6, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF), "BHIBHIHIHI", strict=True)
+    zip(
+        (0xC4, 0xC5, 0xC6, 0xD9, 0xDA, 0xDB, 0xDC, 0xDD, 0xDE, 0xDF),
+        "BHIBHIHIHI",
+        strict=True,
+    )
 )
 """Codes that a length follows."""
 
@@ -303,11 +315,15 @@ def _belong_together(pieces: list[Any]) -> bool:
     if not pieces:
         return False
     first = pieces[0]
-    return all(isinstance(piece, Array) and piece.dtype == first.dtype for piece in pieces)
+    return all(
+        isinstance(piece, Array) and piece.dtype == first.dtype for piece in pieces
+    )
 
 
 def _shape(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(size) is int and size >= 0 for size in value):
+    if not isinstance(value, list) or not all(
+        type(size) is int and size >= 0 for size in value
+    ):
         raise BadContentError("an array whose shape is none")
     if len(value) > MOST_DIMENSIONS:
         raise BadContentError(f"an array of {len(value)} dimensions")
@@ -329,7 +345,9 @@ OF_JAX = [
     for value in vars(ml_dtypes).values()
     if isinstance(value, type) and issubclass(value, np.generic)
 ]
-DTYPES: Mapping[str, np.dtype[Any]] = {dtype.name: dtype for dtype in (*OF_NUMPY, *OF_JAX)}
+DTYPES: Mapping[str, np.dtype[Any]] = {
+    dtype.name: dtype for dtype in (*OF_NUMPY, *OF_JAX)
+}
 """NumPy's types of numbers and bool, and those that JAX adds, such as bfloat16, by their names."""
 
 CODES = {dtype.str: dtype for dtype in DTYPES.values() if dtype.kind != "V"} | {
@@ -351,9 +369,13 @@ def _named_tuple(tree: Mapping[str, Any]) -> Tree:
     """The fields of a named tuple of an old Flax; any other dict with the same keys as it is."""
     match tree:
         # {"name": "State", "fields": {"0": "count"}, "values": {"0": 3}}
-        case {"name": str(), "fields": {**fields}, "values": {**values}} if {*fields} == {*values}:
+        case {"name": str(), "fields": {**fields}, "values": {**values}} if {
+            *fields
+        } == {*values}:
             names = [*fields.values()]
-            if all(isinstance(name, str) for name in names) and len({*names}) == len(names):
+            if all(isinstance(name, str) for name in names) and len({*names}) == len(
+                names
+            ):
                 return {fields[key]: values[key] for key in fields}
     return tree
 

@@ -18,7 +18,9 @@ KINDS = {
 }
 
 
-def refuse_other_kinds(new: Mapping[str, Any] | Any, fresh: Any, carried: Collection[Path]) -> None:
+def refuse_other_kinds(
+    new: Mapping[str, Any] | Any, fresh: Any, carried: Collection[Path]
+) -> None:
     """Refuse a state dict in which a leaf is of another kind than in the fresh one.
 
     Args:

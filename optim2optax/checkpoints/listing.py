@@ -65,7 +65,10 @@ def _lines(file: Inspected) -> Iterator[str]:
 
 def _named(leaves: Sequence[StoredLeaf]) -> str:
     """The first leaves, and the number of the rest."""
-    words = [f"{leaf.path or 'the whole file'} ({_type(leaf)})" for leaf in leaves[:MOST_OTHERS]]
+    words = [
+        f"{leaf.path or 'the whole file'} ({_type(leaf)})"
+        for leaf in leaves[:MOST_OTHERS]
+    ]
     if len(leaves) > MOST_OTHERS:
         words.append(f"and {len(leaves) - MOST_OTHERS} more")
     return ", ".join(words)
@@ -122,7 +125,11 @@ def as_json(files: Sequence[Inspected]) -> str:
 
 
 def _object(file: Inspected) -> dict[str, Any]:
-    known: dict[str, Any] = {"path": str(file.path), "size": file.size, "error": file.error}
+    known: dict[str, Any] = {
+        "path": str(file.path),
+        "size": file.size,
+        "error": file.error,
+    }
     if file.contents is None:
         return {**known, "optimizers": [], "others": []}
     return {

@@ -70,7 +70,9 @@ class _Loading:
     The transformations outside of train states are given by their places.
     """
 
-    def __init__(self, old: Tree, state: Any, transformations: Mapping[Path, Any]) -> None:
+    def __init__(
+        self, old: Tree, state: Any, transformations: Mapping[Path, Any]
+    ) -> None:
         self.state = state
         self.transformations = transformations
         self.optimizers = dict(_optimizers(old))
@@ -86,7 +88,10 @@ class _Loading:
         self._carry_train_states()
         self._carry_parts()
         new = self._filled(fresh, ())
-        left = [*self.optimizers, *(path for path in self.others if path not in self.taken)]
+        left = [
+            *self.optimizers,
+            *(path for path in self.others if path not in self.taken),
+        ]
         if left:
             raise CheckpointError(
                 f"{said(left[0])} of the checkpoint has no place in the new state."
@@ -111,11 +116,18 @@ class _Loading:
         for place in [*self.optimizers]:
             like = parts_at(self.state, place)
             if like:
-                keys = _keys_of_parts(at(serialization.to_state_dict(self.state), place))
-                found = _carried(
-                    place, self.optimizers.pop(place), like, self.transformations.get(place)
+                keys = _keys_of_parts(
+                    at(serialization.to_state_dict(self.state), place)
                 )
-                self.values |= {(*place, keys[name]): value for (*_, name), value in found.items()}
+                found = _carried(
+                    place,
+                    self.optimizers.pop(place),
+                    like,
+                    self.transformations.get(place),
+                )
+                self.values |= {
+                    (*place, keys[name]): value for (*_, name), value in found.items()
+                }
 
     def _source(self, place: Path) -> Path:
         if place in self.optimizers:
@@ -133,7 +145,10 @@ class _Loading:
         if place not in self.others:
             return
         self.taken.add(place)
-        step, [steps, *_] = as_numpy(self.others[place]), map(as_numpy, _steps(optimizer))
+        step, [steps, *_] = (
+            as_numpy(self.others[place]),
+            map(as_numpy, _steps(optimizer)),
+        )
         if not np.all(np.asarray(step) == steps):
             raise CheckpointError(
                 f"{said(place)} of the checkpoint is {step}, and its optimizer's step {steps}: the "
@@ -148,9 +163,13 @@ class _Loading:
         if path in self.values:
             return self.values[path]
         if isinstance(like, Mapping):
-            return {key: self._filled(value, (*path, key)) for key, value in like.items()}
+            return {
+                key: self._filled(value, (*path, key)) for key, value in like.items()
+            }
         if path not in self.others:
-            raise CheckpointError(f"{said(path)} of the new state is not in the checkpoint.")
+            raise CheckpointError(
+                f"{said(path)} of the new state is not in the checkpoint."
+            )
         self.taken.add(path)
         value = as_numpy(self.others[path])
         return value if like is None else fitted(value, like, path, self.copies)
@@ -165,11 +184,14 @@ def _carried(
         marks = marks_of(optimizer)
         found = carried_parts(optimizer, like, tx)
         loaded = {
-            name: serialization.from_state_dict(part, found[name]) for name, part in like.items()
+            name: serialization.from_state_dict(part, found[name])
+            for name, part in like.items()
         }
         confirm(marks, loaded, has_interface(tx))
     except CheckpointError as error:
-        raise CheckpointError(f"at {said(place)}: {error}" if place else str(error)) from None
+        raise CheckpointError(
+            f"at {said(place)}: {error}" if place else str(error)
+        ) from None
     return {(*place, name): value for name, value in found.items()}
 
 
@@ -199,16 +221,26 @@ def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
 def _steps(optimizer: Mapping[str, Tree]) -> list[Tree]:
     """The number of steps of an optimizer, which once had one for each of its groups."""
     state = optimizer["state"]
-    return [group["step"] for group in state.values()] if has_groups(state) else [state["step"]]
+    return (
+        [group["step"] for group in state.values()]
+        if has_groups(state)
+        else [state["step"]]
+    )
 
 
 def _copies(optimizers: Mapping[Path, Mapping[str, Tree]]) -> int | None:
     """How many copies there are of all, told by the first optimizer of which there are several."""
-    found = (copies_of(step) for optimizer in optimizers.values() for step in _steps(optimizer))
+    found = (
+        copies_of(step)
+        for optimizer in optimizers.values()
+        for step in _steps(optimizer)
+    )
     return next((copies for copies in found if copies is not None), None)
 
 
-def _optimizers(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Mapping[str, Tree]]]:
+def _optimizers(
+    tree: Tree, path: Path = ()
+) -> Iterator[tuple[Path, Mapping[str, Tree]]]:
     if is_legacy(tree):
         yield path, tree
     elif isinstance(tree, dict):
@@ -256,5 +288,9 @@ def _keys_of_parts(node: Any) -> dict[str, str]:
     keys = {*node} if isinstance(node, Mapping) else set()
     for names in (PARTS, ("0", "1", "2")):
         if {*names[:2]} <= keys <= {*names}:
-            return {part: name for part, name in zip(PARTS, names, strict=True) if name in keys}
+            return {
+                part: name
+                for part, name in zip(PARTS, names, strict=True)
+                if name in keys
+            }
     return {}

@@ -25,7 +25,9 @@ def split(state: Any) -> tuple[Any, dict[Path, Any]]:
             return {key: without(value, (*path, str(key))) for key, value in rest}
         if type(node) in (tuple, list):
             numbered = enumerate(value for _, value in rest)
-            return type(node)(without(value, (*path, str(number))) for number, value in numbered)
+            return type(node)(
+                without(value, (*path, str(number))) for number, value in numbered
+            )
         return node
 
     return without(state, ()), found

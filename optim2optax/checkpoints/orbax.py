@@ -114,7 +114,9 @@ def write(path: Path, state: Any, overwrite: bool = False) -> None:
         raise CheckpointError(f"{path} exists: choose another name, or use --force.")
     # on the same disk, so that the folder can be renamed
     with to_be_written(path):
-        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
+        beside = Path(
+            tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent)
+        )
     new, old = beside / "new", beside / "old"
     try:
         _save(new, state)

@@ -60,7 +60,10 @@ class LocalCopies:
         place = self._place_of(str(path))
         with _explained(f"{address} cannot be read", CheckpointError):
             system, root = _opened(address)
-            files = {place.joinpath(*_parts_of(name, root)): name for name in system.find(root)}
+            files = {
+                place.joinpath(*_parts_of(name, root)): name
+                for name in system.find(root)
+            }
             if not files:
                 raise CheckpointError(f"{address} does not exist.")
             # empty files are enough to find the newest checkpoint; only that is downloaded
@@ -95,7 +98,11 @@ class LocalCopies:
         with _explained(f"{address} cannot be written", UnwritablePathError):
             system, root = _opened(address)
             is_there = system.exists(root)
-        place = self.copy_of(path, everything=True) if is_there else self._place_of(str(path))
+        place = (
+            self.copy_of(path, everything=True)
+            if is_there
+            else self._place_of(str(path))
+        )
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 

@@ -20,7 +20,9 @@ def refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
 
 def _refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
     if new.is_symlink() and not new.exists():
-        raise CheckpointError(f"{new} is a link to what does not exist: choose another name.")
+        raise CheckpointError(
+            f"{new} is a link to what does not exist: choose another name."
+        )
     # also through links, and also for a folder around both
     here, there = new.resolve(), source.resolve()
     if here.is_relative_to(there) or there.is_relative_to(here):

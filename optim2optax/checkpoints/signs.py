@@ -44,7 +44,9 @@ def descending(tx: Any, params: Any, opt_state: Any) -> set[Path]:
         signs = _of_whole_parameters(tx, params, wanted)
     unknown = [path for path in wanted if not signs.get(path)]
     if unknown:
-        raise _unknown_sign(unknown[0], "it has no effect, and gradients have none on it")
+        raise _unknown_sign(
+            unknown[0], "it has no effect, and gradients have none on it"
+        )
     return {path for path, sign in signs.items() if sign > 0}
 
 
@@ -54,7 +56,9 @@ def _of_whole_parameters(tx: Any, params: Any, wanted: list[Path]) -> dict[Path,
     except jax.errors.UnexpectedTracerError:
         raise
     except Exception as error:
-        raise _unknown_sign(wanted[0], f"a step fails with {type(error).__name__}") from error
+        raise _unknown_sign(
+            wanted[0], f"a step fails with {type(error).__name__}"
+        ) from error
 
 
 def _unknown_sign(state: Path, why: str) -> CheckpointError:
@@ -91,7 +95,9 @@ def _effect(tx: Any, ones: Any, begun: Any, changing: Path) -> Any:
 
     def updates_with(trace: Any) -> Any:
         changed = [trace if path == changing else node for path, node in nodes]
-        updates, _ = tx.update(ones, jax.tree_util.tree_unflatten(structure, changed), ones)
+        updates, _ = tx.update(
+            ones, jax.tree_util.tree_unflatten(structure, changed), ones
+        )
         return updates
 
     trace = dict(nodes)[changing]
@@ -106,7 +112,11 @@ def _begun(opt_state: Any) -> Any:
     At step 0 of a warm-up, the learning rate is 0, and no trace has an effect.
     """
     places = places_of(opt_state)
-    rates = {place.path for place in places if place.source is None and place.path[-1] == RATE}
+    rates = {
+        place.path
+        for place in places
+        if place.source is None and place.path[-1] == RATE
+    }
     counts = {place.path for place in places if place.source == STEP}
     changed = rates | counts
 
@@ -118,5 +128,7 @@ def _begun(opt_state: Any) -> Any:
 
 
 def _sign(tree: Any) -> int:
-    total = sum(float(np.real(np.sum(leaf))) for leaf in jax.tree_util.tree_leaves(tree))
+    total = sum(
+        float(np.real(np.sum(leaf))) for leaf in jax.tree_util.tree_leaves(tree)
+    )
     return int(total > 0) - int(total < 0)

@@ -74,14 +74,18 @@ def _optimizers(flax: Any, source: FilePath, before: str) -> dict[Path, Any]:
     """The legacy optimizers of a checkpoint, by their places."""
     file, _, function = before.rpartition(":")
     fresh = getattr(load_module(FilePath(file), "before", legacy=True), function)()
-    tree = jax.tree_util.tree_map(as_numpy, read(source), is_leaf=lambda node: node is None)
+    tree = jax.tree_util.tree_map(
+        as_numpy, read(source), is_leaf=lambda node: node is None
+    )
     state = serialization.from_state_dict(fresh, tree)
 
     def is_optimizer(node: Any) -> bool:
         return isinstance(node, flax.optim.Optimizer)
 
     nodes, _ = jax.tree_util.tree_flatten_with_path(state, is_leaf=is_optimizer)
-    return {tuple(map(key_of, keys)): node for keys, node in nodes if is_optimizer(node)}
+    return {
+        tuple(map(key_of, keys)): node for keys, node in nodes if is_optimizer(node)
+    }
 
 
 def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
@@ -91,8 +95,12 @@ def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
     params = _wide(params)
     opt_state = _wide(opt_state)
     grads = _gradients(serialization.to_state_dict(params))
-    old = optimizer.apply_gradient(serialization.from_state_dict(optimizer.target, grads)).target
-    updates, _ = tx.update(serialization.from_state_dict(params, grads), opt_state, params)
+    old = optimizer.apply_gradient(
+        serialization.from_state_dict(optimizer.target, grads)
+    ).target
+    updates, _ = tx.update(
+        serialization.from_state_dict(params, grads), opt_state, params
+    )
     new = optax.apply_updates(params, updates)
     start = _leaves(params)
     expected = _leaves(old)

@@ -71,7 +71,12 @@ class Application(click.Group):
         try:
             with _output():
                 return super().invoke(context)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except (
+            click.ClickException,
+            click.exceptions.Exit,
+            click.Abort,
+            BrokenPipeError,
+        ):
             raise
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)

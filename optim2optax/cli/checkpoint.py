@@ -16,7 +16,9 @@ Format = Literal["msgpack", "orbax"]
 class PathOrAddress(click.Path):
     """A path, or an address such as `gs://bucket/run`, which stays a text."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
         if "://" in str(value):
             return value
         return super().convert(value, param, ctx)
@@ -43,13 +45,22 @@ def command() -> None:
 
 @command.command(short_help="Tell what is in checkpoints.", epilog=EXAMPLES)
 @click.argument(
-    "paths", nargs=-1, required=True, type=PathOrAddress(path_type=Path), metavar="PATH..."
+    "paths",
+    nargs=-1,
+    required=True,
+    type=PathOrAddress(path_type=Path),
+    metavar="PATH...",
 )
 @click.option(
-    "--output-format", type=click.Choice(("text", "json")), default="text", show_default=True
+    "--output-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
 )
 @click.option(
-    "--diff", is_flag=True, help="Tell which leaves of two checkpoints differ, and by how much."
+    "--diff",
+    is_flag=True,
+    help="Tell which leaves of two checkpoints differ, and by how much.",
 )
 @click.pass_context
 def inspect(
@@ -208,7 +219,11 @@ def convert(
         try:
             target = copies.place_for(new, old)
             source = copies.copy_of(old, everything=whole_folder)
-            pairs = converting.planned(source, target) if whole_folder else [(source, target)]
+            pairs = (
+                converting.planned(source, target)
+                if whole_folder
+                else [(source, target)]
+            )
             if whole_folder and not dry_run:
                 converting.make_folders(target.parent for _, target in pairs)
         except CheckpointError as error:

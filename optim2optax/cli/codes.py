@@ -18,7 +18,9 @@ def split_codes(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(codes)
 
 
-def complete_codes(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_codes(
+    _: click.Context, __: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Complete the last of some codes in a shell."""
     from codemods.rules import catalogue
 

@@ -31,9 +31,17 @@ def _has_links(environment: os._Environ[str]) -> bool:
     version = environment.get("VTE_VERSION", "")
     if version.isdigit():
         return int(version) > 5000
-    if environment.get("TERM_PROGRAM") in ("iTerm.app", "WezTerm", "vscode", "ghostty", "zed"):
+    if environment.get("TERM_PROGRAM") in (
+        "iTerm.app",
+        "WezTerm",
+        "vscode",
+        "ghostty",
+        "zed",
+    ):
         return True
     term = environment.get("TERM", "")
     if term.startswith(("xterm-kitty", "xterm-ghostty", "alacritty", "foot")):
         return True
-    return any(name in environment for name in ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM"))
+    return any(
+        name in environment for name in ("WT_SESSION", "KONSOLE_VERSION", "DOMTERM")
+    )

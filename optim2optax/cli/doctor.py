@@ -42,7 +42,10 @@ class _Version(click.ParamType[Version]):
     name = "version"
 
     def convert(
-        self, value: object, parameter: click.Parameter | None, context: click.Context | None
+        self,
+        value: object,
+        parameter: click.Parameter | None,
+        context: click.Context | None,
     ) -> Version:
         try:
             return Version(str(value))
@@ -51,9 +54,13 @@ class _Version(click.ParamType[Version]):
 
 
 @click.command(
-    name="doctor", short_help="Say what keeps a project from running today.", epilog=EXAMPLES
+    name="doctor",
+    short_help="Say what keeps a project from running today.",
+    epilog=EXAMPLES,
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True), metavar="PATH...")
+@click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(exists=True), metavar="PATH..."
+)
 @click.option(
     "--jax",
     type=_Version(),
@@ -74,7 +81,10 @@ class _Version(click.ParamType[Version]):
     help="Leave out paths, in the syntax of .gitignore.",
 )
 @click.option(
-    "--output-format", type=click.Choice(("text", "json")), default="text", show_default=True
+    "--output-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
 )
 @click.pass_context
 def command(
@@ -103,7 +113,9 @@ def command(
     obstructing = obstacles(_sources(found, unread), versions)
     if obstructing:
         # old requirements matter only if the code needs other versions
-        obstructing += pinned(_sources(find_declaring(paths, excluded, declares), unread))
+        obstructing += pinned(
+            _sources(find_declaring(paths, excluded, declares), unread)
+        )
     obstructing += unread
     failure = None
     if imports:
@@ -117,7 +129,9 @@ def command(
 
 
 def _as_json(
-    obstructing: Sequence[Obstacle], failure: ImportFailure | None, versions: Mapping[str, Version]
+    obstructing: Sequence[Obstacle],
+    failure: ImportFailure | None,
+    versions: Mapping[str, Version],
 ) -> str:
     shown: dict[str, str | None] = {}
     for name, version in versions.items():
@@ -153,7 +167,9 @@ def _print(
     for obstacle in obstructing:
         _print_obstacle(obstacle)
     if failure is not None:
-        click.echo(f"{click.style(failure.path, bold=True)} cannot be imported: {failure.error}")
+        click.echo(
+            f"{click.style(failure.path, bold=True)} cannot be imported: {failure.error}"
+        )
     if obstructing or failure:
         click.echo("")
     plural = "" if files == 1 else "s"
@@ -168,7 +184,9 @@ def _print(
         click.echo(f"{by_hand} of {len(obstructing)} obstacles: by hand, as said above")
     if not (obstructing or failure):
         click.echo(
-            "Every module can be imported." if imports else "Nothing is known to stand in the way."
+            "Every module can be imported."
+            if imports
+            else "Nothing is known to stand in the way."
         )
 
 

@@ -29,8 +29,15 @@ def complete(
     """Complete a code or an optimizer in a shell."""
     from codemods.optimizers import optimizers
 
-    names = [name for name in optimizers() if name.casefold().startswith(incomplete.casefold())]
-    return [*complete_codes(context, parameter, incomplete), *map(CompletionItem, names)]
+    names = [
+        name
+        for name in optimizers()
+        if name.casefold().startswith(incomplete.casefold())
+    ]
+    return [
+        *complete_codes(context, parameter, incomplete),
+        *map(CompletionItem, names),
+    ]
 
 
 @click.command(
@@ -62,11 +69,16 @@ def command(name: str) -> None:
 def wrapped(text: str) -> str:
     """A text whose paragraphs fit the terminal."""
     width = min(WIDTH, shutil.get_terminal_size().columns)
-    return "\n\n".join(textwrap.fill(paragraph, width) for paragraph in text.split("\n\n"))
+    return "\n\n".join(
+        textwrap.fill(paragraph, width) for paragraph in text.split("\n\n")
+    )
 
 
 def _print_rule(rule: Rule) -> None:
-    parts = [f"{click.style(rule.code, bold=True)}: {rule.summary}", wrapped(rule.explanation)]
+    parts = [
+        f"{click.style(rule.code, bold=True)}: {rule.summary}",
+        wrapped(rule.explanation),
+    ]
     for title, program in (("Before", rule.before), ("After", rule.after)):
         if program:
             parts.append(click.style(f"{title}:", bold=True))

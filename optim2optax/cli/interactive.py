@@ -37,7 +37,9 @@ class EndedError(click.ClickException):
     exit_code = 2
 
 
-def check_usage(given: Mapping[str, Any], output_format: str, *, from_stdin: bool) -> None:
+def check_usage(
+    given: Mapping[str, Any], output_format: str, *, from_stdin: bool
+) -> None:
     """Refuse what has no questions, or nobody to answer them. Raises click.UsageError."""
     for option in ("check", "diff"):
         if given[option]:
@@ -45,9 +47,13 @@ def check_usage(given: Mapping[str, Any], output_format: str, *, from_stdin: boo
                 f"--interactive asks what to write, and --{option} writes nothing"
             )
     if from_stdin:
-        raise click.UsageError("--interactive reads answers from standard input: it needs files")
+        raise click.UsageError(
+            "--interactive reads answers from standard input: it needs files"
+        )
     if output_format != "text":
-        raise click.UsageError(f"--interactive asks in text: it cannot report in {output_format}")
+        raise click.UsageError(
+            f"--interactive asks in text: it cannot report in {output_format}"
+        )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("--interactive needs a terminal to ask in")
 
@@ -61,7 +67,9 @@ def print_choice(chooser: Chooser) -> None:
     """Print how much was accepted."""
     if chooser.accepted or chooser.declined:
         optimizers = _counted(chooser.accepted + chooser.declined, "optimizer")
-        click.echo(f"{optimizers}: {chooser.accepted} accepted, {chooser.declined} declined")
+        click.echo(
+            f"{optimizers}: {chooser.accepted} accepted, {chooser.declined} declined"
+        )
 
 
 def _ask(question: Question) -> Answer:
@@ -70,7 +78,11 @@ def _ask(question: Question) -> Answer:
     click.secho(_title(question), bold=True)
     for change in question.changes:
         write_bytes(unified_diff(change, colour=wants_colour(sys.stdout)))
-    wanted = "Migrate this optimizer" if len(question.groups) == 1 else "Migrate these optimizers"
+    wanted = (
+        "Migrate this optimizer"
+        if len(question.groups) == 1
+        else "Migrate these optimizers"
+    )
     prompt = wanted if question.groups else "Make these changes"
     while True:
         key = _answered(f"{prompt} [y,n,a,q,e,?]? ")
@@ -97,7 +109,9 @@ def _answered(prompt: str) -> str:
 
 def _tell(group: Location) -> None:
     clear_progress()
-    click.echo(f"The optimizer of {group} stays: it migrates only with others that were declined.")
+    click.echo(
+        f"The optimizer of {group} stays: it migrates only with others that were declined."
+    )
 
 
 def _title(question: Question) -> str:

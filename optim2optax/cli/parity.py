@@ -43,8 +43,12 @@ class Parity(click.Command):
     short_help="Prove that the new optimizers are the old ones.",
     epilog=EXAMPLES,
 )
-@click.argument("paths", nargs=-1, type=click.Path(exists=True), metavar="[PATH...] [-- COMMAND]")
-@click.option("--before", metavar="REF", help="The old code: a git revision, or a folder.")
+@click.argument(
+    "paths", nargs=-1, type=click.Path(exists=True), metavar="[PATH...] [-- COMMAND]"
+)
+@click.option(
+    "--before", metavar="REF", help="The old code: a git revision, or a folder."
+)
 @click.option(
     "--steps",
     type=click.IntRange(min=1),
@@ -53,16 +57,26 @@ class Parity(click.Command):
     help="Steps of each optimizer.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of parameters and gradients."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of parameters and gradients.",
 )
 @click.option(
     "--platform",
     type=click.Choice(("cpu", "gpu", "tpu")),
     help="Where to compute; by default where JAX does.",
 )
-@click.option("--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes."
+    "--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of processes.",
 )
 @click.option(
     "--timeout",
@@ -95,10 +109,16 @@ class Parity(click.Command):
     help="Compare the lines of its standard output that have this in them, too.",
 )
 @click.option(
-    "-k", "expression", metavar="EXPRESSION", help="Only cases whose names fit, as with pytest."
+    "-k",
+    "expression",
+    metavar="EXPRESSION",
+    help="Only cases whose names fit, as with pytest.",
 )
 @click.option(
-    "--save", type=ANYWHERE, metavar="FILE", help="Keep what the old side of scenarios yields."
+    "--save",
+    type=ANYWHERE,
+    metavar="FILE",
+    help="Keep what the old side of scenarios yields.",
 )
 @click.option(
     "--against",
@@ -107,12 +127,20 @@ class Parity(click.Command):
     help="Compare scenarios with what --save kept: no old code is needed.",
 )
 @click.option("--json", type=ANYWHERE, metavar="PATH", help="Write a report as JSON.")
-@click.option("--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit's XML.")
 @click.option(
-    "--markdown", type=ANYWHERE, metavar="PATH", help="Write a report for a pull request."
+    "--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit's XML."
 )
 @click.option(
-    "--html", type=ANYWHERE, metavar="PATH", help="Write a report as one page for a browser."
+    "--markdown",
+    type=ANYWHERE,
+    metavar="PATH",
+    help="Write a report for a pull request.",
+)
+@click.option(
+    "--html",
+    type=ANYWHERE,
+    metavar="PATH",
+    help="Write a report as one page for a browser.",
 )
 @click.option(
     "--legacy-wheel",
@@ -182,7 +210,9 @@ def command(
     if not paths and not training:
         raise click.UsageError("give files or directories, or a command behind --")
     if (files or lines) and not training:
-        raise click.UsageError("--compare and --compare-lines are of a command behind --")
+        raise click.UsageError(
+            "--compare and --compare-lines are of a command behind --"
+        )
     if training and before is None:
         raise click.UsageError(
             "a command needs --before: the git revision or folder with the old code"
@@ -215,7 +245,8 @@ def command(
     if training:
         shown = shlex.join(training)
         click.echo(
-            f"Running `{shown}` in copies of {before} and of the code as it is now …", err=True
+            f"Running `{shown}` in copies of {before} and of the code as it is now …",
+            err=True,
         )
     from optim2optax.parity.plugin.starting import Selection, run
 
@@ -247,7 +278,9 @@ def _create_environment(directory: Path, python: Path | None) -> None:
     )
 
     try:
-        interpreter = create_legacy_environment(directory, str(python) if python else None)
+        interpreter = create_legacy_environment(
+            directory, str(python) if python else None
+        )
     except LegacyEnvironmentError as error:
         raise click.UsageError(str(error)) from error
     found = check_legacy_python(interpreter)
@@ -257,7 +290,10 @@ def _create_environment(directory: Path, python: Path | None) -> None:
 
 def _checked(python: Path) -> Path:
     """An interpreter that can run the old side. Raises click.UsageError."""
-    from optim2optax.parity.running.interpreter import LegacyEnvironmentError, check_legacy_python
+    from optim2optax.parity.running.interpreter import (
+        LegacyEnvironmentError,
+        check_legacy_python,
+    )
 
     try:
         check_legacy_python(python)
@@ -271,7 +307,9 @@ def _expression(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise click.UsageError(f"--compare-lines {shlex.quote(text)}: {error}") from error
+        raise click.UsageError(
+            f"--compare-lines {shlex.quote(text)}: {error}"
+        ) from error
     return text
 
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source, WorkerError
+from codemods.model import (
+    EmittedOptimizer,
+    FileResult,
+    Options,
+    Progress,
+    Source,
+    WorkerError,
+)
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
@@ -44,7 +51,9 @@ class StoppedError(click.ClickException):
 
 
 @click.command(
-    name="rewrite", short_help="Rewrite flax.optim code to optax, in place.", epilog=EXAMPLES
+    name="rewrite",
+    short_help="Rewrite flax.optim code to optax, in place.",
+    epilog=EXAMPLES,
 )
 @click.argument(
     "paths",
@@ -54,7 +63,11 @@ class StoppedError(click.ClickException):
     metavar="PATH...",
 )
 @click.option("--diff", is_flag=True, help="Print a unified diff and write nothing.")
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Write nothing; exit with 1 if something would change.",
+)
 @click.option(
     "--interactive",
     is_flag=True,
@@ -94,7 +107,8 @@ class StoppedError(click.ClickException):
     help="Rewrite what can be, with a TODO at what cannot, also within one optimizer.",
 )
 @click.option(
-    "--unsafe/--no-unsafe", help="Also rewrite what is only likely to be a legacy optimizer."
+    "--unsafe/--no-unsafe",
+    help="Also rewrite what is only likely to be a legacy optimizer.",
 )
 @click.option(
     "--modernize/--no-modernize",
@@ -113,7 +127,9 @@ class StoppedError(click.ClickException):
     help="Put a copy of flax.optim into the project for what cannot be migrated, and import that.",
 )
 @click.option(
-    "--vendor-as", metavar="FOLDER", help="Where that copy is, by default where all files find it."
+    "--vendor-as",
+    metavar="FOLDER",
+    help="Where that copy is, by default where all files find it.",
 )
 @click.option(
     "--legacy-wheel",
@@ -121,7 +137,9 @@ class StoppedError(click.ClickException):
     help="The wheel of Flax 0.5.3 for --vendor, where there is no network to fetch it.",
 )
 @click.option(
-    "--verify", is_flag=True, help="Prove each optimizer first; leave those that are not proven."
+    "--verify",
+    is_flag=True,
+    help="Prove each optimizer first; leave those that are not proven.",
 )
 @click.option(
     "--html",
@@ -150,7 +168,9 @@ class StoppedError(click.ClickException):
     show_default=True,
     help="Format of the report.",
 )
-@click.option("--stat", is_flag=True, help="Print numbers: files, optimizers, sites by rule.")
+@click.option(
+    "--stat", is_flag=True, help="Print numbers: files, optimizers, sites by rule."
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but what is left.")
 @click.option(
     "--verbose",
@@ -164,7 +184,9 @@ class StoppedError(click.ClickException):
     help="Number of processes; by default one per core.",
 )
 @click.option(
-    "--stdin-filename", metavar="PATH", help="The name of what is read from standard input."
+    "--stdin-filename",
+    metavar="PATH",
+    help="The name of what is read from standard input.",
 )
 @click.pass_context
 def command(
@@ -196,7 +218,9 @@ def command(
     table [tool.optim2optax] of pyproject.toml.
     """
     from_stdin = STDIN in paths
-    settings = resolve_settings(context, [stdin_filename or os.curdir] if from_stdin else paths)
+    settings = resolve_settings(
+        context, [stdin_filename or os.curdir] if from_stdin else paths
+    )
     _check_usage(context.params, settings)
     if legacy_wheel is not None:
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
@@ -212,10 +236,14 @@ def command(
         from optim2optax.cli.interactive import make_chooser, print_choice
 
         chooser = make_chooser()
-        results = _rewrite_paths(paths, settings, prove, chooser, quiet=quiet, verbose=verbose)
+        results = _rewrite_paths(
+            paths, settings, prove, chooser, quiet=quiet, verbose=verbose
+        )
         print_choice(chooser)
     else:
-        results = _rewrite_paths(paths, settings, prove, None, quiet=quiet, verbose=verbose)
+        results = _rewrite_paths(
+            paths, settings, prove, None, quiet=quiet, verbose=verbose
+        )
     # the table of repositories is for people, who read text
     is_text = settings.output_format == "text" and not from_stdin
     report = Report(
@@ -228,7 +256,11 @@ def command(
     )
     if html is not None:
         _write_html(html, report, proofs)
-    print_report(report, settings.output_format, code_on_stdout=from_stdin and not settings.preview)
+    print_report(
+        report,
+        settings.output_format,
+        code_on_stdout=from_stdin and not settings.preview,
+    )
     context.exit(report.exit_code)
 
 
@@ -314,7 +346,9 @@ def _repositories(results: Sequence[FileResult]) -> dict[str, list[FileResult]]:
     """The results by the repository of each file, as people call it."""
     by_path = {result.path: result for result in results}
     locations = {path: os.path.abspath(path) for path in by_path}
-    found = [Found(path, place, os.path.dirname(place)) for path, place in locations.items()]
+    found = [
+        Found(path, place, os.path.dirname(place)) for path, place in locations.items()
+    ]
     return {
         shown(repository) if repository else "(no repository)": [
             by_path[file.path] for file in files
@@ -333,7 +367,9 @@ def _require_html(path: Path) -> None:
         raise click.UsageError(f"--html: there is no folder {path.parent}")
 
 
-def _write_html(path: Path, report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> None:
+def _write_html(
+    path: Path, report: Report, proofs: Mapping[EmittedOptimizer, Case]
+) -> None:
     from optim2optax.project.replacing import replacing
     from optim2optax.reporting.html import render_html
 

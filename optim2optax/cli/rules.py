@@ -19,7 +19,10 @@ Examples:
 
 @click.command(name="rules", short_help="List all rules.", epilog=EXAMPLES)
 @click.option(
-    "--output-format", type=click.Choice(("text", "json")), default="text", show_default=True
+    "--output-format",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
 )
 def command(output_format: str) -> None:
     """List all rules: what each rewrites or, for FO9, why a site is left."""

@@ -13,7 +13,11 @@ from click.core import ParameterSource
 
 from codemods.model import Options
 from optim2optax.cli.codes import split_codes, unknown_code
-from optim2optax.configuration import Configuration, ConfigurationError, find_configuration
+from optim2optax.configuration import (
+    Configuration,
+    ConfigurationError,
+    find_configuration,
+)
 from optim2optax.project import PatternError, Patterns, shown
 from optim2optax.vendoring import Vendoring
 
@@ -117,9 +121,13 @@ def _vendoring(values: _Values) -> Vendoring:
     name = os.path.basename(os.path.normpath(place))
     # --vendor-as src/my-optim
     if not name.isidentifier() or iskeyword(name):
-        raise click.UsageError(f"{values.origin('vendor_as')}: {name} cannot be imported")
+        raise click.UsageError(
+            f"{values.origin('vendor_as')}: {name} cannot be imported"
+        )
     if not values["vendor"] and "vendor_as" not in values.configured:
-        raise click.UsageError("--vendor-as says where the copy is that --vendor makes: give both")
+        raise click.UsageError(
+            "--vendor-as says where the copy is that --vendor makes: give both"
+        )
     base = os.getcwd()
     if "vendor_as" in values.configured:
         base = values.configuration.folder

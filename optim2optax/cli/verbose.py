@@ -47,12 +47,16 @@ class Log:
             self._seconds[self._stage] = before + now - self._begun
             self._stage, self._begun = following, now
 
-    def _lines(self, results: Iterable[FileResult], code: Collection[str]) -> Iterator[str]:
+    def _lines(
+        self, results: Iterable[FileResult], code: Collection[str]
+    ) -> Iterator[str]:
         for location, why in sorted(self._left_out.items()):
             yield f"{printable(shown(location))}: {why}"
         for result in results:
             yield f"{printable(result.path)}: {_looked_at(result, result.path in code)}"
-        stages = [f"{stage} {seconds:.2f} s" for stage, seconds in self._seconds.items()]
+        stages = [
+            f"{stage} {seconds:.2f} s" for stage, seconds in self._seconds.items()
+        ]
         yield f"{', '.join(stages)}; {sum(self._seconds.values()):.2f} s in all"
 
 
@@ -60,5 +64,9 @@ def _looked_at(result: FileResult, is_code: bool) -> str:
     if result.error is not None:
         return "error"
     if result.analysed:
-        return f"analysed, {len(result.sites)} site{'' if len(result.sites) == 1 else 's'}"
-    return "not analysed: no optimizer gets there" if is_code else "read for dependencies"
+        return (
+            f"analysed, {len(result.sites)} site{'' if len(result.sites) == 1 else 's'}"
+        )
+    return (
+        "not analysed: no optimizer gets there" if is_code else "read for dependencies"
+    )

@@ -47,7 +47,9 @@ def _last(section: Section, name: str) -> DeclaredRequirement | None:
     return None
 
 
-def _addition(section: Section, flax: DeclaredRequirement, version: str, insert: Insert) -> Finding:
+def _addition(
+    section: Section, flax: DeclaredRequirement, version: str, insert: Insert
+) -> Finding:
     """The finding that adds optax behind the first requirement where that is possible."""
     for anchor in _anchors(section, flax):
         edit = insert(anchor, OPTAX, version)
@@ -63,7 +65,9 @@ def has_requirement(section: Section, name: str) -> bool:
     return any(declared.name == name for declared in section.declared)
 
 
-def _anchors(section: Section, flax: DeclaredRequirement) -> Iterator[DeclaredRequirement]:
+def _anchors(
+    section: Section, flax: DeclaredRequirement
+) -> Iterator[DeclaredRequirement]:
     """The requirements behind which optax may stand, the best first.
 
     In a sorted list, that is the one before it in the order; else it is Flax.

@@ -6,7 +6,12 @@ import re
 
 from packaging.utils import canonicalize_name
 
-from optim2optax.dependencies.declared import DeclaredRequirement, Finding, Span, not_read
+from optim2optax.dependencies.declared import (
+    DeclaredRequirement,
+    Finding,
+    Span,
+    not_read,
+)
 from optim2optax.dependencies.requirement import LONGEST
 
 MATCH = re.compile(
@@ -17,7 +22,9 @@ BUILD = re.compile(r"=?=[^=<>!~,|]+=[^=]")
 KNOWN = ("flax", "jax", "jaxlib", "optax")
 
 
-def read_match(text: str, start: int, span: Span) -> DeclaredRequirement | Finding | None:
+def read_match(
+    text: str, start: int, span: Span
+) -> DeclaredRequirement | Finding | None:
     """A requirement in a file: its text without quotes begins at `start`, `span` includes them."""
     found = MATCH.match(text) if len(text) < LONGEST else None
     if found is None:

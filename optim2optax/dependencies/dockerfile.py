@@ -37,7 +37,9 @@ def read(text: str, path: str) -> Declarations:
         for section, unread in installs(text, start, end):
             sections.append(section)
             problems += unread
-    return Declarations(tuple(sections), tuple(problems), too_old=partial(_images, text))
+    return Declarations(
+        tuple(sections), tuple(problems), too_old=partial(_images, text)
+    )
 
 
 def _images(text: str, needs: Mapping[str, str]) -> Iterator[Finding]:

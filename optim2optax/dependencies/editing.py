@@ -49,7 +49,9 @@ class _File:
     def has_optax(self) -> bool:
         return any(has_requirement(section, OPTAX) for section in self.reading.sections)
 
-    def result(self, options: Options, needs: Needs, includes_optax: bool) -> FileResult:
+    def result(
+        self, options: Options, needs: Needs, includes_optax: bool
+    ) -> FileResult:
         path = self.source.path
         content = self.source.content
         findings = self._findings(needs, includes_optax)
@@ -65,7 +67,9 @@ class _File:
             why = "The edited file could not be read any more, so it is left."
             found = [not_read(found[0].span, why)]
             edits = []
-        sites = tuple(self._site(one, options.modernize, one in suppressed) for one in found)
+        sites = tuple(
+            self._site(one, options.modernize, one in suppressed) for one in found
+        )
         if options.modernize:
             new = self.text.encode(after) if edits else content
             return FileResult(path, content, new, sites)
@@ -84,7 +88,9 @@ class _File:
                 OPTAX in problem.message for problem in self.reading.problems
             )
             found += additions(self.reading.sections, needs.lowest, is_elsewhere)
-        return sorted(dict.fromkeys(found), key=lambda finding: (finding.span, finding.code))
+        return sorted(
+            dict.fromkeys(found), key=lambda finding: (finding.span, finding.code)
+        )
 
     def _edited(self, edits: Iterable[TextEdit]) -> str:
         text = self.text.text
@@ -141,7 +147,9 @@ def _is_readable(text: str, path: str) -> bool:
     return True
 
 
-def _reaches(includes: Mapping[str, Sequence[str]], path: str, wanted: set[str]) -> bool:
+def _reaches(
+    includes: Mapping[str, Sequence[str]], path: str, wanted: set[str]
+) -> bool:
     """Whether a file includes one of the wanted ones, directly or through others."""
     seen: set[str] = set()
     waiting = [*includes[path]]

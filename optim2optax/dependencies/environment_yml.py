@@ -18,7 +18,12 @@ from optim2optax.dependencies.declared import (
     Section,
     TextEdit,
 )
-from optim2optax.dependencies.placing import element_behind, line_behind, quoted_like, start_of_line
+from optim2optax.dependencies.placing import (
+    element_behind,
+    line_behind,
+    quoted_like,
+    start_of_line,
+)
 from optim2optax.dependencies.requirement import read_requirement
 from optim2optax.dependencies.requirements_txt import INCLUDED, beside
 
@@ -101,7 +106,9 @@ def _insert(
     def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
         element = quoted_like(text, anchor.span, f"{name}{version}")
         if node.flow_style:
-            return element_behind(text, [_span(item) for item in items], anchor.span, element)
+            return element_behind(
+                text, [_span(item) for item in items], anchor.span, element
+            )
         dash = DASH.match(text, start_of_line(text, anchor.span[0]))
         if dash is None or dash.end() != anchor.span[0]:  # no line of its own
             return None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 
-LOCKS = frozenset(("poetry.lock", "pdm.lock", "uv.lock", "Pipfile.lock", "conda-lock.yml"))
+LOCKS = frozenset(
+    ("poetry.lock", "pdm.lock", "uv.lock", "Pipfile.lock", "conda-lock.yml")
+)
 FORMATS = (
     (
         re.compile(r"(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.(?:txt|in)"),
@@ -15,7 +17,10 @@ FORMATS = (
     (re.compile(r"setup\.cfg"), "setup_cfg"),
     (re.compile(r"pyproject\.toml"), "pyproject"),
     (re.compile(r"Pipfile"), "pipfile"),
-    (re.compile(r"(?:.*[-_.])?(?:environment|env|conda)(?:[-_.].*)?\.ya?ml"), "environment_yml"),
+    (
+        re.compile(r"(?:.*[-_.])?(?:environment|env|conda)(?:[-_.].*)?\.ya?ml"),
+        "environment_yml",
+    ),
     (re.compile(r"(?:.*\.)?[Dd]ockerfile(?:\..*)?"), "dockerfile"),
     (re.compile(r".*\.ipynb"), "notebooks"),
 )

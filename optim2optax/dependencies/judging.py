@@ -59,7 +59,9 @@ def judged(declared: DeclaredRequirement, text: str, needs: Needs) -> Iterator[F
     yield _raising(declared, text, new, message)
 
 
-def _raising(declared: DeclaredRequirement, text: str, version: str, message: str) -> Finding:
+def _raising(
+    declared: DeclaredRequirement, text: str, version: str, message: str
+) -> Finding:
     """The finding that raises the version of a requirement."""
     before = text[slice(*declared.span)]
     # jaxlib==0.1.71+cuda111
@@ -96,14 +98,20 @@ def _of_extras(declared: DeclaredRequirement, text: str) -> Iterator[Finding]:
     words = written.strip("[]").split(",")
     extras = [word.strip() for word in words if word.strip()]
     normalized = {extra: canonicalize_name(extra) for extra in extras}
-    unknown = [extra for extra in extras if normalized[extra] not in {*EXTRAS, *RENAMED_EXTRAS}]
+    unknown = [
+        extra for extra in extras if normalized[extra] not in {*EXTRAS, *RENAMED_EXTRAS}
+    ]
     if unknown:
         yield _no_extra(declared, unknown)
     for old, new in RENAMED_EXTRAS.items():
         for extra in extras:
             if normalized[extra] == old:
-                renamed = re.sub(rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])", new, written)
-                after = _replaced(text[slice(*declared.span)], declared.span, span, renamed)
+                renamed = re.sub(
+                    rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])", new, written
+                )
+                after = _replaced(
+                    text[slice(*declared.span)], declared.span, span, renamed
+                )
                 message = f"`{extra}` is called `{new}`."
                 edit = TextEdit(*span, renamed)
                 yield Finding(EXTRA, declared.span, message, (edit,), after)

@@ -20,7 +20,9 @@ from optim2optax.dependencies.declared import (
 from optim2optax.dependencies.shell import installs
 
 LETTER = re.compile(r'\\u[0-9a-fA-F]{4}|\\.|[^\\"]')
-COMMAND = re.compile(r"^[ \t]*[!%](?!%)(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)|\\.)*", re.MULTILINE)
+COMMAND = re.compile(
+    r"^[ \t]*[!%](?!%)(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)|\\.)*", re.MULTILINE
+)
 SCRIPT = re.compile(r"%%(?:bash|sh|shell|script (?:ba)?sh)\b")
 
 
@@ -30,7 +32,13 @@ def read(text: str, path: str) -> Declarations:
     try:
         json.loads(text)
         sources = [extent for _, _, extent in code_cells(text)]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise FormatError(f"cannot be read as a notebook: {error}", 1) from error
     sections: list[Section] = []
     problems: list[Finding] = []
@@ -39,7 +47,10 @@ def read(text: str, path: str) -> Declarations:
         for start, end in _commands(cell.source):
             for section, unread in installs(cell.source, start, end):
                 sections.append(cell.placed(section))
-                problems += [replace(problem, span=cell.place(problem.span)) for problem in unread]
+                problems += [
+                    replace(problem, span=cell.place(problem.span))
+                    for problem in unread
+                ]
     return Declarations(tuple(sections), tuple(problems), written=_written)
 
 
@@ -58,7 +69,9 @@ class _Cell:
         for inner in string_extents(text, extent):
             letters += LETTER.finditer(text, *inner)
         # one character of the source may be several of JSON: \n, \u00e4
-        self.source = "".join(json.loads(f'"{found[0]}"', strict=False) for found in letters)
+        self.source = "".join(
+            json.loads(f'"{found[0]}"', strict=False) for found in letters
+        )
         self.starts = [found.start() for found in letters]
         self.ends = [found.end() for found in letters]
 
@@ -75,7 +88,9 @@ class _Cell:
         places = {self._placed(declared): declared for declared in section.declared}
         insert = section.insert
         assert insert is not None
-        return replace(section, declared=tuple(places), insert=self._inserting(insert, places))
+        return replace(
+            section, declared=tuple(places), insert=self._inserting(insert, places)
+        )
 
     def _placed(self, declared: DeclaredRequirement) -> DeclaredRequirement:
         extras = declared.extras
@@ -92,7 +107,9 @@ class _Cell:
     def _inserting(
         self, insert: Insert, places: dict[DeclaredRequirement, DeclaredRequirement]
     ) -> Insert:
-        def inserted(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
+        def inserted(
+            anchor: DeclaredRequirement, name: str, version: str
+        ) -> TextEdit | None:
             edit = insert(places[anchor], name, version)
             return edit and TextEdit(*self.place((edit.start, edit.end)), edit.text)
 

@@ -21,7 +21,9 @@ def read(text: str, path: str) -> Declarations:
             # [requires] python_version = "3.9"
             start, end = value.span
             inner = (start + 1, end - 1)
-            python = DeclaredRequirement("python", value.span, inner, value.text, syntax="minor")
+            python = DeclaredRequirement(
+                "python", value.span, inner, value.text, syntax="minor"
+            )
             sections.append(Section((python,)))
     return Declarations(tuple(sections), tuple(problems))
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from optim2optax.dependencies.declared import DeclaredRequirement, Insert, Span, TextEdit
+from optim2optax.dependencies.declared import (
+    DeclaredRequirement,
+    Insert,
+    Span,
+    TextEdit,
+)
 
 LINE_END = re.compile(r"\r\n|\n|\r")
 REST = re.compile(r"(?P<comma>[ \t]*,)?[ \t]*(?:#[^\r\n]*)?(?P<end>\r\n|\n|\r)")
@@ -32,7 +37,9 @@ def line_behind(text: str, index: int, line: str) -> TextEdit:
     return TextEdit(found.end(), found.end(), f"{line}{found[0]}")
 
 
-def element_behind(text: str, elements: Sequence[Span], anchor: Span, element: str) -> TextEdit:
+def element_behind(
+    text: str, elements: Sequence[Span], anchor: Span, element: str
+) -> TextEdit:
     """One more element of a list in brackets, behind another one.
 
     It has a line of its own if the other one has.

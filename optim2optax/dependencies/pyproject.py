@@ -37,9 +37,15 @@ def read(text: str, path: str) -> Declarations:
         problems += unread
     python = [_python(value) for value in values if value.path == PYTHON]
     sections.append(Section(tuple(python)))
-    poetry = [value for value in values if _table(value.path) and value.path[:3] != SOURCES]
-    in_tables, unread = of_tables(text, poetry, _table, "poetry", base=(*POETRY, "dependencies"))
-    return Declarations((*sections, *in_tables), (*problems, *unread, *_from_sources(values)))
+    poetry = [
+        value for value in values if _table(value.path) and value.path[:3] != SOURCES
+    ]
+    in_tables, unread = of_tables(
+        text, poetry, _table, "poetry", base=(*POETRY, "dependencies")
+    )
+    return Declarations(
+        (*sections, *in_tables), (*problems, *unread, *_from_sources(values))
+    )
 
 
 def _is_wanted(keys: Path) -> bool:
@@ -48,9 +54,13 @@ def _is_wanted(keys: Path) -> bool:
 
 def _from_sources(values: Sequence[TomlString]) -> Iterator[Finding]:
     """What uv takes from another place than an index: `[tool.uv.sources]`."""
-    sources = [value for value in values if value.path[:3] == SOURCES and len(value.path) > 3]
+    sources = [
+        value for value in values if value.path[:3] == SOURCES and len(value.path) > 3
+    ]
     # jax = { git = "…", tag = "…" } has several strings
-    places = {str(value.path[3]): value for value in sources if value.path[3] in KEPT_APART}
+    places = {
+        str(value.path[3]): value for value in sources if value.path[3] in KEPT_APART
+    }
     for name, value in places.items():
         yield direct(value.span, name)
 

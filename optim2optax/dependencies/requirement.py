@@ -7,7 +7,13 @@ import re
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from optim2optax.dependencies.declared import DeclaredRequirement, Finding, Span, direct, not_read
+from optim2optax.dependencies.declared import (
+    DeclaredRequirement,
+    Finding,
+    Span,
+    direct,
+    not_read,
+)
 
 HEAD = re.compile(
     r"\s*(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?:\s*(?P<extras>\[[^\]]*\]))?"

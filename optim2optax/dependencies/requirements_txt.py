@@ -84,9 +84,17 @@ def _requirement(line: str, start: int) -> DeclaredRequirement | Finding | None:
     options = OPTION.search(body)
     requirement = body if options is None else body[: options.start()]
     found = read_requirement(requirement, start)
-    if isinstance(found, DeclaredRequirement) and options is not None and "--hash" in options[0]:
+    if (
+        isinstance(found, DeclaredRequirement)
+        and options is not None
+        and "--hash" in options[0]
+    ):
         return replace(found, is_hashed=True)
     # jax==${JAX_VERSION}
-    if isinstance(found, Finding) and "$" in requirement and not PLACE.search(requirement):
+    if (
+        isinstance(found, Finding)
+        and "$" in requirement
+        and not PLACE.search(requirement)
+    ):
         return not_read(span, "The version is taken from the environment.")
     return found

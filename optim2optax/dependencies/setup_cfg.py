@@ -73,7 +73,11 @@ def _values(text: str) -> Iterator[tuple[Place, int, str]]:
         line = found[0]
         start = found.start()
         header = HEADER.match(line)
-        if not line.strip() or len(line) > LONGEST or line.lstrip().startswith(("#", ";")):
+        if (
+            not line.strip()
+            or len(line) > LONGEST
+            or line.lstrip().startswith(("#", ";"))
+        ):
             continue
         if header:
             section = header["name"]

@@ -24,7 +24,9 @@ from optim2optax.dependencies.requirement import read_requirement
 LISTS = ("install_requires", "tests_require", "setup_requires")
 EXTRAS, PYTHON = "extras_require", "python_requires"
 QUOTED = re.compile(r"""(['"])(?!\1\1)""")
-PINNED = re.compile(r"(?i)(?:flax|jax|jaxlib|optax)\s*(?:\[[\w, -]+\]\s*)?(?:[<>=!~]=|[<>]|@).*")
+PINNED = re.compile(
+    r"(?i)(?:flax|jax|jaxlib|optax)\s*(?:\[[\w, -]+\]\s*)?(?:[<>=!~]=|[<>]|@).*"
+)
 List = ast.List | ast.Tuple
 
 
@@ -46,7 +48,9 @@ def read(text: str, path: str) -> Declarations:
                 sections[node] = Section((_python(text, span),))
         for found in _lists(keyword, assigned):
             if found not in sections:
-                section, unread = _section(text, found, where, base=keyword.arg == LISTS[0])
+                section, unread = _section(
+                    text, found, where, base=keyword.arg == LISTS[0]
+                )
                 sections[found] = section
                 problems += unread
             for element in found.elts:
@@ -116,7 +120,10 @@ class _Where:
 def _keywords(module: ast.Module) -> Iterator[ast.keyword]:
     """The arguments of `setup(…)`, by name."""
     for node in ast.walk(module):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "setup":
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func).rpartition(".")[2] == "setup"
+        ):
             yield from node.keywords
 
 
@@ -167,7 +174,9 @@ def _parts(node: ast.expr, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
         yield from _parts(node.right, assigned)
 
 
-def _section(text: str, node: List, where: _Where, *, base: bool) -> tuple[Section, list[Finding]]:
+def _section(
+    text: str, node: List, where: _Where, *, base: bool
+) -> tuple[Section, list[Finding]]:
     """The requirements of a literal list, and the problems in it."""
     declared: list[DeclaredRequirement] = []
     problems: list[Finding] = []

@@ -20,7 +20,9 @@ from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
 INSTALL = re.compile(r"(?<![\w-])pip[\d.]*[ \t]+(?:-\S+[ \t]+)*install(?![\w-])")
 GAP = re.compile(r"(?:[ \t]|\\[ \t]*(?:\r\n|\n)(?:[ \t]*#[^\r\n]*(?:\r\n|\n))*)+")
-WORD = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|\$\{[^}]*\}|\\[^\r\n]|[^\s\\"';&|<>()`])+""")
+WORD = re.compile(
+    r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|\$\{[^}]*\}|\\[^\r\n]|[^\s\\"';&|<>()`])+"""
+)
 REDIRECTION = re.compile(r"\d?>{1,2}&?[ \t]*\S+|<[ \t]*\S+")
 QUOTED = re.compile(r"""(?P<quote>["'])[^"'\\]*(?P=quote)""")
 COMPUTED = re.compile(r"[$`{\\]")
@@ -72,7 +74,9 @@ class Word(NamedTuple):
     gap: str
 
 
-def installs(text: str, start: int, end: int) -> Iterator[tuple[Section, list[Finding]]]:
+def installs(
+    text: str, start: int, end: int
+) -> Iterator[tuple[Section, list[Finding]]]:
     """The requirements of each `pip install` between two places of a text, and the problems."""
     for found in INSTALL.finditer(text, start, end):
         line_start = max(text.rfind("\n", 0, found.start()), start - 1) + 1
@@ -84,7 +88,9 @@ def installs(text: str, start: int, end: int) -> Iterator[tuple[Section, list[Fi
         previous = ""
         for word in words:
             is_argument, previous = previous in WITH_ARGUMENT, word.text
-            if word.text.startswith("-") or (is_argument and previous not in ("-e", "--editable")):
+            if word.text.startswith("-") or (
+                is_argument and previous not in ("-e", "--editable")
+            ):
                 continue
             requirement = _requirement(word)
             if isinstance(requirement, DeclaredRequirement):

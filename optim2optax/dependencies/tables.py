@@ -21,7 +21,9 @@ from optim2optax.dependencies.requirement import ABOUT
 from optim2optax.dependencies.toml import Path, TomlString
 
 PLACES = ("git", "path", "url", "file")
-LINE = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w\"'.-]+)(?P<padding>[ \t]*)=(?P<space>[ \t]*)")
+LINE = re.compile(
+    r"(?P<indent>[ \t]*)(?P<key>[\w\"'.-]+)(?P<padding>[ \t]*)=(?P<space>[ \t]*)"
+)
 
 
 def of_tables(

@@ -40,7 +40,9 @@ def decode(content: bytes, path: str) -> FileText:
     try:
         return FileText(content[len(mark) :].decode(encoding), encoding, mark)
     except UnicodeDecodeError as error:
-        raise UndecodableError(f"cannot be decoded as {encoding}: byte {error.start}") from error
+        raise UndecodableError(
+            f"cannot be decoded as {encoding}: byte {error.start}"
+        ) from error
 
 
 def mentions(content: bytes) -> bool:

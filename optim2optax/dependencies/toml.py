@@ -10,7 +10,12 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import String
 
-from optim2optax.dependencies.declared import DeclaredRequirement, Finding, FormatError, Span
+from optim2optax.dependencies.declared import (
+    DeclaredRequirement,
+    Finding,
+    FormatError,
+    Span,
+)
 from optim2optax.dependencies.requirement import read_requirement
 
 LONG_QUOTES = ('"""', "'''")
@@ -61,7 +66,9 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[TomlString]:
     # tomlkit may lose text of odd files, and then all places are wrong
     if whole != text:
         raise FormatError("cannot be read to the letter", 1)
-    return [value for value in values if not text.startswith(LONG_QUOTES, value.span[0])]
+    return [
+        value for value in values if not text.startswith(LONG_QUOTES, value.span[0])
+    ]
 
 
 def _parsed(text: str) -> tomlkit.TOMLDocument:

@@ -13,7 +13,9 @@ from optim2optax.dependencies.declared import Syntax
 FAR = Version("99999")
 """Later than any version: admitted if there is no upper bound."""
 
-CLAUSE = re.compile(r"(?P<operator>===|[=<>!~]=|[<>=^~])?\s*v?(?P<version>[^\s<>=!~^|,]+)")
+CLAUSE = re.compile(
+    r"(?P<operator>===|[=<>!~]=|[<>=^~])?\s*v?(?P<version>[^\s<>=!~^|,]+)"
+)
 LOWER = ("", "^", "~", "~=", ">=", ">")
 UPPER = ("<", "<=", "!=")
 
@@ -26,9 +28,13 @@ def admits(spec: str, lowest: str, syntax: Syntax) -> bool:
     """Whether a version of at least `lowest` may be admitted. Raises NotUnderstoodError."""
     try:
         alternatives = _alternatives(spec, syntax)
-        return any(_reaches(alternative, Version(lowest)) for alternative in alternatives)
+        return any(
+            _reaches(alternative, Version(lowest)) for alternative in alternatives
+        )
     except (InvalidSpecifier, InvalidVersion) as error:
-        raise NotUnderstoodError(f"`{spec.strip()}` is no version that is understood") from error
+        raise NotUnderstoodError(
+            f"`{spec.strip()}` is no version that is understood"
+        ) from error
 
 
 def at_least(lowest: str, like: str, syntax: Syntax) -> str:
@@ -45,7 +51,9 @@ def with_floor(spec: str, lowest: str, syntax: Syntax) -> str | None:
 
     None if it has no lower bound, or one that is high enough.
     """
-    floors = [found for found in CLAUSE.finditer(spec) if (found["operator"] or "") in LOWER]
+    floors = [
+        found for found in CLAUSE.finditer(spec) if (found["operator"] or "") in LOWER
+    ]
     if len(floors) != 1 or "|" in spec:
         return None
     [floor] = floors
@@ -85,7 +93,10 @@ def _reaches(spec: SpecifierSet, lowest: Version) -> bool:
     tried = {FAR, *_from(lowest)}
     for clause in spec:
         tried.update(_from(Version(clause.version.removesuffix(".*"))))
-    return any(version >= lowest and spec.contains(version, prereleases=True) for version in tried)
+    return any(
+        version >= lowest and spec.contains(version, prereleases=True)
+        for version in tried
+    )
 
 
 def _from(bound: Version) -> Iterator[Version]:
@@ -105,7 +116,10 @@ def _alternatives(spec: str, syntax: Syntax) -> list[SpecifierSet]:
     if syntax == "minor":
         return [SpecifierSet(f"=={Version(spec)}.*")]
     alternatives = re.split(r"\s*\|\|?\s*", spec.strip())
-    return [SpecifierSet(",".join(_clauses(alternative, syntax))) for alternative in alternatives]
+    return [
+        SpecifierSet(",".join(_clauses(alternative, syntax)))
+        for alternative in alternatives
+    ]
 
 
 def _clauses(alternative: str, syntax: Syntax) -> Iterator[str]:

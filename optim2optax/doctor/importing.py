@@ -26,7 +26,9 @@ class ImportFailure:
 
 
 def import_each(
-    found: Sequence[Found], progress: Progress | None = None, python: str = sys.executable
+    found: Sequence[Found],
+    progress: Progress | None = None,
+    python: str = sys.executable,
 ) -> ImportFailure | None:
     """The first module that cannot be imported, in the order of the files; None if all can.
 

@@ -21,7 +21,13 @@ PINS = (*RAISED, "FO951", "FO952", "FO955")
 NEWEST = Version("9999")
 """The version of a package that is not installed: it lacks all names that were ever removed."""
 
-TITLES = {"flax": "Flax", "jax": "JAX", "jaxlib": "jaxlib", "numpy": "NumPy", "optax": "optax"}
+TITLES = {
+    "flax": "Flax",
+    "jax": "JAX",
+    "jaxlib": "jaxlib",
+    "numpy": "NumPy",
+    "optax": "optax",
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ def installed() -> dict[str, Version]:
     return found
 
 
-def obstacles(sources: Iterable[Source], versions: Mapping[str, Version]) -> list[Obstacle]:
+def obstacles(
+    sources: Iterable[Source], versions: Mapping[str, Version]
+) -> list[Obstacle]:
     """The obstacles in some files with these versions.
 
     The commonest come first, and those that no command resolves last.
@@ -107,7 +115,9 @@ def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obsta
     if row is None:  # the syntax of Python 2
         return Obstacle(problem, "", places, "Correct the file, or leave it out.")
     if row.how == NEVER:
-        return Obstacle(row.name, "", places, f"{TITLES[row.package]} does not have it. {row.note}")
+        return Obstacle(
+            row.name, "", places, f"{TITLES[row.package]} does not have it. {row.note}"
+        )
     since = f"{TITLES[row.package]} {row.removed_in}"
     if row == LEGACY:
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)

@@ -23,7 +23,11 @@ from optim2optax.parity.optimizer.reproduction import reproduction
 from optim2optax.parity.reports.result import Case
 from optim2optax.parity.running.git import TreeError
 from optim2optax.parity.scenario.baseline import BaselineError, load_baseline
-from optim2optax.parity.scenario.scenario import compare_with_baseline, run_both_loops, run_scenario
+from optim2optax.parity.scenario.scenario import (
+    compare_with_baseline,
+    run_both_loops,
+    run_scenario,
+)
 
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
 REMEDY = "Let nothing else use it, give fewer --jobs, or choose another --platform."
@@ -34,7 +38,9 @@ def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) 
     try:
         comparison, chosen = compare_variants(emitted, steps, seed)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return Case(name, "optimizer", None, emitted.before, emitted.after, _reason(error))
+        return Case(
+            name, "optimizer", None, emitted.before, emitted.after, _reason(error)
+        )
     return Case(
         name,
         "optimizer",
@@ -56,7 +62,9 @@ def _reason(error: Exception) -> str:
         if isinstance(found, jax.errors.JaxRuntimeError):
             message = str(found)
             if message.startswith(OUT_OF_MEMORY):
-                first = message.removeprefix(OUT_OF_MEMORY).partition("\n")[0].strip(" :.")
+                first = (
+                    message.removeprefix(OUT_OF_MEMORY).partition("\n")[0].strip(" :.")
+                )
                 return f"The memory of the device does not suffice: {first}. {REMEDY}"
     is_complete = isinstance(error, UnevaluableError | BaselineError)
     return str(error) if is_complete else f"{type(error).__name__}: {error}"
@@ -87,7 +95,9 @@ def command_case(
 ) -> Case:
     """Run a training command on the old tree and on the new."""
     try:
-        found = compare_command(command, before, folder, timeout, links, legacy_python, wanted)
+        found = compare_command(
+            command, before, folder, timeout, links, legacy_python, wanted
+        )
     except (CommandError, TreeError) as error:
         return Case(name, "command", None, reason=str(error))
     return Case(name, "command", found)
@@ -118,7 +128,9 @@ def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Cas
     """Drive the new code through a scenario, and compare it with what the old code once yielded."""
     try:
         with as_modules(after, after) as (_, module):
-            comparison = compare_with_baseline(load_baseline(baseline, name), scenario, module)
+            comparison = compare_with_baseline(
+                load_baseline(baseline, name), scenario, module
+            )
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "scenario", None, after=_text(after), reason=_reason(error))
     return Case(
@@ -131,7 +143,11 @@ def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Cas
 
 
 def scenario_case(
-    name: str, scenario: Path, before: Path, after: Path, legacy_python: Path | None = None
+    name: str,
+    scenario: Path,
+    before: Path,
+    after: Path,
+    legacy_python: Path | None = None,
 ) -> Case:
     """Drive the old code and the new through a scenario.
 
@@ -141,13 +157,20 @@ def scenario_case(
     try:
         with as_modules(before, after) as (before, after):
             if legacy_python is not None:
-                found = run_scenario(scenario, before, after, legacy_python=legacy_python)
+                found = run_scenario(
+                    scenario, before, after, legacy_python=legacy_python
+                )
                 return Case(name, "scenario", found, *texts)
             comparison, opened = run_both_loops(scenario, before, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
         return Case(name, "scenario", None, *texts, _reason(error))
     if opened is None:
         return Case(name, "scenario", comparison, *texts)
-    if opened.verdict is Verdict.DIFFERENT and comparison.verdict is not Verdict.DIFFERENT:
+    if (
+        opened.verdict is Verdict.DIFFERENT
+        and comparison.verdict is not Verdict.DIFFERENT
+    ):
         return Case(name, "scenario", opened, *texts, OPEN_LOOP)
-    return Case(name, "scenario", comparison, *texts, f"In open loop: {figures(opened)}.")
+    return Case(
+        name, "scenario", comparison, *texts, f"In open loop: {figures(opened)}."
+    )

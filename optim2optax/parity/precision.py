@@ -20,7 +20,9 @@ from optim2optax.parity.legacy import replaced
 def parameters_in_float64() -> Iterator[None]:
     """Let layers of Flax make float64 parameters where they would make float32 ones by default."""
 
-    def widen(method: Any, args: Any, kwargs: Any, context: linen.module.InterceptorContext) -> Any:
+    def widen(
+        method: Any, args: Any, kwargs: Any, context: linen.module.InterceptorContext
+    ) -> Any:
         if getattr(context.module, "param_dtype", None) == np.float32:
             object.__setattr__(context.module, "param_dtype", jnp.float64)
         return method(*args, **kwargs)
@@ -70,7 +72,11 @@ def _accumulated(wide: bool) -> Iterator[None]:
 
 def _enable_x64(wide: bool) -> AbstractContextManager[Any]:
     # Until 0.8 JAX had it among its experiments.
-    home: Any = jax if "enable_x64" in vars(jax) else importlib.import_module("jax.experimental")
+    home: Any = (
+        jax
+        if "enable_x64" in vars(jax)
+        else importlib.import_module("jax.experimental")
+    )
     context: AbstractContextManager[Any] = home.enable_x64(wide)
     return context
 

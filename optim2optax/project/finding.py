@@ -91,7 +91,10 @@ def find_files(
         for file in files:
             # `rewrite src src/kit` names a file twice: the outer folder counts
             locations[file] = min(named, locations.get(file, named), key=len)
-    return [Found(shown(location), location, locations[location]) for location in sorted(locations)]
+    return [
+        Found(shown(location), location, locations[location])
+        for location in sorted(locations)
+    ]
 
 
 def by_repository(found: Iterable[Found]) -> dict[str, list[Found]]:
@@ -158,7 +161,9 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return "".join(
+        letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text
+    )
 
 
 def walk(
@@ -238,13 +243,17 @@ def _outer_ignores(root: str) -> list[Patterns]:
             return []
         directory = parent
         found[:0] = read_gitignore(directory)
-    return [patterns for patterns in found if not patterns.verdict(root, is_directory=True)]
+    return [
+        patterns for patterns in found if not patterns.verdict(root, is_directory=True)
+    ]
 
 
 def _project_root(directory: str) -> str:
     """The nearest folder with a marker; without one, the folder around the packages."""
     candidate = directory
-    while not any(os.path.exists(os.path.join(candidate, marker)) for marker in ROOT_MARKERS):
+    while not any(
+        os.path.exists(os.path.join(candidate, marker)) for marker in ROOT_MARKERS
+    ):
         parent = os.path.dirname(candidate)
         if parent == candidate:
             return _around_packages(directory)

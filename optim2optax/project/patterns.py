@@ -52,7 +52,9 @@ def read_gitignore(directory: str) -> list[Patterns]:
     return [Patterns(directory, [line for line in lines if _is_pattern(line)])]
 
 
-def is_ignored(ignores: Iterable[Patterns], location: str, *, is_directory: bool) -> bool:
+def is_ignored(
+    ignores: Iterable[Patterns], location: str, *, is_directory: bool
+) -> bool:
     """Whether the innermost .gitignore with a pattern for a path excludes it.
 
     `ignores` go from the outermost inwards.

@@ -44,7 +44,9 @@ def write_files(changes: Sequence[FileChange]) -> dict[str, str]:
     """
     staged: dict[str, str] = {}
     problems: dict[str, str] = {}
-    changes = sorted(changes, key=lambda change: (change.after is None, change.before is not None))
+    changes = sorted(
+        changes, key=lambda change: (change.after is None, change.before is not None)
+    )
     remove_leftovers(change.location for change in changes)
     folders = list(_made_folders(changes))
     try:
@@ -69,7 +71,9 @@ def write_files(changes: Sequence[FileChange]) -> dict[str, str]:
 
 
 def _clean_up(
-    staged: Mapping[str, str], made_folders: Iterable[str], changes: Sequence[FileChange]
+    staged: Mapping[str, str],
+    made_folders: Iterable[str],
+    changes: Sequence[FileChange],
 ) -> None:
     """Remove what is left of staged contents, and empty folders that were made or had deletions."""
     for temporary in filter(None, staged.values()):
@@ -141,7 +145,9 @@ def _require_unchanged(change: FileChange) -> None:
     """Refuse to write over an edit of the user since the file was read."""
     if change.before is None:
         if os.path.lexists(change.location):
-            raise UnwritableError("not written, because it has appeared meanwhile; run again")
+            raise UnwritableError(
+                "not written, because it has appeared meanwhile; run again"
+            )
         return
     with open(change.location, "rb") as file:
         if file.read() != change.before:

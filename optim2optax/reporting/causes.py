@@ -29,7 +29,9 @@ class Waiting:
 
 def waiting(report: Report) -> dict[Location, Waiting]:
     """What waits for each site for the sake of which others stay."""
-    sites: dict[Location, dict[str, list[Site]]] = defaultdict(lambda: defaultdict(list))
+    sites: dict[Location, dict[str, list[Site]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     causes: dict[Location, Site] = {}
     obstacles: dict[Location | None, int] = defaultdict(int)
     for result, site in report.sites:

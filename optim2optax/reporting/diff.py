@@ -30,7 +30,9 @@ def _lines(result: FileResult) -> Iterator[bytes]:
     new = NOTHING if result.kind == "deleted" else b"b/" + path
     before = _with_ends(result.before.split(b"\n"))
     after = _with_ends(result.after.split(b"\n"))
-    lines = difflib.diff_bytes(difflib.unified_diff, before, after, old, new, lineterm=b"\n")
+    lines = difflib.diff_bytes(
+        difflib.unified_diff, before, after, old, new, lineterm=b"\n"
+    )
     for line in _matched(list(lines)):
         if line.endswith(b"\n"):
             yield line

@@ -28,7 +28,8 @@ class WorkflowCommand(NamedTuple):
 
     def __str__(self) -> str:
         described = ",".join(
-            f"{key}={_escaped_property(value)}" for key, value in self.properties.items()
+            f"{key}={_escaped_property(value)}"
+            for key, value in self.properties.items()
         )
         return f"::{self.kind} {described}::{_escaped(self.message)}"
 
@@ -57,7 +58,10 @@ def _bounded(kind: str, annotations: Sequence[WorkflowCommand]) -> list[str]:
         f"{left} more like these: `optim2optax rewrite --check` without `--output-format` "
         "lists all of them"
     )
-    return [*lines[: MOST - 1], str(WorkflowCommand(kind, {"title": "optim2optax"}, message))]
+    return [
+        *lines[: MOST - 1],
+        str(WorkflowCommand(kind, {"title": "optim2optax"}, message)),
+    ]
 
 
 def _annotations(report: Report) -> Iterator[WorkflowCommand]:
@@ -74,7 +78,9 @@ def _annotations(report: Report) -> Iterator[WorkflowCommand]:
             elif site.status == "vendored":
                 yield WorkflowCommand("notice", properties, f"vendored: {site.message}")
             elif site.status == "rewritten" and report.preview:
-                yield WorkflowCommand("notice", properties, f"would be rewritten: {site.message}")
+                yield WorkflowCommand(
+                    "notice", properties, f"would be rewritten: {site.message}"
+                )
         for line in result.unused_suppressions:
             properties = {"file": result.path, "line": str(line)}
             message = "unused suppression: there is nothing to ignore here"
@@ -85,7 +91,11 @@ def _position(site: Site) -> dict[str, str]:
     """The properties of a place. GitHub takes columns only for a range within one line."""
     if site.line != site.end_line:
         return {"line": str(site.line), "endLine": str(site.end_line)}
-    return {"line": str(site.line), "col": str(site.column), "endColumn": str(site.end_column)}
+    return {
+        "line": str(site.line),
+        "col": str(site.column),
+        "endColumn": str(site.end_column),
+    }
 
 
 def _escaped(text: str) -> str:

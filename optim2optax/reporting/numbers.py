@@ -43,14 +43,18 @@ def by_rule(report: Report) -> Iterator[str]:
 def by_repository(repositories: Mapping[str, Sequence[FileResult]]) -> Iterator[str]:
     """A line for each repository."""
     yield ""
-    rows: list[Row] = [("repository", "files", "changed", "optimizers", "sites", "errors")]
+    rows: list[Row] = [
+        ("repository", "files", "changed", "optimizers", "sites", "errors")
+    ]
     for name, results in repositories.items():
         summary = Report(results).summary
         done, staying = _optimizers(results)
         optimizers = f"{done} of {done + staying}"
         sites = f"{summary['rewritten']} of {summary['sites']}"
         files = (str(summary["files_scanned"]), str(summary["files_changed"]))
-        rows.append((printable(name), *files, optimizers, sites, str(summary["errors"])))
+        rows.append(
+            (printable(name), *files, optimizers, sites, str(summary["errors"]))
+        )
     yield from _table(rows)
 
 
@@ -70,6 +74,8 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, (first, *others) in enumerate(rows):
         cells = [first.ljust(widths[0])]
-        cells += (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        cells += (
+            cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)
+        )
         line = "  ".join(cells)
         yield click.style(line, bold=True) if number == 0 else line

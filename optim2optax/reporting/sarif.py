@@ -31,11 +31,16 @@ def render(report: Report, *, colour: bool) -> str:
         "invocations": [
             {
                 "executionSuccessful": not report.errors,
-                "toolExecutionNotifications": [_notification(result) for result in report.errors],
+                "toolExecutionNotifications": [
+                    _notification(result) for result in report.errors
+                ],
             }
         ],
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return (
+        json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+        + "\n"
+    )
 
 
 def _notification(result: FileResult) -> dict[str, Any]:
@@ -58,7 +63,9 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
         "help": {"text": text or rule.summary},
-        "defaultConfiguration": {"level": "warning" if rule.code.startswith("FO9") else "note"},
+        "defaultConfiguration": {
+            "level": "warning" if rule.code.startswith("FO9") else "note"
+        },
     }
 
 

@@ -90,7 +90,9 @@ def _folders(report: Report, kind: str) -> dict[str, list[str]]:
     return folders
 
 
-def _file(result: FileResult, waits: Mapping[Location, Waiting], *, notes: bool) -> Iterator[str]:
+def _file(
+    result: FileResult, waits: Mapping[Location, Waiting], *, notes: bool
+) -> Iterator[str]:
     if result.error is None and not (result.sites or result.unused_suppressions):
         return
     path = click.style(printable(result.path), bold=True)
@@ -98,7 +100,9 @@ def _file(result: FileResult, waits: Mapping[Location, Waiting], *, notes: bool)
         yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
     # a dict, because a constructor and its `create` are two sites at one place
     lines: dict[str, None] = {}
-    pending = {place.line: found for place, found in waits.items() if place.path == result.path}
+    pending = {
+        place.line: found for place, found in waits.items() if place.path == result.path
+    }
     for site in result.sites:
         if site.status in LEFT and site.code != REMOVED and site.cause not in waits:
             lines[_unresolved(path, site)] = None
@@ -190,7 +194,11 @@ def _totals(report: Report, done: str) -> Iterator[str]:
 
 def _beyond(report: Report) -> Iterator[str]:
     """How much is left because of the budget of the analysis, and where that is."""
-    files = [result.path for result in report.errors if (result.error or "").startswith(ENTANGLED)]
+    files = [
+        result.path
+        for result in report.errors
+        if (result.error or "").startswith(ENTANGLED)
+    ]
     sites = sum(site.code == BEYOND for _, site in report.sites)
     if files:
         # one file, or the folder around all
@@ -214,7 +222,9 @@ def _removed(report: Report) -> Iterator[str]:
     """Other removed names without a replacement, and unknown names, with the files."""
     removed = [(result.path, site) for result, site in report.sites if _is_left(site)]
     yield from _by_name(REMOVED, removed)
-    unknown = [(path, site) for path, site in _all_hints(report) if site.code == UNKNOWN]
+    unknown = [
+        (path, site) for path, site in _all_hints(report) if site.code == UNKNOWN
+    ]
     yield from _by_name(UNKNOWN, unknown)
 
 
@@ -263,7 +273,9 @@ def _hints(report: Report) -> Iterator[str]:
             f"have renamed since ({_commonest(renamed)}): see --modernize."
         )
     if removed:
-        head, who = ("And", "they") if renamed else ("Beside that,", "JAX, Flax or NumPy")
+        head, who = (
+            ("And", "they") if renamed else ("Beside that,", "JAX, Flax or NumPy")
+        )
         yield (
             f"{head} at least {_counted(len(removed), 'use')} of what {who} have removed "
             f"({_commonest(removed)}), which has to be written anew."

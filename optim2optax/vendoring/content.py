@@ -81,7 +81,10 @@ EXCHANGED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "__init__.py": (
         (WARNS_ALWAYS, ""),
         # Releases before 0.5.3 had it in the package itself, and code written for them says so.
-        ("from .base import", "from .dynamic_scale import DynamicScale\nfrom .base import"),
+        (
+            "from .base import",
+            "from .dynamic_scale import DynamicScale\nfrom .base import",
+        ),
     ),
     "base.py": (
         (

@@ -27,7 +27,10 @@ class Vendoring:
 
 
 def migrated_with_copies(
-    files: Mapping[Found, str], sources: Sequence[Source], migrate: Migrate, vendoring: Vendoring
+    files: Mapping[Found, str],
+    sources: Sequence[Source],
+    migrate: Migrate,
+    vendoring: Vendoring,
 ) -> list[FileResult]:
     """Migrate a project as if it had no copy of `flax.optim`, and point what is left at the copy.
 
@@ -47,7 +50,9 @@ def migrated_with_copies(
     # a copy may be among the files of the run, or elsewhere in the project
     own = copies_among(sources)
     root = root_of(files)
-    existing = {copy.path for copy in own} | copies_near(root, _legacy_folders(files, sources))
+    existing = {copy.path for copy in own} | copies_near(
+        root, _legacy_folders(files, sources)
+    )
     if not existing and not vendoring.wanted:
         return migrate(sources)
     from codemods.vendoring.copies import read_copies
@@ -57,14 +62,18 @@ def migrated_with_copies(
     results = migrate(copies.pointed_back)
     new = copies.homeless(results) if vendoring.wanted else []
     name = os.path.basename(vendoring.location) if vendoring.location else PACKAGE_NAME
-    place = copies.place_for(new, name, _within(root, vendoring.location)) if new else None
+    place = (
+        copies.place_for(new, name, _within(root, vendoring.location)) if new else None
+    )
     if place is not None and _is_occupied(place, root, existing):
         place = None
     finished = copies.pointed_at(results, new, place) if existing or new else results
     by_path = {result.path: result for result in finished}
     for copy in own:
         # what needed a copy may have been migrated now
-        by_path.update((result.path, result) for result in copy.if_unneeded(finished, root, files))
+        by_path.update(
+            (result.path, result) for result in copy.if_unneeded(finished, root, files)
+        )
     kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
     if place is None or place in existing:
         return kept

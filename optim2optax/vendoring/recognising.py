@@ -53,7 +53,9 @@ class Copy:
         """The names of the files in the folder that were added or changed."""
         own = {source.path.rpartition("/")[2]: source.content for source in self.files}
         names = {*os.listdir(folder), *own} - {CACHE}
-        return sorted(name for name in names if not (name in own and is_as_written(own[name])))
+        return sorted(
+            name for name in names if not (name in own and is_as_written(own[name]))
+        )
 
 
 def copies_among(sources: Sequence[Source]) -> list[Copy]:
@@ -62,7 +64,9 @@ def copies_among(sources: Sequence[Source]) -> list[Copy]:
     for source in sources:
         if _begins_copy(source.path, source.content):
             folder = source.path.rpartition("/")[0]
-            files = [other for other in sources if other.path.rpartition("/")[0] == folder]
+            files = [
+                other for other in sources if other.path.rpartition("/")[0] == folder
+            ]
             copies.append(Copy(folder, tuple(files)))
     return copies
 
@@ -97,7 +101,10 @@ def _around(root: str, folders: Collection[str]) -> set[str]:
 def _up_to(root: str, folder: str) -> Iterator[str]:
     while folder.startswith(root):
         yield folder
-        if folder in (root, os.path.dirname(folder)):  # the root of the disk is its own parent
+        if folder in (
+            root,
+            os.path.dirname(folder),
+        ):  # the root of the disk is its own parent
             return
         folder = os.path.dirname(folder)
 

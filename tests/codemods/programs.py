@@ -29,7 +29,11 @@ def migrated(text: str, options: Options | None = None) -> str:
     return result.after.decode()
 
 
-def project(texts: dict[str, str], options: Options | None = None) -> dict[str, FileResult]:
+def project(
+    texts: dict[str, str], options: Options | None = None
+) -> dict[str, FileResult]:
     """What becomes of the files of a project, by their path without ending."""
-    sources = [Source(f"{name}.py", program(text).encode()) for name, text in texts.items()]
+    sources = [
+        Source(f"{name}.py", program(text).encode()) for name, text in texts.items()
+    ]
     return dict(zip(texts, migrate(sources, options), strict=True))

@@ -89,7 +89,9 @@ def run(params, batches):
 """
 
 
-def of_state(restart: str, definition: str = STRUCT, change: str = "state.replace") -> str:
+def of_state(
+    restart: str, definition: str = STRUCT, change: str = "state.replace"
+) -> str:
     """A program whose schedule reads the step of a state of its own."""
     return (HEAD + OF_STATE).format(
         definition=definition.strip(), restart=dedent(restart).strip(), change=change
@@ -98,7 +100,9 @@ def of_state(restart: str, definition: str = STRUCT, change: str = "state.replac
 
 def of_optimizer(restart: str) -> str:
     """A program whose schedule reads the step of the optimizer."""
-    return (HEAD + OF_OPTIMIZER).format(definition=RECORD.strip(), restart=dedent(restart).strip())
+    return (HEAD + OF_OPTIMIZER).format(
+        definition=RECORD.strip(), restart=dedent(restart).strip()
+    )
 
 
 def returning(expression: str) -> str:
@@ -214,7 +218,9 @@ RESTARTS = {
             return state
         """
     ),
-    "made by its type": of_state(returning("type(state)(step=0, optimizer=state.optimizer)")),
+    "made by its type": of_state(
+        returning("type(state)(step=0, optimizer=state.optimizer)")
+    ),
     "made by its class attribute": of_state(
         returning("state.__class__(step=0, optimizer=state.optimizer)")
     ),
@@ -289,7 +295,9 @@ RESTARTS = {
         returning('getattr(state, "replace")(step=0)')
     ),
     "replaced out of a pickle": of_state(
-        returning("pickle.loads(pickle.dumps(state.step)) and type(state)(0, state.optimizer)")
+        returning(
+            "pickle.loads(pickle.dumps(state.step)) and type(state)(0, state.optimizer)"
+        )
     ),
     "replaced through a queue": of_state(
         """
@@ -395,7 +403,9 @@ RESTARTS = {
         "functools.partial(dataclasses.replace, state)",
     ),
     "the optimizer made anew": of_state(
-        returning("state.replace(optimizer=optim.Momentum(0.1).create(state.optimizer.target))")
+        returning(
+            "state.replace(optimizer=optim.Momentum(0.1).create(state.optimizer.target))"
+        )
     ),
     "the optimizer mapped": of_state(
         """
@@ -501,7 +511,9 @@ IN_STEP = {
     ),
     "as it is": of_state(returning("state")),
     "of other parameters": of_state(
-        returning("state.replace(optimizer=state.optimizer.replace(target=state.optimizer.target))")
+        returning(
+            "state.replace(optimizer=state.optimizer.replace(target=state.optimizer.target))"
+        )
     ),
     "one of several copies": of_state(
         """
@@ -510,9 +522,13 @@ IN_STEP = {
             return jax.tree_util.tree_map(lambda leaf: leaf[0], several)
         """
     ),
-    "on the host": of_state(returning("jax.tree_util.tree_map(np.asarray, jax.device_get(state))")),
+    "on the host": of_state(
+        returning("jax.tree_util.tree_map(np.asarray, jax.device_get(state))")
+    ),
     "restored as it was stored": of_state(
-        returning("serialization.from_state_dict(state, serialization.to_state_dict(state))")
+        returning(
+            "serialization.from_state_dict(state, serialization.to_state_dict(state))"
+        )
     ),
     "restored from the bytes of another": of_state(
         returning(

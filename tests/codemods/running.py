@@ -58,7 +58,9 @@ def parameters() -> dict[str, Any]:
 
 def gradients() -> list[dict[str, Any]]:
     random = np.random.default_rng(0)
-    return [{"w": random.normal(size=(3, 2)), "b": random.normal(size=2)} for _ in range(4)]
+    return [
+        {"w": random.normal(size=(3, 2)), "b": random.normal(size=2)} for _ in range(4)
+    ]
 
 
 def assert_alike(before: Any, after: Any) -> None:
@@ -68,4 +70,6 @@ def assert_alike(before: Any, after: Any) -> None:
     for left, right in zip(old, new, strict=True):
         np.testing.assert_allclose(left, right, rtol=TOLERANCE, atol=TOLERANCE)
     start = jax.tree_util.tree_leaves(parameters())
-    assert any(not np.array_equal(leaf, first) for leaf, first in zip(old, start, strict=True))
+    assert any(
+        not np.array_equal(leaf, first) for leaf, first in zip(old, start, strict=True)
+    )

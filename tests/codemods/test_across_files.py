@@ -52,7 +52,8 @@ def files(main: str, **others: str) -> Files:
 def listing(text: str) -> Files:
     """A module with an `__all__`, from which another has all."""
     return files(
-        "from base import *\n" + CREATE.format("_definition"), base=f"{DEFINITION}{text}\n"
+        "from base import *\n" + CREATE.format("_definition"),
+        base=f"{DEFINITION}{text}\n",
     )
 
 
@@ -85,14 +86,17 @@ WHOLE: dict[str, Files] = {
     "__all__ made longer": listing('__all__ = []\n__all__ += ["_definition"]'),
     "__all__ appended to": listing('__all__ = []\n__all__.append("_definition")'),
     "__all__ extended": listing('__all__ = []\n__all__.extend(["_definition"])'),
-    "__all__ computed": listing('__all__ = [name for name in dir() if "definition" in name]'),
+    "__all__ computed": listing(
+        '__all__ = [name for name in dir() if "definition" in name]'
+    ),
     "__all__ that leaves a name out": files(
         "from other import *\nfrom base import *\n" + CREATE.format("definition"),
         other=DEFINITION,
         base="definition = 3\n__all__ = ['helper']\n\ndef helper():\n    return 1\n",
     ),
     "a star of flax.optim, passed on": files(
-        "from base import *\n" + CREATE.format("Adam(1e-2)"), base="from flax.optim import *\n"
+        "from base import *\n" + CREATE.format("Adam(1e-2)"),
+        base="from flax.optim import *\n",
     ),
     "optim through a module": files(
         "from compat import optim\n" + CREATE.format("optim.Adam(1e-2)"),
@@ -233,12 +237,16 @@ REFUSED: dict[str, Files] = {
         "import sys\nimport flax.optim\noptim = sys.modules['flax.optim']\n"
         + CREATE.format("optim.Adam(1e-2)")
     ),
-    "vars": files("import flax\noptim = vars(flax)['optim']\n" + CREATE.format("optim.Adam(1e-2)")),
+    "vars": files(
+        "import flax\noptim = vars(flax)['optim']\n" + CREATE.format("optim.Adam(1e-2)")
+    ),
     "__dict__": files(
-        "import flax\noptim = flax.__dict__['optim']\n" + CREATE.format("optim.Adam(1e-2)")
+        "import flax\noptim = flax.__dict__['optim']\n"
+        + CREATE.format("optim.Adam(1e-2)")
     ),
     "getattr": files(
-        "import flax\noptim = getattr(flax, 'optim')\n" + CREATE.format("optim.Adam(1e-2)")
+        "import flax\noptim = getattr(flax, 'optim')\n"
+        + CREATE.format("optim.Adam(1e-2)")
     ),
     "an import on condition that there is one": files(
         "import flax\nif hasattr(flax, 'optim'):\n    from flax import optim\nelse:\n    import optax\n"
@@ -279,8 +287,13 @@ def test_whole(program: Files, tmp_path: Path, legacy_wheel: Path) -> None:
     results = migrated(program)
     assert {site.status for result in results for site in result.sites} == {"rewritten"}
     after = {result.path: result.after.decode() for result in results}
-    assert not any("flax.optim" in text or "import optim" in text for text in after.values())
-    assert_alike(outcome(program, tmp_path / "old", legacy_wheel), outcome(after, tmp_path / "new"))
+    assert not any(
+        "flax.optim" in text or "import optim" in text for text in after.values()
+    )
+    assert_alike(
+        outcome(program, tmp_path / "old", legacy_wheel),
+        outcome(after, tmp_path / "new"),
+    )
 
 
 @pytest.mark.parametrize("program", REFUSED.values(), ids=REFUSED)
@@ -288,7 +301,10 @@ def test_refused_whole(program: Files) -> None:
     results = migrated(program)
     assert not any(result.changed for result in results)
     told = {
-        (result.path, site.before) for result in results for site in result.sites if site.remedy
+        (result.path, site.before)
+        for result in results
+        for site in result.sites
+        if site.remedy
     }
     assert ("steps.py", "thing.target") in told
     assert ("steps.py", "thing.apply_gradient") in told
@@ -297,7 +313,12 @@ def test_refused_whole(program: Files) -> None:
 def test_what_a_package_gives_out_stays_and_is_named() -> None:
     main = files("from lab import optim\n" + CREATE.format("optim.Adam(1)"))
     results = migrated({"lab/__init__.py": "from flax import optim\n", **main})
-    left = [(result.path, site.code) for result in results for site in result.sites if site.remedy]
+    left = [
+        (result.path, site.code)
+        for result in results
+        for site in result.sites
+        if site.remedy
+    ]
     assert left == [("lab/__init__.py", "FO911")]
 
 

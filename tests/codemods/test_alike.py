@@ -218,7 +218,8 @@ def test_the_learning_rates_are_those_of_before(body: str, style: Style) -> None
 
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
-    "name", [name for name in published() if name not in ("MultiOptimizer", "WeightNorm")]
+    "name",
+    [name for name in published() if name not in ("MultiOptimizer", "WeightNorm")],
 )
 def test_what_is_read_of_a_definition_is_what_it_was_made_with(name: str) -> None:
     legacy = optimizers()[name]
@@ -228,7 +229,9 @@ def test_what_is_read_of_a_definition_is_what_it_was_made_with(name: str) -> Non
         if one.default not in (None, "None") and "dtype" not in one.name
     ]
     read = ", ".join(f"made.optimizer_def.hyper_params.{one.name}" for one in numbers)
-    after = assert_alike(text_of(f"made = optim.{name}(0.5).create(params)\nreturn {read}"))
+    after = assert_alike(
+        text_of(f"made = optim.{name}(0.5).create(params)\nreturn {read}")
+    )
     assert "hyper_params" not in after
 
 
@@ -255,7 +258,8 @@ def test_a_state_dict_may_be_pickled(stored: str) -> None:
 @pytest.mark.parametrize("key", ["['target']", "['state']['step']"])
 def test_the_keys_of_a_pickled_state_dict_are_left(key: str) -> None:
     text = PICKLED.format(
-        stored="serialization.to_state_dict(step(optimizer))", read=f"pickle.loads(stored){key}"
+        stored="serialization.to_state_dict(step(optimizer))",
+        read=f"pickle.loads(stored){key}",
     )
     assert_left(text_of(text), "FO906")
 
@@ -263,7 +267,8 @@ def test_the_keys_of_a_pickled_state_dict_are_left(key: str) -> None:
 @pytest.mark.usefixtures("legacy_wheel")
 def test_an_optimizer_beside_its_state_dict_is_not_pickled() -> None:
     text = PICKLED.format(
-        stored="[serialization.to_state_dict(optimizer), optimizer]", read="optimizer.target"
+        stored="[serialization.to_state_dict(optimizer), optimizer]",
+        read="optimizer.target",
     )
     assert_left(text_of(text), "FO924")
 
@@ -342,18 +347,22 @@ FIELDS = [
 @pytest.mark.parametrize("body", READ.values(), ids=READ)
 def test_a_state_is_read_as_it_was(body: str, optimizer: str, field: str) -> None:
     assert_alike(
-        text_of(body.format(field=field)).replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)")
+        text_of(body.format(field=field)).replace(
+            "optim.Adam(0.1)", f"optim.{optimizer}(0.1)"
+        )
     )
 
 
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("optimizer", ["Adam", "Momentum"])
 def test_parameters_may_be_called_as_what_optax_keeps(optimizer: str) -> None:
-    text = text_of("return jax.tree_util.tree_leaves(step(optimizer).state.param_states)").replace(
-        '"w"', '"mu"'
-    )
+    text = text_of(
+        "return jax.tree_util.tree_leaves(step(optimizer).state.param_states)"
+    ).replace('"w"', '"mu"')
     assert_alike(
-        text.replace('"b"', '"trace"').replace("optim.Adam(0.1)", f"optim.{optimizer}(0.1)")
+        text.replace('"b"', '"trace"').replace(
+            "optim.Adam(0.1)", f"optim.{optimizer}(0.1)"
+        )
     )
 
 
@@ -529,7 +538,10 @@ return Agent(optimizer).optimizer.target
         "FO924",
     ),
     "counted": ("return len(jax.tree_util.tree_leaves(optimizer))", "FO924"),
-    "measured": ("return sum(x.size for x in jax.tree_util.tree_leaves(optimizer))", "FO924"),
+    "measured": (
+        "return sum(x.size for x in jax.tree_util.tree_leaves(optimizer))",
+        "FO924",
+    ),
     "measured by a loop": (
         "total = 0\nfor leaf in jax.tree_util.tree_leaves(optimizer):\n    total += leaf.size\nreturn total",
         "FO924",
@@ -538,7 +550,10 @@ return Agent(optimizer).optimizer.target
         "return jax.tree_util.tree_reduce(lambda total, x: total + x.sum(), optimizer, 0.0)",
         "FO924",
     ),
-    "its leaves told apart": ("return jax.tree_util.tree_leaves(optimizer)[1].shape", "FO924"),
+    "its leaves told apart": (
+        "return jax.tree_util.tree_leaves(optimizer)[1].shape",
+        "FO924",
+    ),
     "its leaves told apart by a function": (
         """
 def shapes(leaves):
@@ -584,17 +599,23 @@ return dict(zip(names, jax.tree_util.tree_leaves(optimizer)))["step"]
 
 
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
-def test_what_a_train_state_does_as_well(body: str, x64: bool, legacy_wheel: object) -> None:
+def test_what_a_train_state_does_as_well(
+    body: str, x64: bool, legacy_wheel: object
+) -> None:
     assert_alike(text_of(body))
 
 
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
-def test_what_parameters_and_a_state_do_as_well(body: str, legacy_wheel: object) -> None:
+def test_what_parameters_and_a_state_do_as_well(
+    body: str, legacy_wheel: object
+) -> None:
     assert_alike(text_of(body), "functional")
 
 
 @pytest.mark.parametrize(("body", "code"), LEFT.values(), ids=LEFT)
-def test_what_a_train_state_does_not(body: str, code: str, legacy_wheel: object) -> None:
+def test_what_a_train_state_does_not(
+    body: str, code: str, legacy_wheel: object
+) -> None:
     assert_left(text_of(body), code)
 
 
@@ -637,7 +658,9 @@ other = definition.create(Pair(params["w"], params["b"]))
 
 @pytest.mark.parametrize("body", OF_ANY_SHAPE.values(), ids=OF_ANY_SHAPE)
 def test_parameters_of_any_shape(body: str, legacy_wheel: object) -> None:
-    assert_alike(text_of(f"{body.strip()}\nreturn jax.tree_util.tree_leaves(step(other).target)"))
+    assert_alike(
+        text_of(f"{body.strip()}\nreturn jax.tree_util.tree_leaves(step(other).target)")
+    )
 
 
 RATES = {
@@ -762,7 +785,11 @@ def test_optimizers_that_step_complex_parameters_alike(
 
 
 def test_who_asks_for_complex_numbers_makes_none(legacy_wheel: object) -> None:
-    assert_alike(COMPLEX.format(definition="Adam(0.1)", unit="isinstance(params, (complex, str))"))
+    assert_alike(
+        COMPLEX.format(
+            definition="Adam(0.1)", unit="isinstance(params, (complex, str))"
+        )
+    )
 
 
 OF_MODELS = """

@@ -36,7 +36,11 @@ def test_libcst_runs_it_file_by_file(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(Path(__file__).parents[2]), "HOME": str(tmp_path), "PATH": ""},
+        env={
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "HOME": str(tmp_path),
+            "PATH": "",
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -58,8 +58,16 @@ class Walk:
 
 
 WALKS = [
-    Walk("optimizer", "codemods/optimizers/yogi.py", "tests/codemods/optimizers/test_yogi.py"),
-    Walk("rule", "codemods/rules/adagrad_checks.py", "tests/codemods/rules/test_adagrad_checks.py"),
+    Walk(
+        "optimizer",
+        "codemods/optimizers/yogi.py",
+        "tests/codemods/optimizers/test_yogi.py",
+    ),
+    Walk(
+        "rule",
+        "codemods/rules/adagrad_checks.py",
+        "tests/codemods/rules/test_adagrad_checks.py",
+    ),
     Walk(
         "idiom",
         "codemods/idioms/scaling.py",
@@ -83,7 +91,9 @@ write_pages(Path("docs"))
 def repository(tmp_path: Path) -> Path:
     """A copy of what is tracked, without what is built."""
     for name in COPIED:
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 

@@ -23,15 +23,27 @@ def make(params):
         pytest.param(message("It stays."), "It stays.", id="without-location"),
         pytest.param(message("`{}` stays."), "`{}` stays.", id="braces-without-values"),
         pytest.param(
-            message("`{}` stays at {}.", "{}", PLACE), "`{}` stays at up/train.py:7.", id="braces"
-        ),
-        pytest.param(message("{}", File("lab/train.py")), "up/train.py", id="whole-file"),
-        pytest.param(message("at {}", Location("other.py", 1)), "at other.py:1", id="another-file"),
-        pytest.param(
-            message("{}: {}", "why", message("at {}", PLACE)), "why: at up/train.py:7", id="nested"
+            message("`{}` stays at {}.", "{}", PLACE),
+            "`{}` stays at up/train.py:7.",
+            id="braces",
         ),
         pytest.param(
-            joined(", ", [PLACE, "…", PLACE]), "up/train.py:7, …, up/train.py:7", id="joined"
+            message("{}", File("lab/train.py")), "up/train.py", id="whole-file"
+        ),
+        pytest.param(
+            message("at {}", Location("other.py", 1)),
+            "at other.py:1",
+            id="another-file",
+        ),
+        pytest.param(
+            message("{}: {}", "why", message("at {}", PLACE)),
+            "why: at up/train.py:7",
+            id="nested",
+        ),
+        pytest.param(
+            joined(", ", [PLACE, "…", PLACE]),
+            "up/train.py:7, …, up/train.py:7",
+            id="joined",
         ),
         pytest.param(joined(" ", []), "", id="nothing"),
     ],
@@ -42,7 +54,10 @@ def test_a_message_says_paths_as_they_are_shown(made: Message, text: str) -> Non
 
 def test_a_path_in_the_text_itself_is_no_location() -> None:
     made = message("`lab/train.py` is quoted, {} is meant.", PLACE)
-    assert made.text({"lab/train.py": "t.py"}) == "`lab/train.py` is quoted, t.py:7 is meant."
+    assert (
+        made.text({"lab/train.py": "t.py"})
+        == "`lab/train.py` is quoted, t.py:7 is meant."
+    )
     assert text_of("lab/train.py", {"lab/train.py": "t.py"}) == "lab/train.py"
 
 
@@ -57,9 +72,14 @@ def test_a_template_has_a_hole_for_each_value() -> None:
         message("It stays.", PLACE)
 
 
-def test_a_report_has_paths_as_they_are_shown_and_a_comment_those_of_the_project() -> None:
+def test_a_report_has_paths_as_they_are_shown_and_a_comment_those_of_the_project() -> (
+    None
+):
     source = Source("lab/make.py", COMPLEX.encode(), "../lab/make.py")
     [result] = migrate([source], Options(partial=True, ignore=("FO706",)))
     [message] = [site.message for site in result.sites if site.code == "FO925"]
     assert message.startswith("Complex numbers are made in ../lab/make.py:5;")
-    assert b"# TODO(optim2optax): FO925 Complex numbers are made in lab/make.py:5;" in result.after
+    assert (
+        b"# TODO(optim2optax): FO925 Complex numbers are made in lab/make.py:5;"
+        in result.after
+    )

@@ -14,10 +14,17 @@ from tests.codemods.programs import OPTAX_ALONE, migrated, program
 PARTIAL = Options(partial=True)
 
 
-def run(content: bytes | str, options: Options | None = None, path: str = "train.py") -> FileResult:
+def run(
+    content: bytes | str, options: Options | None = None, path: str = "train.py"
+) -> FileResult:
     """What becomes of one file, byte for byte."""
     [result] = migrate(
-        [Source(path, content if isinstance(content, bytes) else program(content).encode())],
+        [
+            Source(
+                path,
+                content if isinstance(content, bytes) else program(content).encode(),
+            )
+        ],
         options,
     )
     return result
@@ -25,7 +32,9 @@ def run(content: bytes | str, options: Options | None = None, path: str = "train
 
 def told(result: FileResult, status: str) -> list[tuple[int, str]]:
     """Line and code of the sites with a status, in order."""
-    return sorted((site.line, site.code) for site in result.sites if site.status == status)
+    return sorted(
+        (site.line, site.code) for site in result.sites if site.status == status
+    )
 
 
 # 1. Whole optimizers or nothing.
@@ -131,15 +140,15 @@ def test_every_refusal_gives_a_reason_and_a_remedy() -> None:
 
 
 def test_siblings_name_the_site_that_stands_in_the_way() -> None:
-    before, _, _ = WHOLE_OR_NOTHING["unpacked arguments keep the second optimizer of a file"]
+    before, _, _ = WHOLE_OR_NOTHING[
+        "unpacked arguments keep the second optimizer of a file"
+    ]
     messages = {
         (site.line == 5, site.message)
         for site in run(before, OPTAX_ALONE).sites
         if site.code == "FO901"
     }
-    why = (
-        "cannot be migrated (FO904): The arguments of this optimizer are unpacked from a variable."
-    )
+    why = "cannot be migrated (FO904): The arguments of this optimizer are unpacked from a variable."
     assert messages == {
         (True, f"Another use of the same optimizer on this line {why}"),
         (False, f"The same optimizer reaches train.py:5, which {why}"),
@@ -176,9 +185,15 @@ def test_siblings_tell_the_way_to_the_site_that_stands_in_the_way() -> None:
             """,
     }
     results = migrate(
-        [Source(name, program(text).encode()) for name, text in files.items()], OPTAX_ALONE
+        [Source(name, program(text).encode()) for name, text in files.items()],
+        OPTAX_ALONE,
     )
-    told = {site.message for result in results for site in result.sites if site.code == "FO901"}
+    told = {
+        site.message
+        for result in results
+        for site in result.sites
+        if site.code == "FO901"
+    }
     assert told == {
         (
             "The same optimizer, created in models.py:4, reaches storing.py:6 through train.py:8, train.py:10, "
@@ -231,7 +246,9 @@ MARKED = {
 
 
 @pytest.mark.parametrize(("before", "after"), MARKED.values(), ids=MARKED)
-def test_partial_work_leaves_markers_and_never_doubles_them(before: str, after: str) -> None:
+def test_partial_work_leaves_markers_and_never_doubles_them(
+    before: str, after: str
+) -> None:
     options = replace(OPTAX_ALONE, partial=True)
     first = run(before, options)
     second = run(first.after, options)
@@ -318,11 +335,20 @@ def test_no_marker_without_partial() -> None:
 SUPPRESSED = {
     "by its code": ("optim.Adam(1e-3)  # optim2optax: ignore[FO102]", True),
     "by its family": ("optim.Adam(1e-3)  # optim2optax: ignore[FO1]", True),
-    "by one of several codes": ("optim.Adam(1e-3)  # optim2optax: ignore[FO999, FO102]", True),
+    "by one of several codes": (
+        "optim.Adam(1e-3)  # optim2optax: ignore[FO999, FO102]",
+        True,
+    ),
     "in small letters": ("optim.Adam(1e-3)  # optim2optax: ignore[fo102]", True),
     "whatever it is": ("optim.Adam(1e-3)  # optim2optax: ignore", True),
-    "after another comment": ("optim.Adam(1e-3)  # noqa  # optim2optax: ignore[FO102]", True),
-    "on a line inside the call": ("optim.Adam(\n    1e-3,  # optim2optax: ignore[FO102]\n)", True),
+    "after another comment": (
+        "optim.Adam(1e-3)  # noqa  # optim2optax: ignore[FO102]",
+        True,
+    ),
+    "on a line inside the call": (
+        "optim.Adam(\n    1e-3,  # optim2optax: ignore[FO102]\n)",
+        True,
+    ),
     "another code": ("optim.Adam(1e-3)  # optim2optax: ignore[FO202]", False),
     "a comment about something else": ("optim.Adam(1e-3)  # optim: ignore", False),
     "text that is no comment": ("optim.Adam(1e-3), '# optim2optax: ignore'", False),
@@ -334,7 +360,9 @@ SUPPRESSED = {
 def test_suppression(text: str, suppressed: bool) -> None:
     result = run(f"from flax import optim\n\nd = {text}\n".encode())
 
-    assert (b"optim.Adam(1e-3" not in result.after.replace(b"\n    ", b"")) != suppressed
+    assert (
+        b"optim.Adam(1e-3" not in result.after.replace(b"\n    ", b"")
+    ) != suppressed
     assert result.changed != suppressed
     assert bool(result.unused_suppressions) == (
         not suppressed and "# optim2optax: ignore" in text.replace("'#", "")
@@ -342,7 +370,9 @@ def test_suppression(text: str, suppressed: bool) -> None:
 
 
 def test_a_suppressed_site_alone_is_no_problem_of_the_file() -> None:
-    result = run(b"from flax import optim\n\nd = optim.Adam(1e-3)  # optim2optax: ignore[FO102]\n")
+    result = run(
+        b"from flax import optim\n\nd = optim.Adam(1e-3)  # optim2optax: ignore[FO102]\n"
+    )
 
     assert [(site.line, site.code, site.status) for site in result.sites] == [
         (1, "FO101", "suppressed"),
@@ -362,13 +392,25 @@ READ = """
     ("options", "changed"),
     [
         pytest.param(Options(), True, id="everything by default"),
-        pytest.param(Options(select=("FO1", "FO2")), True, id="all that it needs is selected"),
-        pytest.param(Options(ignore=("FO3", "FO206")), True, id="nothing that it needs is ignored"),
-        pytest.param(Options(select=("FO2",)), False, id="the constructor is not selected"),
         pytest.param(
-            Options(select=("FO",), ignore=("FO202",)), False, id="ignore outweighs select"
+            Options(select=("FO1", "FO2")), True, id="all that it needs is selected"
         ),
-        pytest.param(Options(ignore=("FO202",), partial=True), True, id="but for partial work"),
+        pytest.param(
+            Options(ignore=("FO3", "FO206")),
+            True,
+            id="nothing that it needs is ignored",
+        ),
+        pytest.param(
+            Options(select=("FO2",)), False, id="the constructor is not selected"
+        ),
+        pytest.param(
+            Options(select=("FO",), ignore=("FO202",)),
+            False,
+            id="ignore outweighs select",
+        ),
+        pytest.param(
+            Options(ignore=("FO202",), partial=True), True, id="but for partial work"
+        ),
     ],
 )
 def test_select_and_ignore(options: Options, changed: bool) -> None:
@@ -387,7 +429,9 @@ def test_what_is_only_likely_is_shown_and_changed_on_demand() -> None:
     careful, bold = run(LIKELY), run(LIKELY, Options(unsafe=True))
 
     assert not careful.changed
-    assert {(site.evidence, site.code) for site in careful.sites} == {("likely", "FO912")}
+    assert {(site.evidence, site.code) for site in careful.sites} == {
+        ("likely", "FO912")
+    }
     assert b"return batch.target, optimizer.params, optimizer.step" in bold.after
 
 
@@ -418,8 +462,12 @@ ODD = (
     ids=["utf-8", "utf-8 with a byte order mark", "latin-1", "cp1252"],
 )
 @pytest.mark.parametrize("end", ["", "\n", "\n\n\n", "\n# end"])
-def test_every_other_byte_stays(newline: str, coding: str, mark: bytes, end: str) -> None:
-    content = mark + (ODD.format(coding=coding) + end).replace("\n", newline).encode(coding)
+def test_every_other_byte_stays(
+    newline: str, coding: str, mark: bytes, end: str
+) -> None:
+    content = mark + (ODD.format(coding=coding) + end).replace("\n", newline).encode(
+        coding
+    )
     result = run(content)
 
     assert result.error is None
@@ -433,7 +481,10 @@ ARGUMENTS = {
         "optim.Adam(  # first\n    learning_rate = rate,   # small\n    # betas\n    beta1 = .9 ,\n)",
         "optax.adam(  # first\n    learning_rate = rate,   # small\n    # betas\n    b1 = .9 ,\n)",
     ),
-    "quotes and prefixes": ("optim.Adam(hps['rate'][R\"x\"])", "optax.adam(hps['rate'][R\"x\"])"),
+    "quotes and prefixes": (
+        "optim.Adam(hps['rate'][R\"x\"])",
+        "optax.adam(hps['rate'][R\"x\"])",
+    ),
     "odd numbers": ("optim.Adam(1E-3_0, beta1=0.90)", "optax.adam(1E-3_0, b1=0.90)"),
     "brackets around": ("(optim.Adam((1e-3)))", "(optax.adam((1e-3)))"),
     "a lambda and a walrus": (
@@ -467,9 +518,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("text", COLUMNS.values(), ids=COLUMNS)
 def test_columns_count_characters(text: str) -> None:
-    content = (
-        f"import jax\ndef step(opt, grads):\n    opt = opt.apply_gradient(grads)\n    {text}\n"
-    )
+    content = f"import jax\ndef step(opt, grads):\n    opt = opt.apply_gradient(grads)\n    {text}\n"
     result = run(content)
 
     assert result.after.decode() == content.replace("opt.target", "opt.params").replace(
@@ -484,10 +533,12 @@ def test_columns_count_characters(text: str) -> None:
 # 2. Every site is accounted for. 4. A second run changes nothing. 5. The result is valid.
 
 PROJECT = {
-    "make.py": WHOLE_OR_NOTHING["unpacked arguments keep the second optimizer of a file"][0],
-    "moments.py": WHOLE_OR_NOTHING["moments read in one function keep what another function made"][
-        0
-    ],
+    "make.py": WHOLE_OR_NOTHING[
+        "unpacked arguments keep the second optimizer of a file"
+    ][0],
+    "moments.py": WHOLE_OR_NOTHING[
+        "moments read in one function keep what another function made"
+    ][0],
     "read.py": READ,
     "likely.py": LIKELY,
     "use.py": """
@@ -516,11 +567,16 @@ def sources() -> list[Source]:
 @pytest.mark.parametrize("options", WAYS_TO_RUN.values(), ids=WAYS_TO_RUN)
 def test_no_legacy_text_is_left_outside_of_the_report(options: Options) -> None:
     for result in migrate(sources(), replace(options, ignore=("FO706",))):
-        unresolved = [site.before for site in result.sites if site.status != "rewritten"]
+        unresolved = [
+            site.before for site in result.sites if site.status != "rewritten"
+        ]
         text = re.sub(r"batch\.target", "", result.after.decode())
         for line in re.sub(r"#.*", "", text).split("\n"):
             for found in LEGACY.findall(line):
-                assert any(found in before for before in unresolved), (result.path, line)
+                assert any(found in before for before in unresolved), (
+                    result.path,
+                    line,
+                )
 
 
 @pytest.mark.parametrize("options", WAYS_TO_RUN.values(), ids=WAYS_TO_RUN)
@@ -548,17 +604,26 @@ def test_the_order_of_files_changes_nothing() -> None:
 
 def test_what_another_tool_found_not_to_be_the_same_stays() -> None:
     text = "from flax import optim\n\n\ndef train(params):\n    return optim.Adam(1e-3).create(params).target\n"
-    unproven = replace(OPTAX_ALONE, unproven=frozenset({("train.py", 5, "optim.Adam(1e-3)")}))
+    unproven = replace(
+        OPTAX_ALONE, unproven=frozenset({("train.py", 5, "optim.Adam(1e-3)")})
+    )
 
     result = run(text, unproven)
     assert not result.changed
-    assert told(result, "unresolved") == [(1, "FO911"), (5, "FO901"), (5, "FO901"), (5, "FO920")]
+    assert told(result, "unresolved") == [
+        (1, "FO911"),
+        (5, "FO901"),
+        (5, "FO901"),
+        (5, "FO920"),
+    ]
     assert run(text.replace("1e-3", "1e-2"), unproven).changed
 
 
 def test_a_file_that_the_parser_of_the_new_code_might_not_survive_stays() -> None:
     condition = " or ".join(f"a{number}" for number in range(1_100))
-    result = run(f"from flax import optim\n\nwanted = {condition}\ndefinition = optim.Adam(1e-3)\n")
+    result = run(
+        f"from flax import optim\n\nwanted = {condition}\ndefinition = optim.Adam(1e-3)\n"
+    )
     assert not result.changed
     assert told(result, "unresolved") == [(1, "FO919"), (4, "FO919")]
 
@@ -571,14 +636,20 @@ UNREADABLE = {
     "a coding that has several forms of the same text": b"# coding: utf-7\nfrom flax import optim +AGE-\n",
     "a null byte": b"from flax import optim\n\x00\n",
     "mixed tabs and blanks": b"from flax import optim\nif 1:\n\tx = 1\n        y = 2\n",
-    "nested too deeply": b"from flax import optim\nx = " + b"(" * 5000 + b")" * 5000 + b"\n",
+    "nested too deeply": b"from flax import optim\nx = "
+    + b"(" * 5000
+    + b")" * 5000
+    + b"\n",
 }
 
 
 @pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE)
 def test_an_unreadable_file_is_reported_and_the_others_are_done(content: bytes) -> None:
     bad, good = migrate(
-        [Source("bad.py", content), *(source for source in sources() if source.path == "read.py")]
+        [
+            Source("bad.py", content),
+            *(source for source in sources() if source.path == "read.py"),
+        ]
     )
 
     assert bad.error
@@ -629,7 +700,9 @@ def test_state_dicts(before: str, after: str) -> None:
             )
         ]
     )
-    assert "".join(result.after.decode().split("return ")[1].split()) == after.replace(" ", "")
+    assert "".join(result.after.decode().split("return ")[1].split()) == after.replace(
+        " ", ""
+    )
     assert {site.status for site in result.sites} == {"rewritten"}
 
 
@@ -738,7 +811,10 @@ def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) ->
 
 @pytest.mark.parametrize(
     ("annotation", "new"),
-    [("optim.OptimizerState", "OptimizerState"), ('"optim.OptimizerState"', '"OptimizerState"')],
+    [
+        ("optim.OptimizerState", "OptimizerState"),
+        ('"optim.OptimizerState"', '"OptimizerState"'),
+    ],
 )
 def test_a_method_that_makes_a_state_keeps_its_form(annotation: str, new: str) -> None:
     before = f"""

@@ -96,14 +96,16 @@ def test_code_that_only_looks_like_it(text: str) -> None:
 def test_a_module_of_ones_own_called_optim() -> None:
     sources = [
         Source(
-            "project/optim.py", b"class Adam:\n    def create(self, params):\n        return self\n"
+            "project/optim.py",
+            b"class Adam:\n    def create(self, params):\n        return self\n",
         ),
         Source(
             "project/train.py",
             b"from project import optim\n\noptimizer = optim.Adam().create(None)\n",
         ),
         Source(
-            "project/tune.py", b"from . import optim\n\noptimizer = optim.Adam().create(None)\n"
+            "project/tune.py",
+            b"from . import optim\n\noptimizer = optim.Adam().create(None)\n",
         ),
     ]
     assert all(result.sites == () and not result.changed for result in migrate(sources))
@@ -130,7 +132,10 @@ LAYOUTS = {
     "tabs": (STEP.replace("    ", "\t").encode(), b"\t"),
     "no final newline": (STEP.rstrip("\n").encode(), b"grads)"),
     "a form feed": (b"import jax\n\x0c\n" + STEP.encode(), b"\x0c"),
-    "latin-1 with a coding line": (b"# coding: latin-1\n# caf\xe9\n" + STEP.encode(), b"caf\xe9"),
+    "latin-1 with a coding line": (
+        b"# coding: latin-1\n# caf\xe9\n" + STEP.encode(),
+        b"caf\xe9",
+    ),
     "trailing blanks": (b"import jax   \n" + STEP.encode(), b"import jax   \n"),
 }
 
@@ -138,7 +143,8 @@ LAYOUTS = {
 @pytest.mark.parametrize(("content", "kept"), LAYOUTS.values(), ids=LAYOUTS)
 def test_bytes_outside_of_the_edit(content: bytes, kept: bytes) -> None:
     content = content.replace(
-        b"def step", b"import jax;x=1" + (b"\r\n" if b"\r\n" in content else b"\n") + b"def step"
+        b"def step",
+        b"import jax;x=1" + (b"\r\n" if b"\r\n" in content else b"\n") + b"def step",
     )
     [result] = migrate([Source("step.py", content)])
 
@@ -164,12 +170,14 @@ def test_columns_behind_other_alphabets() -> None:
         def log(optimizer, grads):
             print("gewünscht: ✓", optimizer.apply_gradient(grads), f"größe {optimizer.target} – {optimizer.state.step:d}")
         """)
-    after = before.replace("apply_gradient(grads)", "apply_gradients(grads=grads)").replace(
-        "target", "params"
-    )
+    after = before.replace(
+        "apply_gradient(grads)", "apply_gradients(grads=grads)"
+    ).replace("target", "params")
     [result] = migrate([Source("log.py", before.encode())])
 
-    assert result.after.decode() == after.replace("optimizer.state.step", "optimizer.step")
+    assert result.after.decode() == after.replace(
+        "optimizer.state.step", "optimizer.step"
+    )
     assert result.sites[0].column == before.split("\n")[3].index("optimizer") + 1
 
 
@@ -208,7 +216,14 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_done() -> None:
             good,
         ]
     )
-    assert [result.error is not None for result in results] == [True, True, True, True, True, False]
+    assert [result.error is not None for result in results] == [
+        True,
+        True,
+        True,
+        True,
+        True,
+        False,
+    ]
     assert all(not result.changed for result in results[:-1])
     assert results[-1].after == b"import optax\n\nd = optax.adam(1e-3)\n"
     assert "line 2" in str(results[0].error)

@@ -22,7 +22,18 @@ ALL = {
     for family, named in CARRIERS.items()
     for name, piece in named.items()
 }
-NAMES = ("x", "item", "thing", "opt", "obj", "optimizer", "value", "state", "it", "model")
+NAMES = (
+    "x",
+    "item",
+    "thing",
+    "opt",
+    "obj",
+    "optimizer",
+    "value",
+    "state",
+    "it",
+    "model",
+)
 
 IMPORTS = {
     "from flax import optim": "optim.",
@@ -168,13 +179,19 @@ class _Text:
     def module(self) -> str:
         """All that is here, and the imports and functions that it needs."""
         code = "".join((*self.head, "\n\n", *self.body))
-        shared = "".join(function for name, function in SHARED.items() if f"{name}(" in code)
+        shared = "".join(
+            function for name, function in SHARED.items() if f"{name}(" in code
+        )
         used = set(re.findall(r"(?<![\w.])\w+\.", shared + code))
         libraries = [line for word, line in LIBRARIES.items() if word in used]
-        return "".join((*dict.fromkeys([*libraries, *self.imports]), CONSTANTS, shared, code))
+        return "".join(
+            (*dict.fromkeys([*libraries, *self.imports]), CONSTANTS, shared, code)
+        )
 
 
-def flow(random: Random, carriers: Sequence[str] | None = None, plain: bool = False) -> Flow:
+def flow(
+    random: Random, carriers: Sequence[str] | None = None, plain: bool = False
+) -> Flow:
     """A program whose object passes through these carriers, or through some that are drawn.
 
     Args:
@@ -184,7 +201,9 @@ def flow(random: Random, carriers: Sequence[str] | None = None, plain: bool = Fa
     """
     if carriers is None:
         families = random.choices([*CARRIERS], k=random.randint(1, 4))
-        carriers = [f"{family}: {random.choice([*CARRIERS[family]])}" for family in families]
+        carriers = [
+            f"{family}: {random.choice([*CARRIERS[family]])}" for family in families
+        ]
     return _Writer(random, plain).program(carriers)
 
 
@@ -226,9 +245,14 @@ class _Writer:
         first, last = names[0], names[len(carriers)]
         self.main.write(0, "def run(params, batches):\n    found, notes = [], []")
         self._create(first, is_definition)
-        hops = [self._hop(one, names[at], names[at + 1], at + 1) for at, one in enumerate(carriers)]
+        hops = [
+            self._hop(one, names[at], names[at + 1], at + 1)
+            for at, one in enumerate(carriers)
+        ]
         if is_definition:
-            hops.append(f"{last} = {last}.create({self.choose(('params', 'target=params'))})")
+            hops.append(
+                f"{last} = {last}.create({self.choose(('params', 'target=params'))})"
+            )
         self._beside(hops)
         self._train(when, first, last, "\n".join(hops))
         if any("advance(" in line for line in self.main.body):
@@ -252,7 +276,8 @@ class _Writer:
             self.main.write(1, f"{name} = create(params)")
         else:
             self.main.write(
-                1, f"definition = {definition}\n{name} = definition.create(target=params)"
+                1,
+                f"definition = {definition}\n{name} = definition.create(target=params)",
             )
 
     def _hop(self, carrier: str, x: str, y: str, number: int) -> str:
@@ -289,17 +314,24 @@ class _Writer:
         """The same, where it is in a file of its own."""
         part, module, function = _Text(), f"part{number}", f"hop{number}"
         body = part.use(ALL[carrier](x="given", y="taken", n=number))
-        part.write(0, f"def {function}(given):\n{indent(body, 4 * ' ')}\n    return taken")
+        part.write(
+            0, f"def {function}(given):\n{indent(body, 4 * ' ')}\n    return taken"
+        )
         self.files[f"{module}.py"] = part.module()
         form = self.choose(("from", "module", "as", "star", "importlib", "re-export"))
         if form == "re-export":
-            self.files[f"kit{number}/__init__.py"] = f"from {module} import {function} as act\n"
+            self.files[f"kit{number}/__init__.py"] = (
+                f"from {module} import {function} as act\n"
+            )
         imports, call = {
             "from": (f"from {module} import {function}", function),
             "module": (f"import {module}", f"{module}.{function}"),
             "as": (f"import {module} as p{number}", f"p{number}.{function}"),
             "star": (f"from {module} import *", function),
-            "importlib": ("import importlib", f"importlib.import_module('{module}').{function}"),
+            "importlib": (
+                "import importlib",
+                f"importlib.import_module('{module}').{function}",
+            ),
             "re-export": (f"import kit{number}", f"kit{number}.act"),
         }[form]
         self.main.imports.append(f"{imports}\n")
@@ -308,18 +340,27 @@ class _Writer:
     def _beside(self, hops: list[str]) -> None:
         """What else there is: another optimizer, and objects that look like one."""
         if self.chance(4):
-            self.main.write(1, f"other = {self.prefix}{self.choose(DEFINITIONS)}.create(params)")
+            self.main.write(
+                1, f"other = {self.prefix}{self.choose(DEFINITIONS)}.create(params)"
+            )
             hops.append(
                 "other = other.apply_gradient(slope(other.target, 0.1))\nfound.append(other.target)"
             )
         decoys = (
-            [] if self.plain else self.random.sample([*DECOYS], self.random.choice((0, 0, 1, 2)))
+            []
+            if self.plain
+            else self.random.sample([*DECOYS], self.random.choice((0, 0, 1, 2)))
         )
         for decoy in decoys:
-            hops.insert(self.random.randint(0, len(hops)), self.main.use(DECOYS[decoy]()))
+            hops.insert(
+                self.random.randint(0, len(hops)), self.main.use(DECOYS[decoy]())
+            )
 
     def _train(self, when: str, first: str, last: str, hops: str) -> None:
-        reads = [self.choose(READS) for _ in range(0 if self.plain else self.random.randint(0, 2))]
+        reads = [
+            self.choose(READS)
+            for _ in range(0 if self.plain else self.random.randint(0, 2))
+        ]
         if self.chance(8):
             reads.append(self.choose(SELDOM))
         name = first if when == "after" else last

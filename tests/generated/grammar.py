@@ -91,7 +91,13 @@ class Writer:
             self.lines.append("")
         if chance == 2:
             self.lines.append(f"{self.unit * depth}# A comment of its own.")
-        end = self.draw(st.sampled_from(COMMENTS)) if chance == 3 else "  " if chance == 4 else ""
+        end = (
+            self.draw(st.sampled_from(COMMENTS))
+            if chance == 3
+            else "  "
+            if chance == 4
+            else ""
+        )
         self.lines.append(f"{self.unit * depth}{text}{end}")
 
     def block(self, depth: int, text: str) -> None:
@@ -99,7 +105,9 @@ class Writer:
         for line in text.splitlines():
             inner = len(line) - len(line.lstrip(" "))
             self.lines.append(
-                f"{self.unit * (depth + inner // 2)}{line.lstrip(' ')}" if line.strip() else ""
+                f"{self.unit * (depth + inner // 2)}{line.lstrip(' ')}"
+                if line.strip()
+                else ""
             )
 
 
@@ -120,7 +128,11 @@ def programs(draw: Draw) -> bytes:
     statement = draw(st.sampled_from((*IMPORTS, "")))
     names = Names(
         IMPORTS.get(statement, ""),
-        draw(st.sampled_from(("optimizer", "opt", "optimizer", "state", "self_optimizer"))),
+        draw(
+            st.sampled_from(
+                ("optimizer", "opt", "optimizer", "state", "self_optimizer")
+            )
+        ),
         draw(st.sampled_from(("grads", "grad", "g"))),
     )
     with_state = draw(st.integers(0, 4)) == 0
@@ -134,7 +146,9 @@ def programs(draw: Draw) -> bytes:
             writer.line(0, "from flax import struct")
         elif "import flax" not in statement.split("\n"):
             writer.line(0, "import flax")
-        writer.block(0, f"\n\n{kind}\nclass TrainState:\n  step: int\n  {names.optimizer}: Any\n")
+        writer.block(
+            0, f"\n\n{kind}\nclass TrainState:\n  step: int\n  {names.optimizer}: Any\n"
+        )
     writer.block(0, LOSS)
     _creation(draw, writer, names)
     rate = _step(draw, writer, names)
@@ -165,14 +179,23 @@ def _head(draw: Draw, writer: Writer, statement: str) -> None:
         writer.block(
             0,
             draw(
-                st.sampled_from(('"""Trains."""', "'''Trains\n\nwith flax.optim.'''", "# Trains."))
+                st.sampled_from(
+                    ('"""Trains."""', "'''Trains\n\nwith flax.optim.'''", "# Trains.")
+                )
             ),
         )
-    lines = ["import functools", "from typing import Any", "import jax", "import jax.numpy as jnp"]
+    lines = [
+        "import functools",
+        "from typing import Any",
+        "import jax",
+        "import jax.numpy as jnp",
+    ]
     if statement:
         lines += statement.split("\n")
     else:
-        listed = draw(st.permutations([*CLASSES, "MultiOptimizer", "ModelParamTraversal"]))
+        listed = draw(
+            st.permutations([*CLASSES, "MultiOptimizer", "ModelParamTraversal"])
+        )
         separator = draw(st.sampled_from((", ", ",\n    ")))
         lines.append(f"from flax.optim import ({separator.join(listed)})")
     for line in draw(st.permutations(lines)):
@@ -182,7 +205,10 @@ def _head(draw: Draw, writer: Writer, statement: str) -> None:
 def _definition(draw: Draw, names: Names) -> str:
     """An expression that makes a definition."""
     if draw(st.integers(0, 7)) == 0:
-        traversal, groups = f"{names.prefix}ModelParamTraversal", f"{names.prefix}MultiOptimizer"
+        traversal, groups = (
+            f"{names.prefix}ModelParamTraversal",
+            f"{names.prefix}MultiOptimizer",
+        )
         first, second = _single(draw, names), _single(draw, names)
         word = draw(st.sampled_from(("w", "b")))
         rest = draw(st.sampled_from((f"'{word}' not in path", f"not '{word}' in path")))
@@ -197,7 +223,8 @@ def _single(draw: Draw, names: Names) -> str:
     name = draw(st.sampled_from([*CLASSES]))
     chosen = [one for one in CLASSES[name] if draw(st.booleans())]
     words = [
-        f"{one}={draw(st.sampled_from(NUMBERS[one]))}" for one in draw(st.permutations(chosen))
+        f"{one}={draw(st.sampled_from(NUMBERS[one]))}"
+        for one in draw(st.permutations(chosen))
     ]
     rate = draw(st.sampled_from(RATES))
     arguments = [draw(st.sampled_from((rate, f"learning_rate={rate}"))), *words]
@@ -245,18 +272,27 @@ def _creation(draw: Draw, writer: Writer, names: Names) -> None:
 def _step(draw: Draw, writer: Writer, names: Names) -> str:
     """The function `train_step`; what it takes beside optimizer and batch."""
     opt, grads = names.optimizer, names.grads
-    rate = draw(st.sampled_from(("", "", "0.02", f"schedule({opt}.state.step)", "lr", "RATE * 2")))
+    rate = draw(
+        st.sampled_from(
+            ("", "", "0.02", f"schedule({opt}.state.step)", "lr", "RATE * 2")
+        )
+    )
     given = f", learning_rate={rate}" if rate else ""
     parameter = ", lr" if rate == "lr" else ""
     if draw(st.booleans()):
         writer.line(
-            0, draw(st.sampled_from(("@jax.jit", "@functools.partial(jax.jit)", "@jax.jit")))
+            0,
+            draw(
+                st.sampled_from(("@jax.jit", "@functools.partial(jax.jit)", "@jax.jit"))
+            ),
         )
     writer.line(0, f"def train_step({opt}, x, y{parameter}):")
     form = draw(st.integers(0, 5))
     step = f"{opt} = {opt}.apply_gradient({grads}{given})"
     if form in (0, 1):
-        writer.line(1, f"loss, {grads} = jax.value_and_grad(loss_fn)({opt}.target, x, y)")
+        writer.line(
+            1, f"loss, {grads} = jax.value_and_grad(loss_fn)({opt}.target, x, y)"
+        )
         _between(draw, writer, names)
         writer.line(1, step)
     elif form == 2:
@@ -264,12 +300,19 @@ def _step(draw: Draw, writer: Writer, names: Names) -> str:
         writer.line(1, f"new_{opt} = {opt}.apply_gradient({grads}{given})")
         writer.line(1, f"{opt} = new_{opt}")
     elif form == 3:
-        writer.line(1, f"loss, {grads} = {opt}.compute_gradient(lambda p: loss_fn(p, x, y))")
+        writer.line(
+            1, f"loss, {grads} = {opt}.compute_gradient(lambda p: loss_fn(p, x, y))"
+        )
         writer.line(1, step)
     elif form == 4:
-        writer.line(1, f"{opt}, loss = {opt}.optimize(lambda p: loss_fn(p, x, y){given})")
+        writer.line(
+            1, f"{opt}, loss = {opt}.optimize(lambda p: loss_fn(p, x, y){given})"
+        )
     else:
-        writer.line(1, f"return {opt}.apply_gradient(jax.grad(loss_fn)({opt}.target, x, y){given})")
+        writer.line(
+            1,
+            f"return {opt}.apply_gradient(jax.grad(loss_fn)({opt}.target, x, y){given})",
+        )
         writer.block(0, "\n")
         return parameter
     _after(draw, writer, names)
@@ -283,7 +326,8 @@ def _between(draw: Draw, writer: Writer, names: Names) -> None:
     form = draw(st.integers(0, 6))
     if form == 0:
         writer.line(
-            1, f"norm = jnp.sqrt(sum([jnp.vdot(v, v) for v in jax.tree_util.tree_leaves({grads})]))"
+            1,
+            f"norm = jnp.sqrt(sum([jnp.vdot(v, v) for v in jax.tree_util.tree_leaves({grads})]))",
         )
         writer.line(
             1,
@@ -291,7 +335,8 @@ def _between(draw: Draw, writer: Writer, names: Names) -> None:
         )
     elif form == 1:
         writer.line(
-            1, f"{grads} = jax.tree_util.tree_map(lambda v: jnp.clip(v, -0.1, 0.1), {grads})"
+            1,
+            f"{grads} = jax.tree_util.tree_map(lambda v: jnp.clip(v, -0.1, 0.1), {grads})",
         )
     elif form == 2:
         writer.line(
@@ -311,12 +356,17 @@ def _after(draw: Draw, writer: Writer, names: Names) -> None:
             f"{opt} = {opt}.replace(target=jax.tree_util.tree_map(lambda p: 0.99 * p, {opt}.target))",
         )
     elif form == 2:
-        writer.line(1, f"size = sum(leaf.size for leaf in jax.tree_util.tree_leaves({opt}.target))")
+        writer.line(
+            1,
+            f"size = sum(leaf.size for leaf in jax.tree_util.tree_leaves({opt}.target))",
+        )
     elif form == 3:
         writer.line(1, f"params = {opt}.target; bias = params['b']")
 
 
-def _run(draw: Draw, writer: Writer, names: Names, parameter: str, with_state: bool) -> None:
+def _run(
+    draw: Draw, writer: Writer, names: Names, parameter: str, with_state: bool
+) -> None:
     opt = names.optimizer
     given = ", 0.04" if parameter else ""
     writer.line(0, "def run(params, batches):")
@@ -327,7 +377,10 @@ def _run(draw: Draw, writer: Writer, names: Names, parameter: str, with_state: b
         writer.line(1, "found = []")
         writer.line(1, "for x, y in batches:")
         writer.line(2, f"new = train_step(train_state.{opt}, x, y{given})")
-        writer.line(2, f"train_state = train_state.replace(step=train_state.step + 1, {opt}=new)")
+        writer.line(
+            2,
+            f"train_state = train_state.replace(step=train_state.step + 1, {opt}=new)",
+        )
         writer.line(2, f"found.append(train_state.{opt}.target)")
         writer.line(1, "return found")
     elif form == 0:
@@ -335,20 +388,25 @@ def _run(draw: Draw, writer: Writer, names: Names, parameter: str, with_state: b
         writer.line(2, f"carry = train_step(carry, *batch{given})")
         writer.line(2, "return carry, carry.target")
         writer.line(
-            1, "batches = jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves), *batches)"
+            1,
+            "batches = jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves), *batches)",
         )
         writer.line(1, f"{opt}, found = jax.lax.scan(body, {opt}, batches)")
         writer.line(1, "return [found]")
     elif form == 1:
         writer.line(1, f"state_of = {{'optimizer': {opt}, 'found': []}}")
         writer.line(1, "for x, y in batches:")
-        writer.line(2, f"state_of['optimizer'] = train_step(state_of['optimizer'], x, y{given})")
+        writer.line(
+            2, f"state_of['optimizer'] = train_step(state_of['optimizer'], x, y{given})"
+        )
         writer.line(2, "state_of['found'].append(state_of['optimizer'].target)")
         writer.line(1, "return state_of['found']")
     elif form == 2:
         writer.line(1, "found, step = [], 0")
         writer.line(1, "while step < len(batches):")
-        writer.line(2, f"{opt}, step = train_step({opt}, *batches[step]{given}), step + 1")
+        writer.line(
+            2, f"{opt}, step = train_step({opt}, *batches[step]{given}), step + 1"
+        )
         writer.line(2, f"found.append({opt}.target)")
         writer.line(1, "return found")
     else:
@@ -362,12 +420,16 @@ def _run(draw: Draw, writer: Writer, names: Names, parameter: str, with_state: b
 
 def _encoded(draw: Draw, lines: list[str]) -> bytes:
     newline = draw(st.sampled_from(("\n", "\n", "\n", "\r\n")))
-    text = newline.join(lines) + draw(st.sampled_from((newline, newline, "", newline * 3)))
+    text = newline.join(lines) + draw(
+        st.sampled_from((newline, newline, "", newline * 3))
+    )
     form = draw(st.integers(0, 9))
     if form == 0:
         return codecs.BOM_UTF8 + text.encode()
     if form == 1:
-        return f"# -*- coding: latin-1 -*-{newline}# Größe{newline}{text}".encode("latin-1")
+        return f"# -*- coding: latin-1 -*-{newline}# Größe{newline}{text}".encode(
+            "latin-1"
+        )
     if form == 2:
         return f"# Größe, 大小{newline}{text}".encode()
     return text.encode()

@@ -38,7 +38,9 @@ def _statement(draw: Draw, code: str) -> ast.stmt | None:
 
 
 def _lines(node: ast.stmt) -> slice:
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    first = min(
+        [node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]
+    )
     return slice(first - 1, node.end_lineno)
 
 
@@ -66,7 +68,11 @@ def _wrapped(draw: Draw, lines: Lines) -> Lines:
             ("if True:", "for _ in range(1):", "with open('x'):", "while flag:", "try:")
         )
     )
-    end = [f"{_indent(lines[0])}finally:", f"{_indent(lines[0])}  pass"] if head == "try:" else []
+    end = (
+        [f"{_indent(lines[0])}finally:", f"{_indent(lines[0])}  pass"]
+        if head == "try:"
+        else []
+    )
     return [
         f"{_indent(lines[0])}{head}",
         *(f"  {line}" if line.strip() else line for line in lines),
@@ -88,8 +94,16 @@ def _exchanged(draw: Draw, code: str) -> str:
     """A name, attribute or keyword is another one of the same file."""
     names = sorted(
         {
-            *(node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)),
-            *(node.attr for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Attribute)),
+            *(
+                node.id
+                for node in ast.walk(ast.parse(code))
+                if isinstance(node, ast.Name)
+            ),
+            *(
+                node.attr
+                for node in ast.walk(ast.parse(code))
+                if isinstance(node, ast.Attribute)
+            ),
         }
     )
     places = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)]
@@ -109,12 +123,15 @@ def _in_parentheses(draw: Draw, code: str) -> str:
     found = [
         node
         for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.Call | ast.Attribute | ast.Name) and node.lineno == node.end_lineno
+        if isinstance(node, ast.Call | ast.Attribute | ast.Name)
+        and node.lineno == node.end_lineno
     ]
     if not found:
         return code
     node = draw(st.sampled_from(found))
-    opening, closing = draw(st.sampled_from((("(", ")"), ("(\n", "\n)"), ("( # why\n", ")"))))
+    opening, closing = draw(
+        st.sampled_from((("(", ")"), ("(\n", "\n)"), ("( # why\n", ")")))
+    )
     lines = code.split("\n")
     raw = lines[node.lineno - 1].encode()
     first, last = node.col_offset, node.end_col_offset or 0

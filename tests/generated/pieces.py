@@ -34,7 +34,9 @@ class Piece:
 
     def __call__(self, **names: object) -> Piece:
         """The piece with names and numbers in it."""
-        return Piece(self.imports, _filled(self.module, names), _filled(self.body, names))
+        return Piece(
+            self.imports, _filled(self.module, names), _filled(self.body, names)
+        )
 
 
 def _filled(text: str, names: Mapping[str, object]) -> str:
@@ -43,15 +45,21 @@ def _filled(text: str, names: Mapping[str, object]) -> str:
 
 def _piece(text: str) -> Piece:
     above, _, body = text.rpartition("---\n")
-    imports = tuple(line for line in above.splitlines(keepends=True) if IMPORT.match(line))
-    rest = "".join(line for line in above.splitlines(keepends=True) if not IMPORT.match(line))
+    imports = tuple(
+        line for line in above.splitlines(keepends=True) if IMPORT.match(line)
+    )
+    rest = "".join(
+        line for line in above.splitlines(keepends=True) if not IMPORT.match(line)
+    )
     return Piece(imports, rest.strip("\n"), body.strip("\n"))
 
 
 def pieces(path: Path) -> dict[str, Piece]:
     """The pieces in a file, by their names."""
     _, *parts = re.split(r"^== (.+)\n", path.read_text(), flags=re.MULTILINE)
-    return {name: _piece(text) for name, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {
+        name: _piece(text) for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
 
 
 CARRIERS: Mapping[str, Mapping[str, Piece]] = {

@@ -44,19 +44,26 @@ def migrated(content: bytes, options: Options | None = None) -> FileResult:
     if options is None or not options.rename:
         _elsewhere(before, after, result)
     [again] = migrate([Source("train.py", result.after)], options)
-    assert _unmarked(again.after) == _unmarked(result.after), "a second run changes something"
+    assert _unmarked(again.after) == _unmarked(result.after), (
+        "a second run changes something"
+    )
     reported = {
         line
         for site in again.sites
         for node in ast.walk(ast.parse(after))
-        if isinstance(node, ast.stmt) and node.lineno <= site.line <= (node.end_lineno or 0)
+        if isinstance(node, ast.stmt)
+        and node.lineno <= site.line <= (node.end_lineno or 0)
         for line in (
-            range(node.lineno, (node.end_lineno or 0) + 1) if _is_definition(node) else _head(node)
+            range(node.lineno, (node.end_lineno or 0) + 1)
+            if _is_definition(node)
+            else _head(node)
         )
     } | {line for site in again.sites for line in range(site.line, site.end_line + 1)}
     missed = {
         line: what
-        for line, what in remains(after, own_members(before) | own_members(after)).items()
+        for line, what in remains(
+            after, own_members(before) | own_members(after)
+        ).items()
         if line not in reported
     }
     assert not missed, f"left and not reported: {missed}"
@@ -65,7 +72,11 @@ def migrated(content: bytes, options: Options | None = None) -> FileResult:
 
 def _unmarked(content: bytes) -> list[bytes]:
     """The lines of a file without the remarks that partial work leaves."""
-    return [line for line in content.splitlines() if not line.strip().startswith(MARKER.encode())]
+    return [
+        line
+        for line in content.splitlines()
+        if not line.strip().startswith(MARKER.encode())
+    ]
 
 
 def _is_definition(node: ast.stmt) -> bool:
@@ -101,7 +112,9 @@ def _elsewhere(before: str, after: str, result: FileResult) -> None:
                     f"the comment in line {number + 1} is gone"
                 )
             else:
-                assert number + 1 in may_change or not line, f"line {number + 1} changed: {line}"
+                assert number + 1 in may_change or not line, (
+                    f"line {number + 1} changed: {line}"
+                )
 
 
 def _lines_of_statements(code: str, result: FileResult) -> Iterator[int]:
@@ -116,10 +129,15 @@ def _lines_of_statements(code: str, result: FileResult) -> Iterator[int]:
     )
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.stmt) and (
-            isinstance(node, ast.Import | ast.ImportFrom) or not begun.isdisjoint(_head(node))
+            isinstance(node, ast.Import | ast.ImportFrom)
+            or not begun.isdisjoint(_head(node))
         ):
-            whole = isinstance(node, ast.If)  # of which a branch may be all that is left
-            yield from range(node.lineno, (node.end_lineno or 0) + 1) if whole else _head(node)
+            whole = isinstance(
+                node, ast.If
+            )  # of which a branch may be all that is left
+            yield from (
+                range(node.lineno, (node.end_lineno or 0) + 1) if whole else _head(node)
+            )
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and any(
             node.lineno <= line <= (node.end_lineno or 0) for line in idioms
         ):
@@ -128,17 +146,22 @@ def _lines_of_statements(code: str, result: FileResult) -> Iterator[int]:
 
 def _head(node: ast.stmt) -> range:
     """The lines of a statement, or up to its body."""
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    first = min(
+        [node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))]
+    )
     body = getattr(node, "body", None)
     return range(
-        first, max(body[0].lineno, node.lineno + 1) if body else (node.end_lineno or 0) + 1
+        first,
+        max(body[0].lineno, node.lineno + 1) if body else (node.end_lineno or 0) + 1,
     )
 
 
 def batches() -> list[tuple[Any, Any]]:
     """Data for a few steps."""
     random = np.random.default_rng(0)
-    return [(random.normal(size=(5, 3)), random.normal(size=(5, 2))) for _ in range(STEPS)]
+    return [
+        (random.normal(size=(5, 3)), random.normal(size=(5, 2))) for _ in range(STEPS)
+    ]
 
 
 def parameters() -> dict[str, Any]:
@@ -149,7 +172,9 @@ def parameters() -> dict[str, Any]:
 def outcome(content: bytes) -> Any:
     """What a program's `run` gives. The old Flax has to be there."""
     module: Any = ModuleType("generated_program")
-    with replaced(sys.modules, {module.__name__: module}):  # dataclasses look for it there
+    with replaced(
+        sys.modules, {module.__name__: module}
+    ):  # dataclasses look for it there
         exec(compile(decoded(content), "train.py", "exec"), vars(module))
         return module.run(parameters(), batches())
 
@@ -161,6 +186,6 @@ def assert_alike(before: Any, after: Any) -> None:
     for old, new in zip(before, after, strict=True):
         for name in old:
             movement = np.max(np.abs(np.asarray(old[name]) - start[name]))
-            assert np.max(np.abs(np.asarray(old[name]) - np.asarray(new[name]))) <= GATE * max(
-                movement, 1e-3
-            ), name
+            assert np.max(
+                np.abs(np.asarray(old[name]) - np.asarray(new[name]))
+            ) <= GATE * max(movement, 1e-3), name

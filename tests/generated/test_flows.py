@@ -20,7 +20,9 @@ MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "60"))
 def assert_kept(generated: Flow) -> None:
     """A program is migrated and equal, or refused with a word."""
     found = verdict(generated.files)
-    assert found.kind in KEPT, f"{found.kind}: {found.why} ({', '.join(generated.carriers)})"
+    assert found.kind in KEPT, (
+        f"{found.kind}: {found.why} ({', '.join(generated.carriers)})"
+    )
     assert found.said or found.kind == "equal"
 
 

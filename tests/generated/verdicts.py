@@ -100,16 +100,25 @@ def _parses(text: str) -> bool:
 def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict:
     after = {result.path: result.after.decode() for result in results}
     left = sorted(
-        {site.code for result in results for site in result.sites if site.status == "unresolved"}
+        {
+            site.code
+            for result in results
+            for site in result.sites
+            if site.status == "unresolved"
+        }
     )
     whole, why = _compared(before, after, legacy=False)
     if whole == "equal":
         return Verdict("equal", "", bool(left), after)
     if after == files:
-        return Verdict("refused" if left else "silent", ", ".join(left), bool(left), after)
+        return Verdict(
+            "refused" if left else "silent", ", ".join(left), bool(left), after
+        )
     old, _ = _compared(before, after, legacy=True)
     if old == "equal":  # a part was migrated, beside a part that was refused
-        return Verdict("refused" if left else "silent", ", ".join(left), bool(left), after)
+        return Verdict(
+            "refused" if left else "silent", ", ".join(left), bool(left), after
+        )
     return Verdict(whole, why, bool(left), after)
 
 
@@ -156,16 +165,23 @@ class _Files(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
     def __init__(self, files: Files) -> None:
         self._texts = {_module_name(path): text for path, text in files.items()}
-        self._packages = {_module_name(path) for path in files if path.endswith("__init__.py")}
+        self._packages = {
+            _module_name(path) for path in files if path.endswith("__init__.py")
+        }
 
     def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         if name not in self._texts and not any(
             other.startswith(f"{name}.") for other in self._texts
         ):
             return None
-        return importlib.util.spec_from_loader(name, self, is_package=self.is_package(name))
+        return importlib.util.spec_from_loader(
+            name, self, is_package=self.is_package(name)
+        )
 
     def is_package(self, fullname: str) -> bool:
         return fullname in self._packages or fullname not in self._texts
@@ -190,8 +206,12 @@ def modules(files: Files) -> Iterator[Any]:
         yield importlib.import_module("train")
     finally:
         sys.meta_path.remove(finder)
-        for name in {_module_name(path).partition(".")[0] for path in files} | {"toolbelt"}:
-            for found in [one for one in sys.modules if f"{one}.".startswith(f"{name}.")]:
+        for name in {_module_name(path).partition(".")[0] for path in files} | {
+            "toolbelt"
+        }:
+            for found in [
+                one for one in sys.modules if f"{one}.".startswith(f"{name}.")
+            ]:
                 del sys.modules[found]
         sys.modules.update(
             {name: module for name, module in there.items() if name not in sys.modules}

@@ -14,5 +14,7 @@ def find_chromium() -> str:
     """The path of Chromium or of what is made of it; skips the test if there is none."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
-        pytest.skip(f"none of {', '.join(NAMES)} is on this machine: apt-get install chromium")
+        pytest.skip(
+            f"none of {', '.join(NAMES)} is on this machine: apt-get install chromium"
+        )
     return found

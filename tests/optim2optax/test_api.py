@@ -65,13 +65,18 @@ def test_a_notebook() -> None:
         "outputs": [],
         "execution_count": None,
     }
-    notebook = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    notebook = json.dumps(
+        {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    )
     rewritten = rewrite(notebook, filename="train.ipynb").source
-    assert "".join(json.loads(rewritten)["cells"][0]["source"]) == rewrite(LEGACY).source
+    assert (
+        "".join(json.loads(rewritten)["cells"][0]["source"]) == rewrite(LEGACY).source
+    )
 
 
 @pytest.mark.parametrize(
-    "source", ["from flax import optim\n(", "# coding: nonsense\n", "import flax.optim\0"]
+    "source",
+    ["from flax import optim\n(", "# coding: nonsense\n", "import flax.optim\0"],
 )
 def test_what_is_not_python(source: str) -> None:
     with pytest.raises(SyntaxError):
@@ -102,16 +107,20 @@ def test_either_side_may_be_of_either_kind() -> None:
 def test_pytest_without_the_extra(tmp_path: Path) -> None:
     program = "import sys; sys.modules['jax'] = None; import pytest; sys.exit(pytest.main(['--parity', '.']))"
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert done.stderr == "ERROR: parity needs jax: pip install 'optim2optax[parity]'\n\n"
+    assert (
+        done.stderr == "ERROR: parity needs jax: pip install 'optim2optax[parity]'\n\n"
+    )
 
 
 def test_without_the_extra() -> None:
-    program = (
-        "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
-    )
+    program = "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )

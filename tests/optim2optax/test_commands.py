@@ -53,11 +53,20 @@ def shown() -> list[str]:
         *(page.read_text() for page in sorted(ROOT.glob("docs/**/*.md"))),
     ]
     blocks = [
-        block for text in texts for kind, block in BLOCK.findall(text) if kind in ("", "text")
+        block
+        for text in texts
+        for kind, block in BLOCK.findall(text)
+        if kind in ("", "text")
     ]
     lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
-    commands = [REMARK.sub("", line) for line in lines if re.match(r"optim2optax |pytest ", line)]
-    return sorted({command for command in commands if not re.search(r"[A-Z]{3}", command)})
+    commands = [
+        REMARK.sub("", line)
+        for line in lines
+        if re.match(r"optim2optax |pytest ", line)
+    ]
+    return sorted(
+        {command for command in commands if not re.search(r"[A-Z]{3}", command)}
+    )
 
 
 @pytest.mark.usefixtures("legacy_wheel")
@@ -82,12 +91,14 @@ def test_it_runs(command: str, project: Path) -> None:
     program = shutil.which(name, path=str(Path(sys.executable).parent))
     assert program is not None
     words = [sys.executable if word == "python" else word for word in words]
-    done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, *words], capture_output=True, text=True, check=False
+    )
     assert done.returncode == (1 if LEFT & {*words} else 0), done.stdout + done.stderr
     if words[0] == "parity" or "--parity" in words:
-        assert re.search(r"\b[1-9]\d* (identical|equivalent)|[1-9] passed", done.stdout), (
-            done.stdout
-        )
+        assert re.search(
+            r"\b[1-9]\d* (identical|equivalent)|[1-9] passed", done.stdout
+        ), done.stdout
         assert "--" not in words or "1 case:" in done.stdout
     rewrites = words[0] == "rewrite" and LEFT.isdisjoint(words)
     assert ("optax" in (project / "src" / "model.py").read_text()) == (

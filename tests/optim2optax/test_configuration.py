@@ -21,7 +21,10 @@ def configure(project: Path, text: str) -> None:
         ("colour = true", "tool.optim2optax.colour: unknown key; there are select, "),
         ("output_format = 'json'", "tool.optim2optax.output_format: unknown key"),
         ("diff = true", "tool.optim2optax.diff: unknown key"),
-        ("select = 'FO1'", "tool.optim2optax.select: must be a list of strings, not 'FO1'"),
+        (
+            "select = 'FO1'",
+            "tool.optim2optax.select: must be a list of strings, not 'FO1'",
+        ),
         ("ignore = [1]", "tool.optim2optax.ignore: must be a list of strings"),
         ("form = 'sgd'", 'tool.optim2optax.form: must be one of "alias", "chain"'),
         ("partial = 1", "tool.optim2optax.partial: must be true or false, not 1"),
@@ -57,10 +60,14 @@ def test_options_are_read_and_the_command_line_wins(project: Path, run: Run) -> 
     assert run("rewrite", "--check", "--output-format", "text", ".").stdout.endswith(
         "0 unresolved\n"
     )
-    assert "optax.chain" in run("rewrite", "--diff", "--output-format", "text", ".").stdout
+    assert (
+        "optax.chain" in run("rewrite", "--diff", "--output-format", "text", ".").stdout
+    )
     assert (
         "optax.sgd"
-        in run("rewrite", "--diff", "--output-format", "text", "--form", "alias", ".").stdout
+        in run(
+            "rewrite", "--diff", "--output-format", "text", "--form", "alias", "."
+        ).stdout
     )
 
 
@@ -69,7 +76,10 @@ def test_a_switch_can_be_turned_off(project: Path, run: Run) -> None:
     likely = "\n\ndef parameters(my_opt):\n    return my_opt.target\n"
     (project / "train.py").write_text(LEGACY + likely)
     assert "+    return my_opt.params\n" in run("rewrite", "--diff", ".").stdout
-    assert "+    return my_opt.params\n" not in run("rewrite", "--diff", "--no-unsafe", ".").stdout
+    assert (
+        "+    return my_opt.params\n"
+        not in run("rewrite", "--diff", "--no-unsafe", ".").stdout
+    )
 
 
 def test_patterns_are_relative_to_their_file(
@@ -92,16 +102,25 @@ def test_the_nearest_table_holds(project: Path, run: Run) -> None:
         (project / name).mkdir()
         (project / name / "pyproject.toml").write_text("[project]\nname = 'inner'\n")
         (project / name / "train.py").write_text(LEGACY)
-    (project / "other/pyproject.toml").write_text("[tool.optim2optax]\noutput-format = 'github'\n")
+    (project / "other/pyproject.toml").write_text(
+        "[tool.optim2optax]\noutput-format = 'github'\n"
+    )
     assert run("rewrite", "--check", "inner").stdout.startswith("{")
     assert run("rewrite", "--check", "other/train.py").stdout.startswith("::notice")
     assert run("rewrite", "--check", "other", "inner").stdout.startswith("{")
     assert run(
-        "rewrite", "--check", "-", "--stdin-filename", "other/x.py", stdin=LEGACY.encode()
+        "rewrite",
+        "--check",
+        "-",
+        "--stdin-filename",
+        "other/x.py",
+        stdin=LEGACY.encode(),
     ).stdout.startswith("::")
 
 
-def test_old_checkpoints_are_loaded_where_that_is_asked_for(project: Path, run: Run) -> None:
+def test_old_checkpoints_are_loaded_where_that_is_asked_for(
+    project: Path, run: Run
+) -> None:
     program = """from flax import optim
 from flax.training import checkpoints
 

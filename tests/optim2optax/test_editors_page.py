@@ -30,7 +30,9 @@ def report(project: Path, run: Run) -> str:
 
 def test_the_matcher_of_vs_code(report: str) -> None:
     [task] = json.loads(block("json"))["tasks"]
-    found = re.findall(task["problemMatcher"]["pattern"]["regexp"], report, re.MULTILINE)
+    found = re.findall(
+        task["problemMatcher"]["pattern"]["regexp"], report, re.MULTILINE
+    )
     assert [(path, line, code) for path, line, _, code, _ in found] == [
         ("describe.py", "9", "FO924")
     ]
@@ -45,7 +47,10 @@ def test_the_settings_of_vim(project: Path, report: str) -> None:
     commands = ["cgetfile report", "redir! > found", "silent clist", "qa!"]
     words = [word for command in commands for word in ("-c", command)]
     subprocess.run(
-        [vim, "-Nes", "-u", "settings.vim", *words], check=True, timeout=60, capture_output=True
+        [vim, "-Nes", "-u", "settings.vim", *words],
+        check=True,
+        timeout=60,
+        capture_output=True,
     )
     [line] = (project / "found").read_text().strip().splitlines()
     assert "describe.py:9 col 15 warning: FO924 " in line

@@ -34,7 +34,9 @@ def git(folder: Path, *arguments: str) -> None:
         "-c",
         "core.hooksPath=/dev/null",
     )
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True
+    )
 
 
 def commit_all(folder: Path) -> None:
@@ -63,7 +65,9 @@ def hooks(tmp_path: Path) -> Path:
 def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
     (project / "train.py").write_text(LEGACY)
     commit_all(project)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_")
+    }
     environment["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
 
     def try_repo(hook: str) -> subprocess.CompletedProcess[str]:
@@ -78,7 +82,12 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
             "--color=never",
         ]
         return subprocess.run(
-            command, cwd=project, env=environment, capture_output=True, text=True, check=False
+            command,
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     checked = try_repo("optim2optax-check")
@@ -100,18 +109,25 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     """Installing brings the typed packages, no tests, and nothing of the `parity` extra; and the command works there."""
     venv.create(tmp_path / "venv", with_pip=True)
     binaries = tmp_path / "venv" / "bin"
-    subprocess.run([binaries / "python", "-m", "pip", "install", "--quiet", hooks], check=True)
+    subprocess.run(
+        [binaries / "python", "-m", "pip", "install", "--quiet", hooks], check=True
+    )
     [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
     installed = {path.name for path in packages.iterdir()}
     assert {"codemods", "optim2optax", "libcst", "click", "pathspec"} <= installed
-    assert installed.isdisjoint({"jax", "jaxlib", "flax", "optax", "numpy", "tests", "fixtures"})
+    assert installed.isdisjoint(
+        {"jax", "jaxlib", "flax", "optax", "numpy", "tests", "fixtures"}
+    )
     for package in ("codemods", "optim2optax"):
         assert files(packages, package) == files(hooks, package)
         assert (packages / package / "py.typed").exists()
 
     (project / "train.py").write_text(LEGACY)
     done = subprocess.run(
-        [binaries / "optim2optax", "rewrite", "."], check=True, capture_output=True, text=True
+        [binaries / "optim2optax", "rewrite", "."],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
 
@@ -121,7 +137,10 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
         (["rewrite", "--html", "review.html", "."], "html"),
     ):
         refused = subprocess.run(
-            [binaries / "optim2optax", *arguments], capture_output=True, text=True, check=False
+            [binaries / "optim2optax", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert refused.returncode == 2
         assert f"optim2optax[{extra}]" in refused.stderr
@@ -153,14 +172,22 @@ def test_as_a_tool(command: str, project: Path, hooks: Path) -> None:
         **{name: str(hooks / folder) for name, folder in own.items()},
     }
     done = subprocess.run(
-        command, shell=True, cwd=hooks, env=environment, capture_output=True, text=True, check=False
+        command,
+        shell=True,
+        cwd=hooks,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "train.py: 5 sites rewritten\n" in done.stdout
 
 
 def test_the_citation_has_the_version() -> None:
-    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(
+        encoding="utf-8"
+    )
 
 
 def files(root: Path, package: str) -> set[Path]:

@@ -13,7 +13,9 @@ from tests.optim2optax.conftest import Run
 from tests.optim2optax.parity.reports.cases import report
 from tests.optim2optax.programs import UNRESOLVABLE
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(
+    encoding="utf-8"
+)
 OTHER_WORDS = {
     "rewrite",
     "parity",
@@ -54,7 +56,9 @@ def keys(value: Any) -> Iterator[str]:
 
 def test_keys(project: Path, run: Run) -> None:
     (project / "describe.py").write_text(UNRESOLVABLE)
-    rewritten = json.loads(run("rewrite", "--diff", "--output-format", "json", ".").stdout)
+    rewritten = json.loads(
+        run("rewrite", "--diff", "--output-format", "json", ".").stdout
+    )
     real = {*keys(rewritten), *keys(json.loads(render_json(report())))}
     prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
     named = set(re.findall(r"`([a-z_]+)`", prose)) - OTHER_WORDS

@@ -35,8 +35,12 @@ class Pip:
     def run(self, command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         self.commands.append(command)
         if self.content is not None:
-            Path(command[command.index("--dest") + 1], WHEEL_NAME).write_bytes(self.content)
-        return subprocess.CompletedProcess(command, self.content is None, "", self.message)
+            Path(command[command.index("--dest") + 1], WHEEL_NAME).write_bytes(
+                self.content
+            )
+        return subprocess.CompletedProcess(
+            command, self.content is None, "", self.message
+        )
 
 
 def use(pip: Pip, monkeypatch: pytest.MonkeyPatch) -> Pip:

@@ -28,7 +28,9 @@ def with_real_outputs(text: str, folder: Path) -> str:
         (folder / name).write_text(program)
     if "runs/" in text:
         _store_a_run(folder / "runs")
-    return CONSOLE.sub(lambda match: "\n".join(map(_transcript, _commands(match[0]))), text)
+    return CONSOLE.sub(
+        lambda match: "\n".join(map(_transcript, _commands(match[0]))), text
+    )
 
 
 def _store_a_run(folder: Path) -> None:
@@ -37,7 +39,10 @@ def _store_a_run(folder: Path) -> None:
 
     folder.mkdir()
     params = {
-        "dense": {"kernel": np.full((784, 10), 0.1, np.float32), "bias": np.zeros(10, np.float32)}
+        "dense": {
+            "kernel": np.full((784, 10), 0.1, np.float32),
+            "bias": np.zeros(10, np.float32),
+        }
     }
     with legacy_flax() as flax:
         optimizer = flax.optim.Adam(1e-3, weight_decay=1e-4).create(params)
@@ -50,7 +55,11 @@ def _store_a_run(folder: Path) -> None:
 
 
 def _commands(console: str) -> list[str]:
-    return [line.removeprefix("$ ") for line in console.splitlines() if line.startswith("$ ")]
+    return [
+        line.removeprefix("$ ")
+        for line in console.splitlines()
+        if line.startswith("$ ")
+    ]
 
 
 def _transcript(command: str) -> str:

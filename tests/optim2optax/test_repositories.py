@@ -82,12 +82,16 @@ def write(root: Path, files: dict[str, str], *, repository: bool = True) -> None
 
 def read(root: Path) -> dict[str, str]:
     return {
-        str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()
+        str(path.relative_to(root)): path.read_text()
+        for path in root.rglob("*")
+        if path.is_file()
     }
 
 
 @pytest.mark.parametrize("inner", ["file", "folder"])
-def test_what_is_within_a_repository_belongs_to_it(project: Path, run: Run, inner: str) -> None:
+def test_what_is_within_a_repository_belongs_to_it(
+    project: Path, run: Run, inner: str
+) -> None:
     """A submodule's optimizer is stepped by the repository around it: both change, or neither does."""
     write(project / "outer", {"train.py": STEPPING, "library/making.py": MAKING})
     marker = project / "outer/library/.git"
@@ -129,7 +133,10 @@ def test_the_dependencies_of_others_stay(project: Path, run: Run) -> None:
     old = "flax==0.3.4\noptax==0.0.9\njax==0.2.20\n"
     write(
         project / "legacy",
-        {"train.py": LOGGED.replace("    logs.log(optimizer)\n", ""), "requirements.txt": old},
+        {
+            "train.py": LOGGED.replace("    logs.log(optimizer)\n", ""),
+            "requirements.txt": old,
+        },
     )
     write(project / "modern", {"train.py": "import jax\n", "requirements.txt": old})
     assert run("rewrite", "--modernize", ".").exit_code == 0
@@ -153,7 +160,10 @@ def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
     write(project / "second", {"train.py": LOGGED})
     result = run("rewrite", "--vendor", "--vendor-as", "first/old", "first", "second")
     assert result.exit_code == 2
-    assert "--vendor-as names one folder, and these files are of 2 repositories" in result.stderr
+    assert (
+        "--vendor-as names one folder, and these files are of 2 repositories"
+        in result.stderr
+    )
     assert read(project / "first") == read(project / "second")
 
 
@@ -161,9 +171,13 @@ def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
     ("text", "said"),
     [
         pytest.param(
-            EVALUATED, "handed to `evaluate` at first/lab/train.py:7, which", id="handed-out"
+            EVALUATED,
+            "handed to `evaluate` at first/lab/train.py:7, which",
+            id="handed-out",
         ),
-        pytest.param(KEEPING, "is not plain to see (first/lab/train.py:7).", id="interface"),
+        pytest.param(
+            KEEPING, "is not plain to see (first/lab/train.py:7).", id="interface"
+        ),
     ],
 )
 def test_a_note_has_paths_from_the_current_folder_on(

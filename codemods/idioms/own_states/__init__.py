@@ -109,7 +109,9 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
 def _is_optimizer(facts: Facts, cls: Class, name: str) -> bool:
     """Whether a field has optimizers, and no other legacy object."""
     items = facts.flow.solver.at(facts.flow.field(cls, name))
-    others = any(isinstance(item, LegacyObject) and item.kind != "optimizer" for item in items)
+    others = any(
+        isinstance(item, LegacyObject) and item.kind != "optimizer" for item in items
+    )
     return bool(optimizers_of(facts, cls, name)) and not others
 
 

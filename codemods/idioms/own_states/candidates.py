@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from codemods.flow.binding import values_of
 from codemods.flow.library import PRYING
-from codemods.flow.objects import Class, Derivative, External, Function, Method, Object, Partial
+from codemods.flow.objects import (
+    Class,
+    Derivative,
+    External,
+    Function,
+    Method,
+    Object,
+    Partial,
+)
 from codemods.idioms import Unproven
 from codemods.idioms.counters import Counters
 from codemods.idioms.own_states.proof import STEP, Proof
@@ -52,7 +60,8 @@ def check_class(draft: Proof) -> None:
             raise Unproven("another class derives from it")
     for unit, found in _reflections(draft):
         raise Unproven(
-            "its fields may be listed or read by name at {}", unit.location(found.lineno)
+            "its fields may be listed or read by name at {}",
+            unit.location(found.lineno),
         )
     if draft.counts and Counters(draft.origins).ahead(draft.cls, STEP, draft.name) != 0:
         raise Unproven("its step does not begin at 0")
@@ -75,7 +84,9 @@ def _mentions_field(draft: Proof, method: ast.FunctionDef) -> bool:
     for inner in ast.walk(method):
         match inner:
             # self.optimizer, or self.__dict__
-            case ast.Attribute(attr=name) if name == draft.name or name.startswith("__"):
+            case ast.Attribute(attr=name) if name == draft.name or name.startswith(
+                "__"
+            ):
                 return True
             # show(self)
             case ast.Name(id=name) if name in instance:
@@ -98,7 +109,9 @@ def _reflections(draft: Proof) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
     # match state: case State(step, optimizer): …
     for unit in draft.facts.project.units:
         for inner in unit.nodes:
-            if isinstance(inner, ast.MatchClass) and draft.cls in draft.facts.objects(inner.cls):
+            if isinstance(inner, ast.MatchClass) and draft.cls in draft.facts.objects(
+                inner.cls
+            ):
                 yield unit, inner
 
 

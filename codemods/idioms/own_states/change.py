@@ -33,7 +33,10 @@ class StateChange:
     def replace(self, unit: Unit, call: ast.Call, base: ast.expr) -> None:
         """`state.replace(optimizer=stepped, …)` becomes `state.apply_gradients(grads=…, …)`."""
         where = unit.location(call.lineno)
-        given = {str(word.arg): index for index, word in enumerate(call.keywords, len(call.args))}
+        given = {
+            str(word.arg): index
+            for index, word in enumerate(call.keywords, len(call.args))
+        }
         if call.args or any(word.arg is None for word in call.keywords):
             raise Unproven("its fields are unpacked at {}", where)
         if self.draft.name not in given:
@@ -49,7 +52,9 @@ class StateChange:
             raise Unproven("its optimizer comes from another state at {}", where)
         dropped = self.draft.dropped
         kept = tuple(
-            Argument(name, index=index) for name, index in given.items() if name not in dropped
+            Argument(name, index=index)
+            for name, index in given.items()
+            if name not in dropped
         )
         if STEP in dropped and STEP in given:
             self.draft.dead_code.clear(call.keywords[given[STEP]].value)
@@ -60,7 +65,11 @@ class StateChange:
     def _is_of(self, step: ast.Call, base: ast.expr, call: ast.Call) -> bool:
         """Whether a step is one of the optimizer of a state, which is the same at a later call."""
         function = step.func
-        holder = self.draft.holder(function.value) if isinstance(function, ast.Attribute) else None
+        holder = (
+            self.draft.holder(function.value)
+            if isinstance(function, ast.Attribute)
+            else None
+        )
         path = self.origins.path(base)
         if holder is None or path is None or path != self.origins.path(holder.value):
             return False
@@ -72,7 +81,11 @@ class StateChange:
         """Remove `new_optimizer = …`, which only the new state reads."""
         variable = self.origins.variable(name)
         setting = self.origins.setting(variable)
-        if variable is None or setting is None or self.origins.loads(variable) != [name]:
+        if (
+            variable is None
+            or setting is None
+            or self.origins.loads(variable) != [name]
+        ):
             raise Unproven("its new optimizer is used by itself before {}", where)
         self.edits.take_away(setting, unit)
 
@@ -94,7 +107,9 @@ class StateChange:
         # state.replace(optimizer=state.optimizer.apply_gradient(grads))
         gradients = self._gradients(use, value, call)
         if gradients is None:
-            raise Unproven("the gradients at {} would be others where the state changes", where)
+            raise Unproven(
+                "the gradients at {} would be others where the state changes", where
+            )
         if self.overrides.keeps_rate(use):
             raise Unproven("the constructor's learning rate is set again at {}", where)
         holes.append(("grads", unit.span(gradients)))
@@ -105,7 +120,9 @@ class StateChange:
             holes.append(("rate", unit.span(override.value)))
             function, prelude = self._with_rate(call, unit)
         grads = Argument("grads", template="{grads}")
-        return RewriteCall(unit.span(call), function, (grads, *kept), tuple(holes), prelude=prelude)
+        return RewriteCall(
+            unit.span(call), function, (grads, *kept), tuple(holes), prelude=prelude
+        )
 
     def _replacing(
         self,
@@ -121,7 +138,9 @@ class StateChange:
             raise Unproven("its optimizer's state is exchanged at {}", where)
         target = value.keywords[0].value
         if not self._may_wait([target], value, call):
-            raise Unproven("the parameters at {} would be others where the state changes", where)
+            raise Unproven(
+                "the parameters at {} would be others where the state changes", where
+            )
         holes = (("base", unit.span(base)), ("params", unit.span(target)))
         params = Argument("params", template="{params}")
         return RewriteCall(unit.span(call), "{base}.replace", (params, *kept), holes)
@@ -134,31 +153,43 @@ class StateChange:
         return gradients if self._may_wait([gradients], value, call) else None
 
     def _refuse_override(
-        self, override: ast.keyword, gradients: ast.expr, value: ast.Call, call: ast.Call
+        self,
+        override: ast.keyword,
+        gradients: ast.expr,
+        value: ast.Call,
+        call: ast.Call,
     ) -> None:
         """Refuse a learning rate that cannot be set in the state."""
         where = self.facts.scope(call).unit.location(value.lineno)
-        if override.arg != RATE or not self._may_wait([override.value, gradients], value, call):
+        if override.arg != RATE or not self._may_wait(
+            [override.value, gradients], value, call
+        ):
             raise Unproven(
-                "the learning rate at {} would be another where the state changes", where
+                "the learning rate at {} would be another where the state changes",
+                where,
             )
         if self.draft.stepping.param_names.may_be_rate:
             raise Unproven(
-                "the learning rate that is set at {} may be called as a parameter is", where
+                "the learning rate that is set at {} may be called as a parameter is",
+                where,
             )
 
     def _with_rate(self, call: ast.Call, unit: Unit) -> tuple[str, str]:
         """The templates of the function and of the statement ahead, for a step that sets a rate."""
         state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
         scope = self.facts.scope(call)
-        is_free = scope.binding("opt_state") is None and isinstance(scope.node, ast.FunctionDef)
+        is_free = scope.binding("opt_state") is None and isinstance(
+            scope.node, ast.FunctionDef
+        )
         prelude = ""
         # state = state.replace(…): the new optimizer state gets a line of its own
         if isinstance(unit.parents.get(call), ast.Assign) and is_free:
             prelude, state = f"opt_state = {state}", "opt_state"
         return f"{{base}}.replace(opt_state={state}).apply_gradients", prelude
 
-    def _may_wait(self, nodes: list[ast.expr], first: ast.Call, second: ast.Call) -> bool:
+    def _may_wait(
+        self, nodes: list[ast.expr], first: ast.Call, second: ast.Call
+    ) -> bool:
         """Whether expressions of a call may be evaluated first among the arguments of another.
 
         The other call is later, or around it. The expressions are evaluated in their order.

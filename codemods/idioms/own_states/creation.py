@@ -46,7 +46,9 @@ class Creation:
         for name, node in given.items():
             if name not in (self.draft.name, STEP):
                 arguments.append(Argument(name, index=values.index(node)))
-        edit = RewriteCall(unit.span(call), "{callee}.create", tuple(arguments), tuple(holes))
+        edit = RewriteCall(
+            unit.span(call), "{callee}.create", tuple(arguments), tuple(holes)
+        )
         self.edits.put(call, unit, edit)
         for maker in makers:
             use = self.draft.created.pop(maker)
@@ -59,13 +61,21 @@ class Creation:
             found = self.origins.values_of(value)
             if self.origins.loads_of(value, value) != [value]:
                 raise Unproven("its optimizer is used by itself before {}", where)
-        calls = [one for one in found if isinstance(one, ast.Call) and one in self.draft.created]
+        calls = [
+            one
+            for one in found
+            if isinstance(one, ast.Call) and one in self.draft.created
+        ]
         if not calls or len(calls) != len(found):
             raise Unproven("its optimizer is not made plainly before {}", where)
         return calls
 
     def _transformation(
-        self, value: ast.expr, makers: list[ast.Call], unit: Unit, holes: list[tuple[str, Span]]
+        self,
+        value: ast.expr,
+        makers: list[ast.Call],
+        unit: Unit,
+        holes: list[tuple[str, Span]],
     ) -> str:
         """The transformation that the state gets. Edits the statements that made the optimizer."""
         functions = [maker.func for maker in makers]
@@ -77,10 +87,14 @@ class Creation:
             return "{tx}"
         variable = self.origins.variable(value)
         assert variable is not None
-        stores = [one for one in self.origins.stores(variable) if isinstance(one, ast.Name)]
+        stores = [
+            one for one in self.origins.stores(variable) if isinstance(one, ast.Name)
+        ]
         is_deleted = any(isinstance(store.ctx, ast.Del) for store in stores)
         statement = statement_of(unit, makers[0])
-        is_alone = len(makers) == 1 and not is_deleted and len(block_of(unit, statement)) > 1
+        is_alone = (
+            len(makers) == 1 and not is_deleted and len(block_of(unit, statement)) > 1
+        )
         # optimizer = definition.create(params), which is not needed any more
         if is_alone and isinstance(only, ast.Name):
             self.edits.take_away(statement, unit)
@@ -89,7 +103,10 @@ class Creation:
         name = value.id if "tx" in names_within(variable.scope.node) else "tx"
         for maker, definition in zip(makers, definitions, strict=True):
             holes_of_maker = (("tx", unit.span(definition)),)
-            self.edits[maker] = (unit, Replace(unit.span(maker), "{tx}", holes_of_maker))
+            self.edits[maker] = (
+                unit,
+                Replace(unit.span(maker), "{tx}", holes_of_maker),
+            )
         if name != value.id:
             for store in stores:
                 self.edits[store] = (unit, Replace(unit.span(store), name))
@@ -102,5 +119,7 @@ def _params(makers: list[ast.Call], where: Location) -> ast.expr:
     for maker in makers:
         targets += (arguments_of(CREATE, maker) or {}).values()
     if len({ast.unparse(target) for target in targets}) != 1:
-        raise Unproven("its optimizers are made for different parameters before {}", where)
+        raise Unproven(
+            "its optimizers are made for different parameters before {}", where
+        )
     return targets[0]

@@ -58,7 +58,9 @@ class InnerUses:
             parent = unit.parents.get(node)
             is_alias = isinstance(parent, ast.Assign) and parent.value is node
             if node not in known and not is_alias:
-                raise Unproven("its optimizer is handed on at {}", unit.location(node.lineno))
+                raise Unproven(
+                    "its optimizer is handed on at {}", unit.location(node.lineno)
+                )
 
     def _reads(self) -> Iterator[tuple[Unit, ast.Attribute]]:
         """Where an attribute with the field's name is read."""
@@ -81,7 +83,9 @@ class InnerUses:
         for unit, call in self.facts.flow.reading.calls:
             match call.func:
                 # state.replace(optimizer=optimizer)
-                case ast.Attribute(attr="replace", value=value) if not self._is_known(value):
+                case ast.Attribute(attr="replace", value=value) if not self._is_known(
+                    value
+                ):
                     if any(word.arg == self.draft.name for word in call.keywords):
                         raise Unproven("{} at {}", unknown, unit.location(call.lineno))
 
@@ -91,7 +95,8 @@ class InnerUses:
         One with a name like a configuration's holds words and numbers.
         """
         if any(
-            isinstance(item, Instance | Module | LegacyObject) for item in self.facts.objects(node)
+            isinstance(item, Instance | Module | LegacyObject)
+            for item in self.facts.objects(node)
         ):
             return True
         if self.facts.full_name(node):
@@ -107,7 +112,9 @@ class InnerUses:
 
     def _decide(self, use: Use) -> ast.AST:
         """Note what becomes of a use, and return the expression for its optimizer."""
-        receiver = (owner_of_state(use.owner) if use.kind == "state.step" else None) or use.owner
+        receiver = (
+            owner_of_state(use.owner) if use.kind == "state.step" else None
+        ) or use.owner
         holder = self.draft.holder(receiver)
         is_plain = use.kind in READ or use.call is not None
         stays = self.facts.dataflow.stays
@@ -130,12 +137,17 @@ class InnerUses:
         """Remove `optimizer = state.optimizer`."""
         variable = self.origins.variable(name)
         setting = self.origins.setting(variable)
-        if variable is None or setting is None or len(block_of(variable.unit, setting)) < 2:
+        if (
+            variable is None
+            or setting is None
+            or len(block_of(variable.unit, setting)) < 2
+        ):
             raise Unproven("a variable for its optimizer cannot be taken away")
         for load in self.origins.loads(variable):
             if not isinstance(variable.unit.parents.get(load), ast.Attribute):
                 raise Unproven(
-                    "its optimizer is handed on at {}", variable.unit.location(load.lineno)
+                    "its optimizer is handed on at {}",
+                    variable.unit.location(load.lineno),
                 )
         self.result.edits.take_away(setting, variable.unit)
 
@@ -150,6 +162,9 @@ class InnerUses:
         if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
             raise Unproven("its optimizer is not made plainly at {}", use.location)
         parameters = self.draft.stepping.parameters
-        if any(parameters.need_any(obj) for obj in self.facts.legacy_objects(call, "optimizer")):
+        if any(
+            parameters.need_any(obj)
+            for obj in self.facts.legacy_objects(call, "optimizer")
+        ):
             raise Unproven("its parameters are an array or a dataclass")
         self.draft.created[call] = use

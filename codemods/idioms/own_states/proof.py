@@ -33,7 +33,9 @@ class OwnState:
 class Proof:
     """The proof for one class, as far as it has come; `name` is the field with the optimizer."""
 
-    def __init__(self, stepping: Stepping, results: Results, cls: Class, name: str) -> None:
+    def __init__(
+        self, stepping: Stepping, results: Results, cls: Class, name: str
+    ) -> None:
         self.stepping = stepping
         self.facts = stepping.facts
         self.origins = stepping.origins
@@ -68,4 +70,8 @@ class Proof:
 def optimizers_of(facts: Facts, cls: Class, name: str) -> list[LegacyObject]:
     """The optimizers in a field of a class."""
     items = facts.flow.solver.at(facts.flow.field(cls, name))
-    return [item for item in items if isinstance(item, LegacyObject) and item.kind == "optimizer"]
+    return [
+        item
+        for item in items
+        if isinstance(item, LegacyObject) and item.kind == "optimizer"
+    ]

@@ -5,7 +5,12 @@ class here, and one function of `rewriting` that carries it out.
 """
 
 from codemods.rewriting.edits.base import IT, Edit, Holes, Keep, Made, Place
-from codemods.rewriting.edits.calls import Argument, ChangeArguments, MakeStatic, RewriteCall
+from codemods.rewriting.edits.calls import (
+    Argument,
+    ChangeArguments,
+    MakeStatic,
+    RewriteCall,
+)
 from codemods.rewriting.edits.definitions import (
     ConvertClass,
     ConvertDefinition,

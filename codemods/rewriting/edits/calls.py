@@ -69,7 +69,10 @@ class RewriteCall(Edit):
             if not any(place.unit.is_in(part, hole) for hole in kept)
         ]
         arguments = self._arguments_that_go(call, place.unit)
-        return [*callee, *(part for argument in arguments for part in ast.walk(argument))]
+        return [
+            *callee,
+            *(part for argument in arguments for part in ast.walk(argument)),
+        ]
 
     def _arguments_that_go(self, call: ast.Call, unit: Unit) -> Iterator[ast.expr]:
         """The arguments that are in no hole of a template."""

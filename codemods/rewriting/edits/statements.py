@@ -91,7 +91,9 @@ class ChangeParameters(StatementEdit):
         if not isinstance(place.node, ast.FunctionDef):
             return ()
         names = {one.name for one in self.split}
-        parameters = (one for one in ast.walk(place.node.args) if isinstance(one, ast.arg))
+        parameters = (
+            one for one in ast.walk(place.node.args) if isinstance(one, ast.arg)
+        )
         split = (one for one in parameters if one.arg in names)
         return [part for parameter in split for part in ast.walk(parameter)]
 
@@ -114,7 +116,9 @@ class DeriveState(StatementEdit):
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         # @struct.dataclass
-        decorators = place.node.decorator_list if isinstance(place.node, ast.ClassDef) else ()
+        decorators = (
+            place.node.decorator_list if isinstance(place.node, ast.ClassDef) else ()
+        )
         return [part for decorator in decorators for part in ast.walk(decorator)]
 
 

@@ -88,7 +88,9 @@ def _is_same(step: GivenStep, known: GivenStep) -> bool:
 
 
 def _are_same_bits(parts: Parts, others: Parts) -> bool:
-    return all(values.tobytes() == others[part].tobytes() for part, values in parts.items())
+    return all(
+        values.tobytes() == others[part].tobytes() for part, values in parts.items()
+    )
 
 
 def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Any]:

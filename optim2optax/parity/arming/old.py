@@ -14,7 +14,12 @@ from optim2optax.parity.recording.packages import import_packages
 from optim2optax.parity.recording.process import finish_at_exit, script
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.recording import recording
-from optim2optax.parity.running.worker import compute_in_float64, draw_as_today, jnp, leaves
+from optim2optax.parity.running.worker import (
+    compute_in_float64,
+    draw_as_today,
+    jnp,
+    leaves,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +35,9 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     draw_as_today()
     if side["wide"]:
         compute_in_float64()
-    recorder = Recorder(Path(side["out"]), lambda tree: dict(leaves(tree)), side["inputs"])
+    recorder = Recorder(
+        Path(side["out"]), lambda tree: dict(leaves(tree)), side["inputs"]
+    )
     stack = ExitStack()
     stack.enter_context(
         recording(

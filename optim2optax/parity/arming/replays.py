@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.arming.inputs import GivenStep, Inputs, as_tree, read_inputs, why_not
+from optim2optax.parity.arming.inputs import (
+    GivenStep,
+    Inputs,
+    as_tree,
+    read_inputs,
+    why_not,
+)
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.sketch import Part
 from optim2optax.parity.recording.suspending import unrecorded
@@ -69,7 +75,9 @@ def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
             recorder.writer.write({"kind": kind, "not_replayed": reason})
 
 
-def _write_correspondence(recorder: Recorder, kind: Kind, made_of: Any, state: Any) -> None:
+def _write_correspondence(
+    recorder: Recorder, kind: Kind, made_of: Any, state: Any
+) -> None:
     """Write which places in the state of a new optimizer correspond to places in the old one."""
     corresponding: list[tuple[str, str, int]] = []
     for new, old, sign in correspondence(made_of, state):
@@ -103,7 +111,9 @@ def _are_close(old: Parts, new: Parts, apart: float) -> bool:
     return all(map(is_close, old))
 
 
-def _write_replays(recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool) -> None:
+def _write_replays(
+    recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool
+) -> None:
     """Write the parameters after each step that is replayed into the transformation of a state."""
     names = list(recorder.leaves(state.params))
     taken: list[Step] = []

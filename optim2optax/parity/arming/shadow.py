@@ -43,7 +43,9 @@ def shadow(folder: Path, recorder: Recorder) -> None:
             recorder.writer.write({"replayed": step.number}, {"after": after})
 
 
-def _replayed(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) -> Iterator[Any]:
+def _replayed(
+    optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder
+) -> Iterator[Any]:
     """The parameters after each step, from the recorded ones ahead of it and the state so far."""
     definition = optimizer.optimizer_def
     # A replicated optimizer averages gradients over devices; the recorded ones are averaged.

@@ -11,7 +11,11 @@ from optim2optax.parity.command.compare import (
     DifferentParametersError,
     compare_updates,
 )
-from optim2optax.parity.command.float32 import FLOAT32_GATE, compared_in_float32, keeps_float32
+from optim2optax.parity.command.float32 import (
+    FLOAT32_GATE,
+    compared_in_float32,
+    keeps_float32,
+)
 from optim2optax.parity.command.left_behind import compare_left_behind, with_left_behind
 from optim2optax.parity.command.open_loop import with_open_loop
 from optim2optax.parity.command.outputs import Wanted
@@ -95,7 +99,9 @@ def _compared(runs: Runs) -> Comparison:
 
     def noise() -> Comparison | None:
         try:
-            return None if runs.again is None else compare_updates(old, runs.again.updates)
+            return (
+                None if runs.again is None else compare_updates(old, runs.again.updates)
+            )
         except DifferentParametersError:
             return None
 
@@ -110,4 +116,6 @@ def _with_left_behind(found: Comparison, runs: Runs) -> Comparison:
         return found
     again = None if runs.again is None else runs.again.left
     gate = CLOSED_LOOP_GATE if runs.wide else FLOAT32_GATE
-    return with_left_behind(found, compare_left_behind(runs.old.left, runs.new.left, again, gate))
+    return with_left_behind(
+        found, compare_left_behind(runs.old.left, runs.new.left, again, gate)
+    )

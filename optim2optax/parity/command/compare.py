@@ -11,8 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.command.order import by_step, first_of_each_step, in_order
-from optim2optax.parity.command.parts import judged_by_parts, one_side_alone, rounding_alone
-from optim2optax.parity.command.updates import Correspondence, Kind, Parts, Update, by_kind
+from optim2optax.parity.command.parts import (
+    judged_by_parts,
+    one_side_alone,
+    rounding_alone,
+)
+from optim2optax.parity.command.updates import (
+    Correspondence,
+    Kind,
+    Parts,
+    Update,
+    by_kind,
+)
 from optim2optax.parity.judging.comparison import (
     REPLAY_GATE,
     Comparison,
@@ -45,7 +55,9 @@ def compare_updates(
     after = by_kind(new)
     if before.keys() != after.keys():
         raise DifferentParametersError(_alone(before.keys(), after.keys()))
-    compared = [_compare(updates, after[kind], gate) for kind, updates in before.items()]
+    compared = [
+        _compare(updates, after[kind], gate) for kind, updates in before.items()
+    ]
     different = [found for found in compared if found.first_difference is not None]
     if different:
         return min(different, key=_step_of_difference)
@@ -65,7 +77,9 @@ def _worst_with_notes(compared: Sequence[Comparison]) -> Comparison:
     notes: list[str] = []
     for found in unproven:
         if found is not worst:
-            notes += [f"Of {found.leaves[0].leaf}: {remark}" for remark in found.remarks]
+            notes += [
+                f"Of {found.leaves[0].leaf}: {remark}" for remark in found.remarks
+            ]
     return replace(worst, remarks=(*worst.remarks, *notes))
 
 
@@ -106,7 +120,9 @@ def _start(updates: Sequence[Update]) -> Parts:
 
 
 def compare_replays(
-    old: Sequence[Update], replays: Sequence[Update], shadow: Sequence[Update] | None = None
+    old: Sequence[Update],
+    replays: Sequence[Update],
+    shadow: Sequence[Update] | None = None,
 ) -> Comparison:
     """Judge the replays, on the new side, of the old side's first steps of one kind.
 
@@ -116,7 +132,9 @@ def compare_replays(
     before = by_step(old) if shadow is None else first_of_each_step(shadow)
     after = first_of_each_step(replays)
     steps = min(len(before), len(after))
-    return judged_by_parts(start, before[:steps], after[:steps], REPLAY_GATE, closed_loop=False)
+    return judged_by_parts(
+        start, before[:steps], after[:steps], REPLAY_GATE, closed_loop=False
+    )
 
 
 def compare_states(

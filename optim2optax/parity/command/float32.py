@@ -61,7 +61,9 @@ def compared_in_float32(runs: Runs) -> Comparison | None:
         if kind not in shadows or kind not in replays:
             reason = why_not_replayed(kind, updates, runs.new)
             why = f"Of {shown_kind(kind)} that cannot be done: {reason}."
-            return replace(closed, verdict=Verdict.NOTHING_PROVEN, remarks=(IN_FLOAT32, why))
+            return replace(
+                closed, verdict=Verdict.NOTHING_PROVEN, remarks=(IN_FLOAT32, why)
+            )
         judged.append(compare_replays(updates, replays[kind], shadows[kind]))
     worst = _worst(judged)
     return replace(

@@ -16,7 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.command.outputs import Left, LeftBehind, Numbers
-from optim2optax.parity.judging.comparison import CLOSED_LOOP_GATE, Comparison, Difference, Verdict
+from optim2optax.parity.judging.comparison import (
+    CLOSED_LOOP_GATE,
+    Comparison,
+    Difference,
+    Verdict,
+)
 from optim2optax.parity.judging.exercised import named
 from optim2optax.parity.judging.noise import FACTOR
 
@@ -31,7 +36,10 @@ SLACK = 1.001
 
 
 def compare_left_behind(
-    old: LeftBehind, new: LeftBehind, again: LeftBehind | None, gate: float = CLOSED_LOOP_GATE
+    old: LeftBehind,
+    new: LeftBehind,
+    again: LeftBehind | None,
+    gate: float = CLOSED_LOOP_GATE,
 ) -> Comparison:
     """Judge what both sides left behind, by a further run of the old side, if there is one.
 
@@ -52,7 +60,9 @@ def compare_left_behind(
         worst = max(worst, error)
     notes = [_on_unsteady(unsteady)] if unsteady else []
     if len(unsteady) == len(old):
-        return Comparison(Verdict.NOTHING_PROVEN, worst, 1, remarks=tuple(notes), gate=gate)
+        return Comparison(
+            Verdict.NOTHING_PROVEN, worst, 1, remarks=tuple(notes), gate=gate
+        )
     verdict = Verdict.EQUIVALENT if worst else Verdict.IDENTICAL
     return Comparison(verdict, worst, 1, remarks=tuple(notes), gate=gate)
 
@@ -61,7 +71,8 @@ def _on_unsteady(places: Sequence[str]) -> str:
     """The remark on values that vary from run to run."""
     verb, them = ("varies", "it") if len(places) == 1 else ("vary", "them")
     return (
-        f"{named(places)} {verb} from run to run of the old side, so nothing is proven of {them}."
+        f"{named(places)} {verb} from run to run of the old side, "
+        f"so nothing is proven of {them}."
     )
 
 
@@ -92,7 +103,9 @@ def _is_steady(old: Left | None, again: Left | None) -> bool:
     return _apart(old, again) <= allowed
 
 
-def _error(old: Left | None, new: Left | None, again: Left | None, gate: float) -> float:
+def _error(
+    old: Left | None, new: Left | None, again: Left | None, gate: float
+) -> float:
     """How far both sides are apart, over the size of the numbers.
 
     It is less by as much as noise is above the gate.
@@ -155,7 +168,9 @@ def _difference(place: str, old: Left | None, new: Left | None) -> Difference:
             worst = int(np.argmax(_distances(old, new)))
             places = np.unravel_index(worst, before.shape)
             index = tuple(int(axis) for axis in places)
-            return Difference(0, place, index, float(before[index]), float(after[index]))
+            return Difference(
+                0, place, index, float(before[index]), float(after[index])
+            )
     what = f"the old side leaves {_shown(old)}, the new side {_shown(new)}"
     return Difference(0, place, (), math.nan, math.nan, link=what)
 

@@ -19,7 +19,9 @@ FIRST = 6
 """The number of values of each part that are looked at for that."""
 
 
-def in_order(old: Sequence[Update], new: Sequence[Update]) -> tuple[list[Update], list[Update]]:
+def in_order(
+    old: Sequence[Update], new: Sequence[Update]
+) -> tuple[list[Update], list[Update]]:
     """The updates of both sides as they correspond.
 
     They correspond by their steps, or else in the order in which they came, without idle ones.

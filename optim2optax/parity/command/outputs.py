@@ -16,7 +16,8 @@ from flax import serialization
 from numpy.typing import NDArray
 
 NUMBER = re.compile(
-    r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])|[-+]?(?:nan|inf)\b", re.IGNORECASE
+    r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])|[-+]?(?:nan|inf)\b",
+    re.IGNORECASE,
 )
 
 

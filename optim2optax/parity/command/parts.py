@@ -67,7 +67,9 @@ def judged_by_parts(
     if found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT):
         exact = exact_parts(before).items()
         same = all(values.tobytes() == after[part].tobytes() for part, values in exact)
-        found = replace(found, verdict=Verdict.IDENTICAL if same else Verdict.EQUIVALENT)
+        found = replace(
+            found, verdict=Verdict.IDENTICAL if same else Verdict.EQUIVALENT
+        )
     return replace(
         found,
         first_difference=_located(found.first_difference, parts),
@@ -75,13 +77,17 @@ def judged_by_parts(
     )
 
 
-def _evidence(parts: Mapping[str, Part], old: Sequence[Update], new: Sequence[Update]) -> Evidence:
+def _evidence(
+    parts: Mapping[str, Part], old: Sequence[Update], new: Sequence[Update]
+) -> Evidence:
     """What is known of updates beside their values."""
     # Observed values, such as a loss, are no parameters: no optimizer has to move them.
     if old[0].observed:
         return Evidence(FEWEST_STEPS, moved=True)
     known = rounding_alone([*old, *new])
-    rounding = {name: known[part.leaf] for name, part in parts.items() if part.leaf in known}
+    rounding = {
+        name: known[part.leaf] for name, part in parts.items() if part.leaf in known
+    }
     return Evidence(rounding=rounding)
 
 
@@ -100,7 +106,9 @@ def _name(part: Part) -> str:
     return f"{part.leaf}/{part.name}/all"
 
 
-def _located(difference: Difference | None, parts: dict[str, Part]) -> Difference | None:
+def _located(
+    difference: Difference | None, parts: dict[str, Part]
+) -> Difference | None:
     """A difference with the place in the leaf itself."""
     if difference is None:
         return None
@@ -116,7 +124,9 @@ def _located(difference: Difference | None, parts: dict[str, Part]) -> Differenc
     # Of a sum only the block is known in which an element differs.
     first, last = block(number, part.shape)
     elements = f"{list(first)} to {list(last)}"
-    return replace(difference, leaf=f"{part.leaf} (weighted sum of {elements})", index=())
+    return replace(
+        difference, leaf=f"{part.leaf} (weighted sum of {elements})", index=()
+    )
 
 
 def _index_in_leaf(part: Part, number: int) -> tuple[int, ...]:
@@ -140,7 +150,9 @@ def _leaves(found: Comparison, parts: dict[str, Part]) -> tuple[LeafError, ...]:
     return tuple(leaves.values())
 
 
-def one_side_alone(old: Sequence[Update], new: Sequence[Update], number: int) -> Comparison:
+def one_side_alone(
+    old: Sequence[Update], new: Sequence[Update], number: int
+) -> Comparison:
     """The difference of a step that one side takes and the other does not.
 
     It has NaN for the value of the side without the step.
@@ -152,7 +164,9 @@ def one_side_alone(old: Sequence[Update], new: Sequence[Update], number: int) ->
     # The first element of a leaf stands for the step that was taken.
     index = _index_in_leaf(part, 0) if part.name == "sample" else (0,) * len(part.shape)
     side = "old" if is_old else "new"
-    counts = f"the old side took {len(old)} steps of this optimizer, the new side {len(new)}"
+    counts = (
+        f"the old side took {len(old)} steps of this optimizer, the new side {len(new)}"
+    )
     difference = Difference(
         step=number if alone.step is None else alone.step,
         leaf=part.leaf,

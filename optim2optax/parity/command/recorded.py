@@ -70,7 +70,9 @@ def of_optimizers(side: Recording) -> dict[Kind, list[Update]]:
     return {kind: updates for kind, updates in kinds.items() if not updates[0].observed}
 
 
-def _update(facts: Mapping[str, Any], arrays: Mapping[str, dict[Part, NDArray[Any]]]) -> Update:
+def _update(
+    facts: Mapping[str, Any], arrays: Mapping[str, dict[Part, NDArray[Any]]]
+) -> Update:
     sizes = arrays.get("sizes", {})
     return Update(
         step=None if facts["step"] == UNKNOWN else facts["step"],

@@ -72,7 +72,9 @@ class Runs:
                 "nothing that it stepped is of flax.optim or a copy of it"
             )
         # A new side that hangs ends by itself, without an option.
-        self.patience = self.timeout or max(SHORTEST, PATIENCE * (time.monotonic() - started))
+        self.patience = self.timeout or max(
+            SHORTEST, PATIENCE * (time.monotonic() - started)
+        )
         return found
 
     @cached_property
@@ -111,7 +113,9 @@ class Runs:
             rounding=name == "again",
             elsewhere=self.legacy_python if legacy else None,
             inputs=name == "before",
-            replays=None if legacy else self.scratch / f"records-{self._called('before')}",
+            replays=None
+            if legacy
+            else self.scratch / f"records-{self._called('before')}",
             wide=self.wide,
         )
         linked = [_within(path, self.root) for path in self.links]
@@ -179,7 +183,9 @@ def _checked(found: Recording, side: Side) -> Recording:
             "where it could be recorded; "
             "`python -I`, `-E` and `-S`, or another PYTHONPATH, keep the recorder out"
         )
-        raise CommandError(f"the {side.name} side took no step of an optimizer: {reason}")
+        raise CommandError(
+            f"the {side.name} side took no step of an optimizer: {reason}"
+        )
     if all(update.observed for update in found.updates):
         raise CommandError(f"the {side.name} side took no step of an optimizer")
     return found

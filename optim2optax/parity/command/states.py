@@ -31,7 +31,9 @@ def with_states(found: Comparison, runs: Runs) -> Comparison:
     return found
 
 
-def _states_compared(kind: Kind, old: Sequence[Update], runs: Runs) -> Comparison | None:
+def _states_compared(
+    kind: Kind, old: Sequence[Update], runs: Runs
+) -> Comparison | None:
     """The comparison of the states of one optimizer; None if no places are known to correspond."""
     places = runs.new.corresponding.get(kind, ())
     new = by_kind(runs.new.updates)[kind]

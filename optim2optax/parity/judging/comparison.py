@@ -47,7 +47,9 @@ class Difference:
         if self.index:
             # Dense_0/kernel[3, 1]
             place += f"[{', '.join(map(str, self.index))}]"
-        return f"step {self.step}, {place}: {self.before!r} before, {self.after!r} after"
+        return (
+            f"step {self.step}, {place}: {self.before!r} before, {self.after!r} after"
+        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,13 @@ class Comparison:
 
     def __str__(self) -> str:
         drift = "" if self.drift is None else f", float32 drift {self.drift:.1e}"
-        where = "" if self.first_difference is None else f"; first at {self.first_difference}"
+        where = (
+            ""
+            if self.first_difference is None
+            else f"; first at {self.first_difference}"
+        )
         verdict = self.verdict.value.replace("_", " ")
         figures = f"error over movement {self.error:.1e}{drift}{where}"
-        return "\n".join((f"{verdict} after {self.steps} steps: {figures}", *self.remarks))
+        return "\n".join(
+            (f"{verdict} after {self.steps} steps: {figures}", *self.remarks)
+        )

@@ -11,7 +11,9 @@ from optim2optax.parity.judging.comparison import Difference
 from optim2optax.parity.judging.leaves import LeafTrajectories, largest_per_step
 
 
-def finite_on_one_side(before: LeafTrajectories, after: LeafTrajectories) -> Difference | None:
+def finite_on_one_side(
+    before: LeafTrajectories, after: LeafTrajectories
+) -> Difference | None:
     """The first value that is finite on one side alone, if there is one."""
     # 1.0 where one side alone is finite, so that any such value is beyond a gate of 1.
     apart: dict[str, NDArray[np.float64]] = {}
@@ -30,7 +32,10 @@ def _is_finite(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def first_beyond(
-    ratios: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float
+    ratios: LeafTrajectories,
+    before: LeafTrajectories,
+    after: LeafTrajectories,
+    gate: float,
 ) -> Difference:
     """The first step at which any leaf is beyond the gate, and there the worst element."""
     first_steps: dict[str, int] = {}

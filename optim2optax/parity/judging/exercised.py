@@ -66,13 +66,17 @@ def why_nothing_is_proven(
     if moved is None:
         # Integers, such as a counter, move even if the learning rate is 0.
         leaves = floats or before
-        moved = any(not is_still(values, start[leaf]) for leaf, values in leaves.items())
+        moved = any(
+            not is_still(values, start[leaf]) for leaf, values in leaves.items()
+        )
     if moved:
         return None
     return "No parameter ever moved, as with a learning rate of zero, so nothing is proven."
 
 
-def remarks(before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence) -> Iterator[str]:
+def remarks(
+    before: LeafTrajectories, start: LeafTrajectories, evidence: Evidence
+) -> Iterator[str]:
     """What a run did not exercise of some leaves, a sentence each."""
     lost: dict[str, int] = {}
     still: list[str] = []

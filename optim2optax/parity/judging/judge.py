@@ -21,7 +21,12 @@ from optim2optax.parity.judging.comparison import (
     Verdict,
 )
 from optim2optax.parity.judging.differences import first_beyond
-from optim2optax.parity.judging.exercised import Evidence, named, remarks, why_nothing_is_proven
+from optim2optax.parity.judging.exercised import (
+    Evidence,
+    named,
+    remarks,
+    why_nothing_is_proven,
+)
 from optim2optax.parity.judging.leaves import (
     LeafTrajectories,
     PyTree,
@@ -70,10 +75,17 @@ def compare_trajectories(
         ValueError: if the two runs do not have the same number of steps, leaves and shapes.
     """
     if len(before) != len(after):
-        raise ValueError(f"the old side made {len(before)} steps, the new side {len(after)}")
+        raise ValueError(
+            f"the old side made {len(before)} steps, the new side {len(after)}"
+        )
     first = before[0] if before and start is None else start
     return judge(
-        stacked(before), stacked(after), leaves_by_path(first), closed_loop, evidence, gate
+        stacked(before),
+        stacked(after),
+        leaves_by_path(first),
+        closed_loop,
+        evidence,
+        gate,
     )
 
 
@@ -127,7 +139,9 @@ def judge(
     )
 
 
-def _leaf_errors(before: LeafTrajectories, errors: Mapping[str, float]) -> tuple[LeafError, ...]:
+def _leaf_errors(
+    before: LeafTrajectories, errors: Mapping[str, float]
+) -> tuple[LeafError, ...]:
     """The figures of each leaf."""
     leaves: list[LeafError] = []
     for leaf, values in before.items():
@@ -162,7 +176,9 @@ def _check_correspondence(
             )
 
 
-def _error_over(scale: float, before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.float64]:
+def _error_over(
+    scale: float, before: NDArray[Any], after: NDArray[Any]
+) -> NDArray[np.float64]:
     """The distance of each element at each step over a scale.
 
     It is 0 where both are NaN, and infinite where one is.

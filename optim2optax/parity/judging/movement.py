@@ -32,7 +32,9 @@ Rounding = Mapping[str, bool]
 """Of each leaf whose gradients are known, whether they are rounding alone."""
 
 
-def movements(before: LeafTrajectories, start: LeafTrajectories, gate: float) -> dict[str, float]:
+def movements(
+    before: LeafTrajectories, start: LeafTrajectories, gate: float
+) -> dict[str, float]:
     """How far each leaf gets from its start, in its largest element.
 
     It is at least so much that rounding of one unit in the last place, on each side and in each

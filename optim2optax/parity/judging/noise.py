@@ -12,7 +12,12 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from optim2optax.parity.judging.comparison import CLOSED_LOOP_GATE, REPLAY_GATE, Comparison, Verdict
+from optim2optax.parity.judging.comparison import (
+    CLOSED_LOOP_GATE,
+    REPLAY_GATE,
+    Comparison,
+    Verdict,
+)
 
 FACTOR = 100
 """The multiple of the effect of one unit in the last place that is still rounding.
@@ -70,7 +75,9 @@ def settled(
     )
 
 
-def _errors_and_limits(found: Comparison, rounding: Comparison) -> Iterator[tuple[float, float]]:
+def _errors_and_limits(
+    found: Comparison, rounding: Comparison
+) -> Iterator[tuple[float, float]]:
     """Errors, each with the part that rounding explains: of all, of each leaf, and of each step.
 
     A difference in a step may come from the gradients, and rounding of parameters gets into these

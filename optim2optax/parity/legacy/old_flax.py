@@ -110,9 +110,13 @@ def _execute(wheel: Path) -> dict[str, ModuleType]:
     ):
         spec.loader.exec_module(package)
         # Earlier releases had it in the package itself, for code with flax.optim.DynamicScale.
-        package.DynamicScale = importlib.import_module("flax.optim.dynamic_scale").DynamicScale
+        package.DynamicScale = importlib.import_module(
+            "flax.optim.dynamic_scale"
+        ).DynamicScale
         loaded = sys.modules.items()
-        modules = {name: module for name, module in loaded if name.startswith("flax.optim")}
+        modules = {
+            name: module for name, module in loaded if name.startswith("flax.optim")
+        }
     for name in modules:
         sys.modules.pop(name, None)
     for module in modules.values():

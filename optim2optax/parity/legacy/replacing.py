@@ -8,7 +8,9 @@ from typing import Any
 
 
 @contextmanager
-def replaced(namespace: MutableMapping[str, Any], values: Mapping[str, Any]) -> Iterator[None]:
+def replaced(
+    namespace: MutableMapping[str, Any], values: Mapping[str, Any]
+) -> Iterator[None]:
     """Put values into a namespace, such as the dictionary of a module, while the context lasts.
 
     Then the values of before come back.

@@ -89,7 +89,9 @@ class _Reader:
                 # {"adam": optim.Adam(1e-3), "sgd": optim.GradientDescent(0.1)}[name]
                 case ast.Subscript(value=ast.Dict(keys=keys), slice=key):
                     if self._is_of_the_program(key):
-                        constants = [one for one in keys if isinstance(one, ast.Constant)]
+                        constants = [
+                            one for one in keys if isinstance(one, ast.Constant)
+                        ]
                         yield key, tuple(one.value for one in constants)
 
     def booleans(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
@@ -117,7 +119,10 @@ class _Reader:
             return
         match node:
             # use_adam and debug; bool(settings.nesterov)
-            case ast.BoolOp(values=inner) | ast.Call(func=ast.Name(id="bool"), args=inner):
+            case (
+                ast.BoolOp(values=inner)
+                | ast.Call(func=ast.Name(id="bool"), args=inner)
+            ):
                 for value in inner:
                     yield from self._of_test(value)
 

@@ -20,7 +20,9 @@ from optim2optax.parity.probing.probe import probe_params
 from optim2optax.parity.probing.probed import compare_probed
 
 
-def compare_emitted(emitted: EmittedOptimizer, steps: int = 120, seed: int = 0) -> Comparison:
+def compare_emitted(
+    emitted: EmittedOptimizer, steps: int = 120, seed: int = 0
+) -> Comparison:
     """Evaluate an optimizer's old and new source text, and compare the two.
 
     Names of the program get sampled values. Where the learning rate is set at each step, both

@@ -56,7 +56,12 @@ def evaluate(emitted: EmittedOptimizer) -> tuple[Any, optax.GradientTransformati
     """
     sampled = sampled_texts(emitted)
     _check(emitted, sampled)
-    given = {**MODULES, **sampled.values, SCHEDULE: scheduled_rate, TRAVERSAL.__name__: TRAVERSAL}
+    given = {
+        **MODULES,
+        **sampled.values,
+        SCHEDULE: scheduled_rate,
+        TRAVERSAL.__name__: TRAVERSAL,
+    }
     with legacy_optim() as optim:
         names = {**given, "optim": optim}
         _define(sampled.legacy_supports, names)

@@ -68,7 +68,9 @@ def may_act(text: str) -> str | None:
     return next(_unknown(ast.parse(text, mode="eval")), None)
 
 
-def definitions_may_act(sources: Collection[str], known: Collection[str] = ()) -> str | None:
+def definitions_may_act(
+    sources: Collection[str], known: Collection[str] = ()
+) -> str | None:
     """The first thing in the sources of functions and classes that may do more than compute.
 
     Attributes that they define themselves are safe; a loop that may not end is not. Functions and
@@ -158,7 +160,9 @@ def _made_by(node: ast.AST) -> Iterator[str]:
 
 def _is_of_arrays(name: str) -> bool:
     """Whether modules or arrays have an attribute of this name, which may be more than a field."""
-    return name.startswith("__") or any(hasattr(home, name) for home in (np, jnp, np.ndarray, os))
+    return name.startswith("__") or any(
+        hasattr(home, name) for home in (np, jnp, np.ndarray, os)
+    )
 
 
 def _root(node: ast.expr) -> str:

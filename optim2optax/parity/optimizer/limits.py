@@ -36,7 +36,9 @@ def _numbers(node: ast.AST) -> Iterator[float]:
     if _is_size_argument(node) or _is_comparison_of_sizes(node):
         return
     # epochs * 1000
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult | ast.Sub):
+    if isinstance(node, ast.BinOp) and isinstance(
+        node.op, ast.Add | ast.Mult | ast.Sub
+    ):
         left = list(_numbers(node.left))
         right = list(_numbers(node.right))
         if len(left) == len(right) == 1:

@@ -29,12 +29,17 @@ STEPS = 3
 LARGE, USUAL, TINY = 1e4, 1.0, 1e-7
 
 
-def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) -> Comparison:
+def with_link(
+    comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0
+) -> Comparison:
     """The comparison with the link that departs in its first difference, if there is one.
 
     It is decay, rate, clip, epsilon or moments.
     """
-    if comparison.first_difference is None or comparison.first_difference.link is not None:
+    if (
+        comparison.first_difference is None
+        or comparison.first_difference.link is not None
+    ):
         return comparison
     old, new = evaluate(emitted)
     random = np.random.default_rng(seed)
@@ -57,7 +62,9 @@ def with_link(comparison: Comparison, emitted: EmittedOptimizer, seed: int = 0) 
     return replace(comparison, first_difference=difference)
 
 
-def _link(movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]]) -> str | None:
+def _link(
+    movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]],
+) -> str | None:
     """The link that departs, by what gradients of a scale move on the old side and on the new."""
     if not _agree(*movements(0.0)):
         return "decay"

@@ -34,7 +34,11 @@ def root_of(node: ast.expr) -> ast.expr:
     # `config` of `config.schedules["train"](step).value`
     while True:
         match node:
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
+            case (
+                ast.Attribute(value=inner)
+                | ast.Subscript(value=inner)
+                | ast.Call(func=inner)
+            ):
                 node = inner
             case _:
                 return node

@@ -52,17 +52,23 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
     sample = sampled_texts(emitted)
     values = _assignments(sample)
     if emitted.schedule:
-        rates = f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({PERIOD})])"
+        rates = (
+            f"jnp.asarray([{RATE} * {RATE_DECAY}**step for step in range({PERIOD})])"
+        )
         values += f"{SCHEDULE} = lambda count: {rates}[count % {PERIOD}]\n"
     probe = probe_for(emitted, seed).items()
     further = {"horizon": horizon(emitted, steps), "sizes": sizes(emitted)}
-    everything = "\n".join((*sample.legacy_supports, *sample.supports, sample.legacy, sample.optax))
+    everything = "\n".join(
+        (*sample.legacy_supports, *sample.supports, sample.legacy, sample.optax)
+    )
     overrides = f", overrides=lambda step: {RATE} * {RATE_DECAY} ** (step % {PERIOD})"
     return TEMPLATE.format(
         before=" ".join(emitted.before.split()),
         after=" ".join(emitted.after.split()),
         values=f"\n{values}" if values else "",
-        imports="".join(f"import {name}\n" for name in MODULES if f"{name}." in everything),
+        imports="".join(
+            f"import {name}\n" for name in MODULES if f"{name}." in everything
+        ),
         old_helpers=_old_helpers(sample),
         helpers="".join(f"\n{source}\n" for source in sample.supports),
         legacy="make_old(optim)" if sample.legacy_supports else sample.legacy,
@@ -70,7 +76,9 @@ def reproduction(emitted: EmittedOptimizer, steps: int, seed: int) -> str:
         steps=steps,
         seed=seed,
         probe=", ".join(f"{name}={value!r}" for name, value in probe),
-        further="".join(f", {name}={value}" for name, value in further.items() if value),
+        further="".join(
+            f", {name}={value}" for name, value in further.items() if value
+        ),
         overrides=overrides if sets_rate(emitted) else "",
     )
 

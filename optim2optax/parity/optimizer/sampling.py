@@ -149,7 +149,9 @@ class _Sampler:
                 args=ast.arguments(vararg=ast.arg(arg=name), args=[]),
                 body=ast.UnaryOp(
                     op=ast.Not(),
-                    operand=ast.Call(args=[ast.Starred(value=ast.Name(id=same))]) as call,
+                    operand=ast.Call(
+                        args=[ast.Starred(value=ast.Name(id=same))]
+                    ) as call,
                 ),
             ) if name == same:
                 call.func = self._predicate(call.func)

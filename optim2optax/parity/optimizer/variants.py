@@ -22,10 +22,14 @@ def variants(emitted: EmittedOptimizer) -> list[EmittedOptimizer]:
 
     Choices are booleans, branches, comparisons with literals, and keys of a dict.
     """
-    choices = {text: values for text, values in choices_of(emitted).items() if len(values) > 1}
+    choices = {
+        text: values for text, values in choices_of(emitted).items() if len(values) > 1
+    }
     combinations = _combinations(choices)
     # Two choices may give the same texts.
-    distinct = dict.fromkeys(_with(emitted, combination) for combination in combinations)
+    distinct = dict.fromkeys(
+        _with(emitted, combination) for combination in combinations
+    )
     return list(distinct)
 
 

@@ -22,7 +22,9 @@ def what_they_become(
         before: the file in the old tree.
         expected: the file as `rewrite` leaves it.
     """
-    emitted_nodes = [ast.parse(f"({emitted.after})", mode="eval").body for emitted in optimizers]
+    emitted_nodes = [
+        ast.parse(f"({emitted.after})", mode="eval").body for emitted in optimizers
+    ]
     kinds = {type(node) for node in emitted_nodes}
     free: dict[str, list[ast.expr]] = {}
     for node in _expressions(expected.tree, kinds):

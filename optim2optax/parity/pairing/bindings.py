@@ -24,7 +24,18 @@ Bound: TypeAlias = ast.expr | Definition | Imported | None
 """What a name is bound to: an expression, a definition or an import; None if that is not known."""
 
 MUTATING = frozenset(
-    {"add", "append", "clear", "extend", "insert", "pop", "remove", "setdefault", "sort", "update"}
+    {
+        "add",
+        "append",
+        "clear",
+        "extend",
+        "insert",
+        "pop",
+        "remove",
+        "setdefault",
+        "sort",
+        "update",
+    }
 )
 
 
@@ -39,15 +50,19 @@ def bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
         ):
             yield name, value
         # rate, decay = 1e-3, 0.9
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
-            targets
-        ) == len(values):
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
+        ) if len(targets) == len(values):
             for target, value in zip(targets, values, strict=True):
                 if isinstance(target, ast.Name):
                     yield target.id, value
                 else:
                     yield from ((name, None) for name in _stored_in(target))
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+        case (
+            ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+            | ast.ClassDef(name=name)
+        ):
             yield name, node
         case ast.Import() | ast.ImportFrom():
             yield from _imported_by(node)
@@ -109,7 +124,9 @@ def changed_by(node: ast.AST) -> Iterator[str]:
     """The names of what a statement changes in place, and of what a function binds elsewhere."""
     match node:
         # settings.update(rate=1e-3)
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute))):
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute))
+        ):
             if attribute in MUTATING:
                 yield name
         # settings["rate"] = 1e-3; del settings["rate"]

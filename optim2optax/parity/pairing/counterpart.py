@@ -83,7 +83,9 @@ def in_new_tree(
     return (*paired, *map(_nobodys, free))
 
 
-def _is_part_of_a_whole(node: ast.expr, wanted: Places, nodes: Sequence[ast.expr]) -> bool:
+def _is_part_of_a_whole(
+    node: ast.expr, wanted: Places, nodes: Sequence[ast.expr]
+) -> bool:
     """Whether an expression is compared within that of another optimizer."""
     root = wanted.root_of(node)
     if root is None or root.node is node:
@@ -91,11 +93,16 @@ def _is_part_of_a_whole(node: ast.expr, wanted: Places, nodes: Sequence[ast.expr
     return root.node in nodes
 
 
-def _is_part_of_another(emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]) -> bool:
+def _is_part_of_another(
+    emitted: EmittedOptimizer, optimizers: Sequence[EmittedOptimizer]
+) -> bool:
     """Whether another definition contains this one, so that `rewrite` has made one of both."""
     # optim.MultiOptimizer((kernels, optim.Adam(1e-3)), (biases, optim.GradientDescent(0.1)))
     for other in optimizers:
-        if other is not emitted and emitted.legacy_expression in other.legacy_expression:
+        if (
+            other is not emitted
+            and emitted.legacy_expression in other.legacy_expression
+        ):
             return True
     return False
 
@@ -114,7 +121,9 @@ def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
     """The numbers of optimizers with a counterpart, and of transformations without one."""
     # One that is as `rewrite` emits it is no `Counterpart`, and has a partner.
-    counterparts = [emitted for emitted in optimizers if isinstance(emitted, Counterpart)]
+    counterparts = [
+        emitted for emitted in optimizers if isinstance(emitted, Counterpart)
+    ]
     reasons = [emitted.reason for emitted in counterparts if emitted.reason]
     nobodys = reasons.count(NOBODYS)
     old = len(optimizers) - nobodys
@@ -127,7 +136,9 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
 
 def _without(emitted: EmittedOptimizer) -> Counterpart:
     """An optimizer that has no counterpart."""
-    return replace(as_counterpart(emitted), after="", optax_expression="", reason=MISSING)
+    return replace(
+        as_counterpart(emitted), after="", optax_expression="", reason=MISSING
+    )
 
 
 def _nobodys(place: Place) -> Counterpart:

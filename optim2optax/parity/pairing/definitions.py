@@ -42,7 +42,9 @@ class Tree:
     def text(self, path: Path) -> str:
         """The code of a file; empty if there is none, or if it cannot be read."""
         try:
-            content = self.contents[path] if path in self.contents else path.read_bytes()
+            content = (
+                self.contents[path] if path in self.contents else path.read_bytes()
+            )
         except OSError:
             return ""
         if path.suffix == ".ipynb":
@@ -51,7 +53,9 @@ class Tree:
 
     def module(self, name: str, level: int, path: Path) -> Definitions | None:
         """The module that an import in the file at `path` means, if it is one of the project."""
-        folders = [folder for folder in path.parents if folder.is_relative_to(self.root)]
+        folders = [
+            folder for folder in path.parents if folder.is_relative_to(self.root)
+        ]
         # `from ..models import x` means one folder, `from models import x` may mean any around.
         if level:
             folders = folders[level - 1 : level]
@@ -67,7 +71,9 @@ class Tree:
 class Definitions:
     """The names of one file, by scope."""
 
-    def __init__(self, source: str, path: Path | None = None, project: Tree | None = None) -> None:
+    def __init__(
+        self, source: str, path: Path | None = None, project: Tree | None = None
+    ) -> None:
         self.tree = ast.parse(source)
         self._path, self._project = path, project
         self._parents = _parents_within(self.tree)

@@ -111,7 +111,9 @@ def _applied(expression: str, emitted: EmittedOptimizer) -> str:
 def _links(text: str) -> list[str]:
     """The parts of a chain; anything else is a single part."""
     match ast.parse(text, mode="eval").body:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="optax"), attr="chain"), args=links):
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="optax"), attr="chain"), args=links
+        ):
             return [ast.unparse(link) for link in links]
     return [text]
 

@@ -11,11 +11,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from optim2optax.parity.optimizer.harmless import calls_out
-from optim2optax.parity.pairing.bindings import Bound, Definition, Imported, is_load, top_level
+from optim2optax.parity.pairing.bindings import (
+    Bound,
+    Definition,
+    Imported,
+    is_load,
+    top_level,
+)
 from optim2optax.parity.pairing.definitions import Definitions
 
 FOLLOWED = frozenset(
-    {"collections", "dataclasses", "flax", "functools", "jax", "math", "numpy", "optax", "typing"}
+    {
+        "collections",
+        "dataclasses",
+        "flax",
+        "functools",
+        "jax",
+        "math",
+        "numpy",
+        "optax",
+        "typing",
+    }
 )
 """The packages whose names are written out, however a file imports them."""
 
@@ -32,7 +48,9 @@ class Slice:
     definitions: tuple[tuple[str, str], ...] = ()
 
 
-def slice_of(file: Definitions, node: ast.expr, kept: frozenset[str] = frozenset()) -> Slice:
+def slice_of(
+    file: Definitions, node: ast.expr, kept: frozenset[str] = frozenset()
+) -> Slice:
     """An expression of a file, and the code that it depends on; the names in `kept` stay."""
     follower = _Follower(file, kept)
     expression = follower.copied(node)
@@ -86,7 +104,9 @@ class _Follower:
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns"):
                 # An `AnnAssign` cannot do without an annotation: `rate: None = 1e-3`.
-                nothing = ast.Constant(None) if isinstance(node, ast.AnnAssign) else None
+                nothing = (
+                    ast.Constant(None) if isinstance(node, ast.AnnAssign) else None
+                )
                 setattr(found, name, nothing)
             elif isinstance(value, list):
                 # The names of `global step` are texts.
@@ -103,7 +123,9 @@ class _Follower:
         """What an attribute of another module of the project is bound to there."""
         match self.module.lookup(name):
             # `settings.RATE`, after `import settings` or `from . import settings`
-            case (_, Imported(module, attribute, level)) if top_level(module) not in FOLLOWED:
+            case (_, Imported(module, attribute, level)) if (
+                top_level(module) not in FOLLOWED
+            ):
                 return self._elsewhere(_joined(module, attribute), level, node.attr)
         return None
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from optim2optax.parity.pairing.places import Place
 
 
-def paired_places(expected: Sequence[Place], actual: Sequence[Place]) -> dict[ast.expr, Place]:
+def paired_places(
+    expected: Sequence[Place], actual: Sequence[Place]
+) -> dict[ast.expr, Place]:
     """The place in the new tree for each one in what `rewrite` emits.
 
     Those with the same scope and target belong together if there are as many on both sides, then

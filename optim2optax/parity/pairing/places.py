@@ -52,7 +52,9 @@ class Place:
 class Places:
     """The places of one file; the roots are those that are no part of another one."""
 
-    def __init__(self, file: Definitions, helpers: Helpers, known: Iterable[ast.expr] = ()) -> None:
+    def __init__(
+        self, file: Definitions, helpers: Helpers, known: Iterable[ast.expr] = ()
+    ) -> None:
         self.file = file
         self.helpers = helpers
         self._known = set(known)
@@ -115,7 +117,10 @@ class Places:
         if not isinstance(node, ast.Call):
             return False
         # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "gradient_transformation":
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr == "gradient_transformation"
+        ):
             return self._makes(node.func.value)
         function = node.func
         is_applied = isinstance(function, ast.Call)

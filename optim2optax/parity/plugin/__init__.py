@@ -22,7 +22,9 @@ from optim2optax.parity.plugin.writing import FORMATS
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this plugin."""
     group = parser.getgroup("parity", "parity of flax.optim and optax")
-    group.addoption("--parity", action="store_true", help="collect optimizers and scenarios")
+    group.addoption(
+        "--parity", action="store_true", help="collect optimizers and scenarios"
+    )
     group.addoption(
         "--parity-steps",
         type=int,
@@ -31,7 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="steps of each optimizer (default 120)",
     )
     group.addoption(
-        "--parity-seed", type=int, default=0, metavar="N", help="seed of parameters and gradients"
+        "--parity-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of parameters and gradients",
     )
     group.addoption(
         "--parity-before",
@@ -44,7 +50,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="an interpreter that runs the old side of scenarios",
     )
     group.addoption(
-        "--parity-save", metavar="FILE", help="keep what the old side of scenarios yields"
+        "--parity-save",
+        metavar="FILE",
+        help="keep what the old side of scenarios yields",
     )
     group.addoption(
         "--parity-against",
@@ -82,7 +90,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what the command prints",
     )
     for name in FORMATS:
-        group.addoption(f"--parity-{name}", metavar="PATH", help=f"write a report as {name}")
+        group.addoption(
+            f"--parity-{name}", metavar="PATH", help=f"write a report as {name}"
+        )
 
 
 def pytest_configure(config: pytest.Config) -> None:

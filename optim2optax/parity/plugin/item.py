@@ -27,7 +27,9 @@ class ParityItem(pytest.Item):
     def runtest(self) -> None:
         """Run the case; only identical and equivalent ones pass."""
         case = self.run()
-        self.case = case if case.reproduction else replace(case, reproduction=self.repetition())
+        self.case = (
+            case if case.reproduction else replace(case, reproduction=self.repetition())
+        )
         if not self.case.passes:
             raise ParityError(str(self.case.comparison or self.case.reason))
 
@@ -78,7 +80,9 @@ class ParityItem(pytest.Item):
         given = self.config.getoption("--parity-legacy-python")
         return Path(given) if given else None
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:
         """A difference needs no traceback."""
         if isinstance(excinfo.value, ParityError):
             return str(excinfo.value)

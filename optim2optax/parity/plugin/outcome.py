@@ -36,7 +36,9 @@ class Listener:
         self.errors.append(f"{name}: {text.strip()}")
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    def pytest_keyboard_interrupt(
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
         """End at once, as the words of pytest are about its own options.
 
         pytest calls this for errors in collection, too.

@@ -36,7 +36,9 @@ class Project:
             return self._in_new_tree(self.old_tree)
         return {path: result.optimizers for path, result in self.rewritten.items()}
 
-    def _in_new_tree(self, old_tree: Path) -> Mapping[Path, tuple[EmittedOptimizer, ...]]:
+    def _in_new_tree(
+        self, old_tree: Path
+    ) -> Mapping[Path, tuple[EmittedOptimizer, ...]]:
         """The optimizers of the old tree, with what the new tree has in their place."""
         from optim2optax.project import Patterns, find_files
 
@@ -46,7 +48,11 @@ class Project:
         # A command alone has no files, and then the imports below would be a waste of time.
         if not self.rewritten and not now:
             return {}
-        from optim2optax.parity.pairing.counterpart import in_new_tree, of_new_file, trees
+        from optim2optax.parity.pairing.counterpart import (
+            in_new_tree,
+            of_new_file,
+            trees,
+        )
 
         among = trees(self.rewritten, old_tree, self.root)
         emitted: dict[Path, tuple[EmittedOptimizer, ...]] = {}
@@ -62,7 +68,9 @@ class Project:
     def paths(self) -> list[Path]:
         """The files and folders that are collected."""
         # An argument may be `train.py::12-adam`, which names one item of a file.
-        return [Path(argument.partition("::")[0]).resolve() for argument in self.config.args]
+        return [
+            Path(argument.partition("::")[0]).resolve() for argument in self.config.args
+        ]
 
     @cached_property
     def rewritten(self) -> Mapping[Path, FileResult]:

@@ -58,7 +58,9 @@ class ScenarioItem(ParityItem):
         try:
             module = module_of(self.path)
         except (SyntaxError, ValueError) as error:
-            return Case(name, "scenario", None, reason=f"{type(error).__name__}: {error}")
+            return Case(
+                name, "scenario", None, reason=f"{type(error).__name__}: {error}"
+            )
         if self.after is not None:
             name = f"{name} ({self.after.stem.removeprefix('after_')})"
         before, after = self._sides(module)

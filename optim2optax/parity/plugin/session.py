@@ -44,7 +44,9 @@ class ParitySession:
         given = self.config.getoption("--parity-command")
         if given:
             words = json.loads(given)
-            items.append(CommandItem.from_parent(session, name=" ".join(words), command=words))
+            items.append(
+                CommandItem.from_parent(session, name=" ".join(words), command=words)
+            )
 
     def pytest_report_collectionfinish(self) -> str:
         """The numbers of optimizers with and without a counterpart in the new tree."""
@@ -62,7 +64,9 @@ class ParitySession:
         for file, emitted in self.project.emitted.items():
             if emitted and folder in file.parents:
                 # pytest itself would take a `pytest.Package`, which imports `__init__.py`.
-                folder_alone: pytest.Collector = pytest.Dir.from_parent(parent, path=path)
+                folder_alone: pytest.Collector = pytest.Dir.from_parent(
+                    parent, path=path
+                )
                 return folder_alone
         return None
 
@@ -83,7 +87,9 @@ class ParitySession:
         self, module_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
         """Keep pytest from importing a legacy file or scenario that is given by name as a test."""
-        if module_path.name == SCENARIO or self.project.emitted.get(module_path.resolve()):
+        if module_path.name == SCENARIO or self.project.emitted.get(
+            module_path.resolve()
+        ):
             return NoTests.from_parent(parent, path=module_path)
         return None
 
@@ -93,7 +99,11 @@ class ParitySession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the case to the report, on which it travels from worker processes."""
         report = yield
-        if isinstance(item, ParityItem) and call.when == "call" and item.case is not None:
+        if (
+            isinstance(item, ParityItem)
+            and call.when == "call"
+            and item.case is not None
+        ):
             # pytest-xdist sends only plain values to the first process.
             vars(report)["parity_case"] = pack(item.case)
         return report
@@ -110,7 +120,11 @@ class ParitySession:
 
         Workers do not, and of several processes only the first does.
         """
-        if hasattr(self.config, "workerinput") or not self.cases or not is_first_process():
+        if (
+            hasattr(self.config, "workerinput")
+            or not self.cases
+            or not is_first_process()
+        ):
             return
         to_save = self.config.getoption("--parity-save")
         baselines = baselines_of(self.config)
@@ -122,13 +136,17 @@ class ParitySession:
             if path:
                 write_report(report, name, path)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> None:
         """Print the report as text."""
         if self.cases and is_first_process():
             from optim2optax.parity.reports import render_text
 
             terminalreporter.ensure_newline()
-            terminalreporter.write(render_text(self.report(), color=terminalreporter.hasmarkup))
+            terminalreporter.write(
+                render_text(self.report(), color=terminalreporter.hasmarkup)
+            )
 
     def report(self) -> Report:
         """All cases that ran, by their levels, and then by their names."""

@@ -86,7 +86,8 @@ def _arguments(
     """The arguments of pytest, except the files and the reports."""
     settings = folder / "pytest.ini"
     settings.write_text(
-        "[pytest]\naddopts = --import-mode=importlib\npython_files =\n", encoding="utf-8"
+        "[pytest]\naddopts = --import-mode=importlib\npython_files =\n",
+        encoding="utf-8",
     )
     arguments = [
         "--parity",
@@ -149,7 +150,9 @@ def _temporary_folder() -> Iterator[Path]:
     before = os.environ.get("TMPDIR")
     remove_abandoned(Path(tempfile.gettempdir()))
     prefix = f"{TEMPORARY}{os.getpid()}-"
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix=prefix, ignore_cleanup_errors=True
+    ) as folder:
         # `tempfile` asks for TMPDIR once, and other processes inherit it
         os.environ["TMPDIR"] = tempfile.tempdir = folder
         try:

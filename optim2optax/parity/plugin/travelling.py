@@ -6,7 +6,12 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from optim2optax.parity.judging.comparison import Comparison, Difference, LeafError, Verdict
+from optim2optax.parity.judging.comparison import (
+    Comparison,
+    Difference,
+    LeafError,
+    Verdict,
+)
 from optim2optax.parity.reports.result import Case
 
 

@@ -82,7 +82,9 @@ def compare_transformations(
     narrow, apart = compare(wide=False)
     measured = replace(exact, drift=narrow.error, drift_by_step=narrow.error_by_step)
     if apart is not None:
-        return replace(measured, verdict=Verdict.DIFFERENT, first_difference=apart, remarks=(VETO,))
+        return replace(
+            measured, verdict=Verdict.DIFFERENT, first_difference=apart, remarks=(VETO,)
+        )
     same_bits = exact.verdict is narrow.verdict is Verdict.IDENTICAL
     verdict = Verdict.IDENTICAL if same_bits else Verdict.EQUIVALENT
     return replace(measured, verdict=verdict)
@@ -113,7 +115,9 @@ def _side(optimizer: Any) -> Side:
         return _optax_side(optimizer)
     if hasattr(optimizer, "apply_gradient") and hasattr(optimizer, "create"):
         return _legacy_side(optimizer)
-    raise TypeError(f"neither a gradient transformation nor an OptimizerDef: {optimizer!r}")
+    raise TypeError(
+        f"neither a gradient transformation nor an OptimizerDef: {optimizer!r}"
+    )
 
 
 def _legacy_side(definition: Any) -> Side:
@@ -125,7 +129,9 @@ def _legacy_side(definition: Any) -> Side:
             optimizer = optimizer.apply_gradient(gradient, **override)
             return optimizer, optimizer.target
 
-        _, trajectory = jax.lax.scan(step, definition.create(params), (gradients, rates))
+        _, trajectory = jax.lax.scan(
+            step, definition.create(params), (gradients, rates)
+        )
         return trajectory
 
     return trajectory

@@ -54,7 +54,10 @@ def share_executables(folder: Path) -> None:
 
 
 def compiled_once(
-    key: tuple[Any, ...], quick: bool, function: Callable[..., PyTree], *arguments: PyTree
+    key: tuple[Any, ...],
+    quick: bool,
+    function: Callable[..., PyTree],
+    *arguments: PyTree,
 ) -> Callable[..., PyTree]:
     """A function, compiled for arguments of these shapes and types.
 
@@ -96,7 +99,9 @@ def _compiled_form(
     executable = _executables.get(key)
     if executable is None:
         leaves = jax.tree_util.tree_leaves(arguments)
-        lowered = jax.jit(traced.function).lower(traced.numbers, traced.constants, leaves)
+        lowered = jax.jit(traced.function).lower(
+            traced.numbers, traced.constants, leaves
+        )
         executable = _compiled(lowered, quick)
         if key is not None:
             _keep(key, executable)

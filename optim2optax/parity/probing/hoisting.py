@@ -15,7 +15,14 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from optim2optax.parity.judging.leaves import PyTree
-from optim2optax.parity.probing.forms import SCAN, Number, entered, form_of, literals, number_of
+from optim2optax.parity.probing.forms import (
+    SCAN,
+    Number,
+    entered,
+    form_of,
+    literals,
+    number_of,
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,10 @@ def hoisted(function: Callable[..., PyTree], *arguments: PyTree) -> Hoisted:
 
 
 def _run(
-    jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], numbers: Mapping[Number, Any]
+    jaxpr: Jaxpr,
+    constants: Sequence[Any],
+    arguments: Sequence[Any],
+    numbers: Mapping[Number, Any],
 ) -> list[Any]:
     """The results of a traced function, with other values in the place of its literals."""
     variables = [*jaxpr.constvars, *jaxpr.invars]
@@ -80,7 +90,9 @@ def _run(
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _made(equation: JaxprEqn, given: Sequence[Any], numbers: Mapping[Number, Any]) -> Sequence[Any]:
+def _made(
+    equation: JaxprEqn, given: Sequence[Any], numbers: Mapping[Number, Any]
+) -> Sequence[Any]:
     """The results of one equation."""
     inner = entered(equation)
     if inner is None:

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from optim2optax.parity.judging.leaves import PyTree
 
 
-def probe_params(seed: int = 0, further: Sequence[str] = (), scalars: bool = True) -> PyTree:
+def probe_params(
+    seed: int = 0, further: Sequence[str] = (), scalars: bool = True
+) -> PyTree:
     """Parameters as models have them: nested, of every rank, some starting at zero.
 
     Their names set the scale of their gradients.
@@ -112,7 +114,9 @@ def extreme_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
         flat[first:, elements] = value
         return leaf
 
-    return jax.tree_util.tree_map(with_extremes, recorded_gradients(params, steps, seed))
+    return jax.tree_util.tree_map(
+        with_extremes, recorded_gradients(params, steps, seed)
+    )
 
 
 EXTREMES = (
@@ -139,15 +143,21 @@ def recorded_gradients(params: PyTree, steps: int, seed: int = 0) -> PyTree:
         A tree like `params`, whose float64 leaves have a leading axis of steps.
     """
     paths_and_leaves, tree = jax.tree_util.tree_flatten_with_path(params)
-    shapes = tuple((jax.tree_util.keystr(path), np.shape(leaf)) for path, leaf in paths_and_leaves)
+    shapes = tuple(
+        (jax.tree_util.keystr(path), np.shape(leaf)) for path, leaf in paths_and_leaves
+    )
     return jax.tree_util.tree_unflatten(tree, _gradients(shapes, steps, seed))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _gradients(shapes: Shapes, steps: int, seed: int) -> tuple[NDArray[np.float64], ...]:
+def _gradients(
+    shapes: Shapes, steps: int, seed: int
+) -> tuple[NDArray[np.float64], ...]:
     """The gradients of each leaf in order; all optimizers share them, so they are read-only."""
     random = np.random.default_rng([seed, 1])
-    leaves = tuple(_gradients_of_leaf(random, name, shape, steps) for name, shape in shapes)
+    leaves = tuple(
+        _gradients_of_leaf(random, name, shape, steps) for name, shape in shapes
+    )
     for leaf in leaves:
         leaf.flags.writeable = False
     return leaves

@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from optim2optax.parity.judging.comparison import Comparison, Difference, Verdict
 from optim2optax.parity.judging.judge import judge
-from optim2optax.parity.judging.leaves import LeafTrajectories, PyTree, leaves_by_path, same_bits
+from optim2optax.parity.judging.leaves import (
+    LeafTrajectories,
+    PyTree,
+    leaves_by_path,
+    same_bits,
+)
 from optim2optax.parity.probing.compare import compare_transformations, replay
 from optim2optax.parity.probing.probe import (
     extreme_gradients,
@@ -87,11 +92,15 @@ def compare_probed(
         gate = LIKELY if wide else np.inf
         difference = _apart(start, before, after, gate)
         if difference is not None:
-            return replace(found, verdict=Verdict.DIFFERENT, first_difference=difference)
+            return replace(
+                found, verdict=Verdict.DIFFERENT, first_difference=difference
+            )
     return found
 
 
-def _rates(overrides: Callable[[int], float] | None, steps: int) -> NDArray[np.float64] | None:
+def _rates(
+    overrides: Callable[[int], float] | None, steps: int
+) -> NDArray[np.float64] | None:
     """The learning rate of each step, if there are overrides."""
     if overrides is None:
         return None
@@ -99,7 +108,10 @@ def _rates(overrides: Callable[[int], float] | None, steps: int) -> NDArray[np.f
 
 
 def _apart(
-    start: LeafTrajectories, before: LeafTrajectories, after: LeafTrajectories, gate: float
+    start: LeafTrajectories,
+    before: LeafTrajectories,
+    after: LeafTrajectories,
+    gate: float,
 ) -> Difference | None:
     """The first value that is finite on one side alone, or beyond a gate."""
     found: list[Difference] = []

@@ -31,7 +31,9 @@ class InputsWriter:
         self._left = BUDGET
 
     def write_step(
-        self, facts: Mapping[str, Any], arrays: Mapping[str, Mapping[Part, NDArray[Any]]]
+        self,
+        facts: Mapping[str, Any],
+        arrays: Mapping[str, Mapping[Part, NDArray[Any]]],
     ) -> None:
         """Write the inputs of a step, unless another device has, or the budget is used up."""
         identity = repr((facts["step"], facts["kind"]))

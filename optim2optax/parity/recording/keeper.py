@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 class Keeper(Protocol):
     """The receiver of each step."""
 
-    def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
+    def keep(
+        self, step: Any, before: Any, gradients: Any, rate: Any, after: Any
+    ) -> None:
         """Take the facts of a step of an optimizer.
 
         They are its count, the parameters ahead of it, the gradients, the learning rate that it

@@ -64,12 +64,16 @@ def recording_step(
     return recorded
 
 
-def recording_functional(step: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
+def recording_functional(
+    step: Callable[..., Any], settings: Settings
+) -> Callable[..., Any]:
     """The `apply_gradient` of a definition, recorded unless it is a part of another step."""
     steps_within = suspending(step)
 
     @wraps(step)
-    def recorded(definition: Any, hyper_params: Any, params: Any, state: Any, grads: Any) -> Any:
+    def recorded(
+        definition: Any, hyper_params: Any, params: Any, state: Any, grads: Any
+    ) -> Any:
         # A MultiOptimizer calls the definitions within it.
         if is_suspended():
             return step(definition, hyper_params, params, state, grads)
@@ -86,7 +90,9 @@ def recording_functional(step: Callable[..., Any], settings: Settings) -> Callab
     return recorded
 
 
-def recording_updates(apply_updates: Callable[..., Any], settings: Settings) -> Callable[..., Any]:
+def recording_updates(
+    apply_updates: Callable[..., Any], settings: Settings
+) -> Callable[..., Any]:
     """`optax.apply_updates`, recorded unless a train state calls it."""
 
     @wraps(apply_updates)

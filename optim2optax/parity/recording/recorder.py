@@ -66,7 +66,9 @@ class Recorder:
         """The part of parameters ahead of a step that is written."""
         return sketch(self.leaves(tree), whole_sketch=False)
 
-    def beside(self, state: Any, gradients: Any, new: Any) -> dict[str, dict[Part, Any]]:
+    def beside(
+        self, state: Any, gradients: Any, new: Any
+    ) -> dict[str, dict[Part, Any]]:
         """The other facts of a step that are written.
 
         They are the optimizer's state, the sizes of the gradients, and all inputs if they are
@@ -74,7 +76,9 @@ class Recorder:
         """
         gradients = self.leaves(averaged(state, gradients))
         own = _whole_parts("state", dict(state_leaves(new)))
-        sizes = {Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()}
+        sizes = {
+            Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()
+        }
         groups = {"state": own, "sizes": sizes}
         before = self.leaves(params(state))
         if is_small(kind_of(before)):
@@ -83,13 +87,23 @@ class Recorder:
         return groups
 
     def keep(
-        self, step: Any, before: Parts, beside: Mapping[str, Parts], rate: Any, after: Parts
+        self,
+        step: Any,
+        before: Parts,
+        beside: Mapping[str, Parts],
+        rate: Any,
+        after: Parts,
     ) -> None:
         """Write an update and its inputs."""
         groups = {group: _arrays(parts) for group, parts in beside.items()}
         if "given" in groups:
-            inputs = {"given": groups.pop("given"), "gradients": groups.pop("gradients")}
-            kind = kind_of({part.leaf: values for part, values in inputs["given"].items()})
+            inputs = {
+                "given": groups.pop("given"),
+                "gradients": groups.pop("gradients"),
+            }
+            kind = kind_of(
+                {part.leaf: values for part, values in inputs["given"].items()}
+            )
             self.first_gradients.setdefault(kind, inputs["gradients"])
             if self._inputs is not None:
                 facts = {"step": int(step), "rate": float(rate), "kind": kind}
@@ -150,7 +164,11 @@ class Recorder:
         self.writer.write(facts, {"after": _arrays(parts)})
 
     def _write(
-        self, step: int, before: Parts, after: Parts, beside: Mapping[str, Parts] | None = None
+        self,
+        step: int,
+        before: Parts,
+        after: Parts,
+        beside: Mapping[str, Parts] | None = None,
     ) -> None:
         old = _arrays(before)
         new = _arrays(after)
@@ -168,7 +186,9 @@ class Recorder:
 
 def _whole_parts(name: str, leaves: Mapping[str, Any]) -> dict[Part, Any]:
     """The leaves by their parts, each of which is a whole leaf."""
-    return {Part(leaf, name, jnp.shape(values)): values for leaf, values in leaves.items()}
+    return {
+        Part(leaf, name, jnp.shape(values)): values for leaf, values in leaves.items()
+    }
 
 
 def _size(values: Any) -> Any:

@@ -74,7 +74,12 @@ def recording(
     with ExitStack() as stack:
         optax = _optax()
         if optax is not None:
-            _wrap(optax, "apply_updates", partial(recording_updates, settings=settings), stack)
+            _wrap(
+                optax,
+                "apply_updates",
+                partial(recording_updates, settings=settings),
+                stack,
+            )
         _record_copies(stack, settings)
         _record_definitions_to_come(stack, settings)
         if legacy:
@@ -87,7 +92,10 @@ def recording(
 
 
 def _wrap(
-    owner: Any, name: str, wrapper: Callable[[Callable[..., Any]], Any], stack: ExitStack
+    owner: Any,
+    name: str,
+    wrapper: Callable[[Callable[..., Any]], Any],
+    stack: ExitStack,
 ) -> None:
     """Put a wrapper around a function of a module or a method of a class, until the stack ends."""
     stack.callback(setattr, owner, name, vars(owner)[name])
@@ -184,7 +192,12 @@ def _record_definition(cls: Any, stack: ExitStack, settings: Settings) -> None:
     """Record the steps that a definition takes by itself."""
     own = vars(cls)
     if "apply_gradient" in own:
-        _wrap(cls, "apply_gradient", partial(recording_functional, settings=settings), stack)
+        _wrap(
+            cls,
+            "apply_gradient",
+            partial(recording_functional, settings=settings),
+            stack,
+        )
     # A definition that is a gradient transformation, too: its `update` is a part of another step.
     if "update" in own:
         _wrap(cls, "update", suspending, stack)

@@ -202,7 +202,9 @@ def positions(leaf: str, size: int) -> NDArray[np.int64]:
     return np.unique(chosen)
 
 
-def block(number: int, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def block(
+    number: int, shape: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The first and the last element of a block, by their indices in the leaf.
 
     The last block has the elements that are left over.

@@ -80,7 +80,9 @@ def _write_all(file: int, data: bytes) -> None:
         rest = rest[written:]
 
 
-def read(path: Path) -> Iterator[tuple[dict[str, Any], dict[str, dict[Part, NDArray[Any]]]]]:
+def read(
+    path: Path,
+) -> Iterator[tuple[dict[str, Any], dict[str, dict[Part, NDArray[Any]]]]]:
     """The records of a file, without one that its process did not finish, because it was killed."""
     with path.open("rb") as file, suppress(_UnfinishedError):
         while file.peek(1):

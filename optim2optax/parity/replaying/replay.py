@@ -37,7 +37,9 @@ def replayed(
     is_given_rate = keeps_interface and not math.isnan(steps[0].rate)
 
     @jax.jit
-    def update(before: PyTree, gradients: PyTree, rate: Any, state: Any) -> tuple[PyTree, Any]:
+    def update(
+        before: PyTree, gradients: PyTree, rate: Any, state: Any
+    ) -> tuple[PyTree, Any]:
         state = with_rate(state, rate)
         overrides = {"learning_rate": rate} if is_given_rate else {}
         updates, state = transformation.update(gradients, state, before, **overrides)

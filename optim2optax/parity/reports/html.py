@@ -46,7 +46,10 @@ def _template() -> jinja2.Template:
 
 def plot(comparison: Comparison) -> str:
     """Error and drift over steps as SVG, the same for the same figures; empty if all are zero."""
-    series = {"float64 error": comparison.error_by_step, "float32 drift": comparison.drift_by_step}
+    series = {
+        "float64 error": comparison.error_by_step,
+        "float32 drift": comparison.drift_by_step,
+    }
     shown = {name: values for name, values in series.items() if any(values)}
     if not shown:
         return ""
@@ -60,7 +63,12 @@ def plot(comparison: Comparison) -> str:
         for name, values in shown.items():
             heights = [min(max(value, SMALLEST), LARGEST) for value in values]
             # A line of one point would not be seen.
-            axes.plot(heights, label=name, linewidth=1.2, marker="o" if len(heights) == 1 else None)
+            axes.plot(
+                heights,
+                label=name,
+                linewidth=1.2,
+                marker="o" if len(heights) == 1 else None,
+            )
         axes.set(yscale="log", xlabel="step", ylabel="error over movement")
         axes.legend(frameon=False)
         text = io.StringIO()

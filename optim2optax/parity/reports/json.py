@@ -23,7 +23,10 @@ def render_json(report: Report) -> str:
         "cases": [_case(case) for case in report.cases],
         "environment": asdict(report.environment),
     }
-    return json.dumps(_strict(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return (
+        json.dumps(_strict(content), indent=2, ensure_ascii=False, allow_nan=False)
+        + "\n"
+    )
 
 
 def _case(case: Case) -> dict[str, Any]:

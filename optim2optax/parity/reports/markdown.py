@@ -62,7 +62,9 @@ def _head(report: Report) -> str:
         f"{number} {words(Outcome(name))}" for name, number in report.summary.items()
     )
     found = report.environment
-    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    versions = ", ".join(
+        f"{name} {version}" for name, version in found.versions.items()
+    )
     devices = f"{found.device_count} × {_cell(found.device_kind)} ({found.platform})"
     return (
         "## Parity of flax.optim and optax\n\n"
@@ -95,7 +97,11 @@ def _details(case: Case) -> str:
         parts.append(f"First at {_cell(place(difference))}.\n")
     if reason:
         parts.append(f"{_block(reason)}\n")
-    sources = (("Before", case.before), ("After", case.after), ("To repeat it", case.reproduction))
+    sources = (
+        ("Before", case.before),
+        ("After", case.after),
+        ("To repeat it", case.reproduction),
+    )
     for title, source in sources:
         if source:
             parts.append(f"{title}:\n\n{_block(source, 'python')}\n")
@@ -125,5 +131,6 @@ def _block(text: str, language: str = "text") -> str:
 
 def _left_out(number: int, total: int) -> str:
     return (
-        f"\nFor length, more are left out here: {number} of {total} cases, in whole or in part.\n"
+        f"\nFor length, more are left out here: {number} of {total} cases, "
+        "in whole or in part.\n"
     )

@@ -60,13 +60,17 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 def _totals(report: Report) -> str:
     # 12 identical, 3 equivalent, 0 different, …
-    parts = [f"{number} {words(Outcome(name))}" for name, number in report.summary.items()]
+    parts = [
+        f"{number} {words(Outcome(name))}" for name, number in report.summary.items()
+    ]
     noun = "case" if len(report.cases) == 1 else "cases"
     return f"{len(report.cases)} {noun}: {', '.join(parts)}"
 
 
 def _environment(found: Environment) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    versions = ", ".join(
+        f"{name} {version}" for name, version in found.versions.items()
+    )
     return (
         f"on {found.device_count} × {found.device_kind} ({found.platform}); "
         f"{versions}; seed {found.seed}; "

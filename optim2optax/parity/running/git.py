@@ -10,7 +10,13 @@ from pathlib import Path
 
 REPOSITORY = ".git"
 
-ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
+ELSEWHERE = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+)
 """Variables by which a hook of git names its own repository to the programs that it runs."""
 
 SUBMODULE = "160000"
@@ -57,10 +63,14 @@ def share_head(root: Path, target: Path) -> None:
     git(target, "reset", "--quiet")
 
 
-def git(folder: Path, *words: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+def git(
+    folder: Path, *words: str, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run git in a folder, without hooks, and with a text to its standard input if given."""
     # A pre-commit hook would else have git work on the repository of the commit.
-    environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ELSEWHERE
+    }
     command = [
         "git",
         "-C",
@@ -97,7 +107,9 @@ def check_out(commit: str, root: Path, target: Path) -> None:
     _share_repository(root, target)
     done = git(target, "checkout", "--quiet", "--detach", commit)
     if done.returncode:
-        raise TreeError(f"git could not check out {commit} of {root}: {reason_of(done)}")
+        raise TreeError(
+            f"git could not check out {commit} of {root}: {reason_of(done)}"
+        )
     for path, within in _submodules(target, commit):
         submodule = root / path
         was_fetched = (submodule / REPOSITORY).exists()

@@ -43,7 +43,9 @@ def create_legacy_environment(directory: Path, python: str | None = None) -> Pat
         LegacyEnvironmentError: if no fitting Python is found, the folder is something else, or
             pip fails.
     """
-    interpreter = directory / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    interpreter = directory / (
+        "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
+    )
     if interpreter.exists():
         check_legacy_python(interpreter)
         return interpreter
@@ -67,7 +69,9 @@ def find_python() -> str:
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     for version in VERSIONS:
         # This process may itself run under a Python that fits.
-        found = sys.executable if version == running else shutil.which(f"python{version}")
+        found = (
+            sys.executable if version == running else shutil.which(f"python{version}")
+        )
         if found and _answers(found, version):
             return found
     raise LegacyEnvironmentError(
@@ -80,7 +84,9 @@ def _answers(python: str, version: str) -> bool:
     """Whether an interpreter of this version runs."""
     # pyenv has a launcher called `python3.8` even where no Python 3.8 is installed.
     script = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([python, "-I", "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-I", "-c", script], capture_output=True, text=True, check=False
+    )
     return done.stdout.strip() == version
 
 
@@ -94,7 +100,9 @@ def check_legacy_python(python: Path) -> dict[str, str]:
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise LegacyEnvironmentError(f"{python} cannot be run: {error.strerror}.") from error
+        raise LegacyEnvironmentError(
+            f"{python} cannot be run: {error.strerror}."
+        ) from error
     if done.returncode:
         reason = _last_line(done.stderr)
         raise LegacyEnvironmentError(
@@ -115,6 +123,8 @@ def _run(words: list[str], what: str) -> None:
     try:
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise LegacyEnvironmentError(f"could not {what}: {words[0]}: {error.strerror}") from error
+        raise LegacyEnvironmentError(
+            f"could not {what}: {words[0]}: {error.strerror}"
+        ) from error
     if done.returncode:
         raise LegacyEnvironmentError(f"could not {what}: {_last_line(done.stderr)}")

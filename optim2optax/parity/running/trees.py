@@ -18,13 +18,21 @@ from optim2optax.parity.running.git import (
 )
 
 IGNORED = shutil.ignore_patterns(
-    REPOSITORY, ".venv", "venv", "__pycache__", ".mypy_cache", ".ruff_cache", "node_modules"
+    REPOSITORY,
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".mypy_cache",
+    ".ruff_cache",
+    "node_modules",
 )
 ENVIRONMENT = "pyvenv.cfg"
 """A folder with this file is a virtual environment."""
 
 
-def copy_before(before: str, root: Path, target: Path, links: Sequence[Path] = ()) -> None:
+def copy_before(
+    before: str, root: Path, target: Path, links: Sequence[Path] = ()
+) -> None:
     """Copy the old tree to `target`.
 
     The copy of a revision is a repository of its own, so that the program may run git in it. It
@@ -44,7 +52,9 @@ def copy_before(before: str, root: Path, target: Path, links: Sequence[Path] = (
         return
     done = git(root, "rev-parse", "--verify", f"{before}^{{commit}}")
     if done.returncode:
-        raise TreeError(f"{before} is neither a folder nor a revision of {root}: {reason_of(done)}")
+        raise TreeError(
+            f"{before} is neither a folder nor a revision of {root}: {reason_of(done)}"
+        )
     check_out(done.stdout.strip(), root, target)
     _link(root, target, links)
     _lead_outside(root, target)
@@ -99,7 +109,9 @@ def surround(root: Path, folder: Path) -> None:
 
 def _link(source: Path, target: Path, links: Sequence[Path]) -> None:
     """Link paths that are not copied, and virtual environments, to where they are."""
-    environments = [path.parent.relative_to(source) for path in source.glob(f"*/{ENVIRONMENT}")]
+    environments = [
+        path.parent.relative_to(source) for path in source.glob(f"*/{ENVIRONMENT}")
+    ]
     for path in (*links, *environments):
         there = source / path
         here = target / path

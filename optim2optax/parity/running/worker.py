@@ -127,7 +127,9 @@ def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
         items = [(str(index), item) for index, item in enumerate(tree)]
     elif hasattr(tree, "__dataclass_fields__"):
         fields = tree.__dataclass_fields__.values()
-        names = [field.name for field in fields if field.metadata.get("pytree_node", True)]
+        names = [
+            field.name for field in fields if field.metadata.get("pytree_node", True)
+        ]
         items = [(name, getattr(tree, name)) for name in names]
     elif tree is None:
         items = []

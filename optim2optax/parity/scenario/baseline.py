@@ -60,7 +60,9 @@ def load_baseline(path: Path, case: str) -> Baseline:
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise BaselineError(f"{path} is no file that --save wrote: {error}") from error
     if found is None:
-        raise BaselineError(f"{path} has no scenario called {case}. Save it anew, with --save.")
+        raise BaselineError(
+            f"{path} has no scenario called {case}. Save it anew, with --save."
+        )
     return found
 
 

@@ -14,7 +14,11 @@ import numpy as np
 
 from optim2optax.parity.judging.leaves import PyTree
 from optim2optax.parity.legacy import legacy_flax, load_module
-from optim2optax.parity.precision import double_everywhere, parameters_in_float64, precise
+from optim2optax.parity.precision import (
+    double_everywhere,
+    parameters_in_float64,
+    precise,
+)
 from optim2optax.parity.recording.packages import import_packages
 from optim2optax.parity.recording.recording import recording
 from optim2optax.parity.scenario.dataclass_nodes import told_apart
@@ -63,7 +67,9 @@ def drive(
             with closing(script.run(module)) as values:
                 for value in itertools.islice(values, steps):
                     # A later step may be given the same buffers to write into.
-                    trajectory.append(jax.tree_util.tree_map(np.array, parameters(value)))
+                    trajectory.append(
+                        jax.tree_util.tree_map(np.array, parameters(value))
+                    )
                     if states is not None:
                         states.keep(value, holds_parameters)
     return trajectory, getattr(script, "replay", False)

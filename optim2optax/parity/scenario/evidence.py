@@ -42,7 +42,9 @@ def _changes(values: Sequence[PyTree]) -> int:
     return sum(_is_changed(before, after) for before, after in itertools.pairwise(rows))
 
 
-def _is_changed(before: dict[str, NDArray[Any]], after: dict[str, NDArray[Any]]) -> bool:
+def _is_changed(
+    before: dict[str, NDArray[Any]], after: dict[str, NDArray[Any]]
+) -> bool:
     common = before.keys() & after.keys()
     return any(before[leaf].tobytes() != after[leaf].tobytes() for leaf in common)
 

@@ -45,7 +45,9 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
     return max(compared, key=lambda comparison: comparison.error, default=None)
 
 
-def _replay(transformation: optax.GradientTransformation, steps: list[Step]) -> Comparison:
+def _replay(
+    transformation: optax.GradientTransformation, steps: list[Step]
+) -> Comparison:
     """Judge the steps of an old optimizer and their replay."""
     new = [leaves_by_path(moved) for moved in replayed(transformation, steps)]
     old = [leaves_by_path(step.after) for step in steps]

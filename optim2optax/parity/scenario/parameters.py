@@ -60,4 +60,6 @@ def _is_legacy_optimizer(node: Any) -> bool:
 
 
 def _is_train_state(node: Any) -> bool:
-    return hasattr(node, "tx") and hasattr(node, "opt_state") and hasattr(node, "params")
+    return (
+        hasattr(node, "tx") and hasattr(node, "opt_state") and hasattr(node, "params")
+    )

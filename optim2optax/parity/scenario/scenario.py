@@ -109,14 +109,20 @@ def _run_both_loops(
     evidence = evidence_of(old_tape, new_tape, old)
 
     def compare(gate: float | None = None) -> Comparison:
-        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence, gate=gate)
+        return compare_trajectories(
+            old, new, closed_loop=not replay, evidence=evidence, gate=gate
+        )
 
     def noise() -> Comparison | None:
         """The old side against itself, with each new parameter off by a unit in the last place."""
         tape = Tape()
         try:
-            again, _ = drive(scenario, before, True, steps, tape, rounding=True, wide=wide)
-            found = compare_trajectories(old, again, closed_loop=True, evidence=evidence)
+            again, _ = drive(
+                scenario, before, True, steps, tape, rounding=True, wide=wide
+            )
+            found = compare_trajectories(
+                old, again, closed_loop=True, evidence=evidence
+            )
         except Exception:  # noqa: BLE001 - a user's code may check a value that is another one here
             return None
         # A program that steps by hand was not rounded otherwise.
@@ -130,7 +136,9 @@ def _run_both_loops(
     return closed, opened
 
 
-def baseline_of(scenario: Path, before: Path, legacy_python: Path | None = None) -> Baseline:
+def baseline_of(
+    scenario: Path, before: Path, legacy_python: Path | None = None
+) -> Baseline:
     """The baseline of a scenario: what its old side yields."""
     if legacy_python is not None:
         values, replay = drive_elsewhere(legacy_python, scenario, before, None)
@@ -139,7 +147,9 @@ def baseline_of(scenario: Path, before: Path, legacy_python: Path | None = None)
     return Baseline([leaves_by_path(value) for value in values], replay)
 
 
-def compare_with_baseline(baseline: Baseline, scenario: Path, after: Path) -> Comparison:
+def compare_with_baseline(
+    baseline: Baseline, scenario: Path, after: Path
+) -> Comparison:
     """Run a scenario on the new code alone, and compare it with what the old code once yielded."""
     tape = Tape()
     new, _ = drive(scenario, after, False, None, tape)

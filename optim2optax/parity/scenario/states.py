@@ -44,7 +44,9 @@ class States:
     def keep(self, value: PyTree, holds_parameters: Callable[[Any], bool]) -> None:
         """Keep the optimizers of a value that a scenario yields."""
         nodes, _ = jax.tree_util.tree_flatten_with_path(value, is_leaf=holds_parameters)
-        optimizers = {name_of(path): node for path, node in nodes if holds_parameters(node)}
+        optimizers = {
+            name_of(path): node for path, node in nodes if holds_parameters(node)
+        }
         # A later step may be given the same buffers to write into, so values are copied.
         if not self.rows:
             self.first = jax.tree_util.tree_map(np.array, optimizers)
@@ -80,7 +82,9 @@ def _sampled(leaf: NDArray[Any]) -> NDArray[Any]:
     return np.array(kept)
 
 
-def with_states(comparison: Comparison, old: States, new: States, evidence: Evidence) -> Comparison:
+def with_states(
+    comparison: Comparison, old: States, new: States, evidence: Evidence
+) -> Comparison:
     """The comparison of the parameters, with the verdict on the optimizers' states added to it."""
     is_settled = comparison.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN)
     if is_settled or not new.first:
@@ -109,7 +113,11 @@ def _corresponding(
         for place, source, sign in correspondence(old.first[name], new.first[name]):
             old_values = old.at(name, source)
             new_values = new.at(name, place)
-            if old_values is None or new_values is None or len(old_values) != len(new_values):
+            if (
+                old_values is None
+                or new_values is None
+                or len(old_values) != len(new_values)
+            ):
                 continue
             # A leaf may be replaced by one of another shape in the middle of a run.
             if len({leaf.shape for leaf in (*old_values, *new_values)}) != 1:

@@ -38,7 +38,9 @@ class Tape:
         self.widened = False
         self._lock = threading.Lock()
 
-    def keep(self, step: Any, before: Any, gradients: Any, rate: Any, after: Any) -> None:
+    def keep(
+        self, step: Any, before: Any, gradients: Any, rate: Any, after: Any
+    ) -> None:
         """Keep a step."""
         trees = (before, gradients, after)
         before, gradients, after = jax.tree_util.tree_map(np.array, trees)

@@ -77,7 +77,9 @@ def syntax(text: str) -> list[list[Span]]:
     return found
 
 
-def changed_words(removed: Sequence[str], added: Sequence[str]) -> tuple[list[list[Span]], ...]:
+def changed_words(
+    removed: Sequence[str], added: Sequence[str]
+) -> tuple[list[list[Span]], ...]:
     """The words of removed lines that are gone, and those of added lines that are new, by line."""
     old, new = [*_words(removed)], [*_words(added)]
     marks: tuple[list[list[Span]], ...] = ([[] for _ in removed], [[] for _ in added])
@@ -139,5 +141,7 @@ def _at(column: int, spans: Sequence[Span]) -> str:
 def highlighted(text: str) -> Markup:
     """A text of some lines with colours of syntax."""
     lines = text.split("\n")
-    parts = (shown(line, spans) for line, spans in zip(lines, syntax(text), strict=True))
+    parts = (
+        shown(line, spans) for line, spans in zip(lines, syntax(text), strict=True)
+    )
     return Markup("\n").join(parts)

@@ -120,7 +120,9 @@ def _windows(
         lines: list[_Line] = []
         for _, number in run:
             index = bisect_right(starts, number) - 1
-            lines.append(_Line(" ", number, number + (shifts[index][1] if index >= 0 else 0)))
+            lines.append(
+                _Line(" ", number, number + (shifts[index][1] if index >= 0 else 0))
+            )
         yield lines
 
 
@@ -129,7 +131,9 @@ def _shifts(hunks: Sequence[Sequence[_Line]]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     shift = 0
     for lines in hunks:
-        shift += sum(line.sign == "+" for line in lines) - sum(line.sign == "-" for line in lines)
+        shift += sum(line.sign == "+" for line in lines) - sum(
+            line.sign == "-" for line in lines
+        )
         numbers = [line.old for line in lines if line.old is not None]
         found.append((numbers[-1] if numbers else 0, shift))
     return found

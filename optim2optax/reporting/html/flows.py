@@ -115,7 +115,9 @@ class _Picture:
         parts = [
             _edge(boxes[start], boxes[end])
             for start, end in self.edges
-            if start in boxes and end in boxes and boxes[start].column < boxes[end].column
+            if start in boxes
+            and end in boxes
+            and boxes[start].column < boxes[end].column
         ]
         parts += map(_drawn, boxes.values())
         head = Markup('<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}">').format(
@@ -199,10 +201,18 @@ def _drawn(box: _Box) -> Markup:
         _text(box.title, box.left + 10, box.top + 18, "title"),
     ]
     for index, line in enumerate(box.lines):
-        parts.append(_text(line, box.left + 10, box.top + TITLE + 13 + index * LINE, "line"))
+        parts.append(
+            _text(line, box.left + 10, box.top + TITLE + 13 + index * LINE, "line")
+        )
     return Markup().join(parts)
 
 
 def _text(link: Link, x: int, y: int, kind: str) -> Markup:
-    text = Markup('<text x="{}" y="{}" class="{}">{}</text>').format(x, y, kind, link.text)
-    return Markup('<a href="#{}">{}</a>').format(link.target, text) if link.target else text
+    text = Markup('<text x="{}" y="{}" class="{}">{}</text>').format(
+        x, y, kind, link.text
+    )
+    return (
+        Markup('<a href="#{}">{}</a>').format(link.target, text)
+        if link.target
+        else text
+    )

@@ -35,7 +35,9 @@ class Places:
         for result in results:
             for site in result.sites:
                 left = site.status in ("unresolved", "vendored")
-                self._want(Location(result.path, site.line), AROUND if left else PASSING)
+                self._want(
+                    Location(result.path, site.line), AROUND if left else PASSING
+                )
                 self._want_all((site.group, site.cause, *site.way))
 
     def _want_all(self, locations: Iterable[Location | None]) -> None:

@@ -28,11 +28,13 @@ def plot(series: Mapping[str, Sequence[float]]) -> Markup:
             f"{_x(step, len(values)):.1f},{_y(value, low, high):.1f}"
             for step, value in enumerate(values)
         )
-        parts.append(Markup('<polyline class="series{}" points="{}"/>').format(index + 1, points))
+        parts.append(
+            Markup('<polyline class="series{}" points="{}"/>').format(index + 1, points)
+        )
     names = " and ".join(drawn)
-    head = Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
-        WIDTH, HEIGHT, f"{names} over steps, relative to movement"
-    )
+    head = Markup(
+        '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">'
+    ).format(WIDTH, HEIGHT, f"{names} over steps, relative to movement")
     return head + Markup().join(parts) + Markup("</svg>")
 
 

@@ -188,7 +188,9 @@ class OptimizerRecord:
     @property
     def verdicts(self) -> Sequence[str]:
         """The different verdicts of parity on its expressions."""
-        found = (made.proof.verdict for made in self.expressions if made.proof is not None)
+        found = (
+            made.proof.verdict for made in self.expressions if made.proof is not None
+        )
         return [*dict.fromkeys(found)]
 
 
@@ -227,13 +229,19 @@ class _Records:
         self.members: dict[Location, list[Step]] = defaultdict(list)
         for result, site in report.sites:
             if site.group is not None:
-                self.members[site.group].append(Step(Location(result.path, site.line), site))
-        self.identifiers = {group: f"o{index}" for index, group in enumerate(sorted(self.members))}
+                self.members[site.group].append(
+                    Step(Location(result.path, site.line), site)
+                )
+        self.identifiers = {
+            group: f"o{index}" for index, group in enumerate(sorted(self.members))
+        }
         self.results = {result.path: result for result in report.results}
 
     def page(self) -> Page:
         report = self.report
-        files = [self._file(result) for result in report.results if self._is_shown(result)]
+        files = [
+            self._file(result) for result in report.results if self._is_shown(result)
+        ]
         sites = [site for _, site in report.sites]
         hints = [site for result in report.results for site in result.hints]
         codes = sorted({site.code for site in (*sites, *hints)} & catalogue().keys())
@@ -259,7 +267,11 @@ class _Records:
             optimizers=self._optimizers(),
             files=files,
             rules=[catalogue()[code] for code in codes],
-            evidence=[word for word in EVIDENCE if any(site.evidence == word for site in sites)],
+            evidence=[
+                word
+                for word in EVIDENCE
+                if any(site.evidence == word for site in sites)
+            ],
             codes=[code for code in codes if code in of_sites],
         )
 
@@ -287,12 +299,16 @@ class _Records:
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
         for result in self.report.results:
             left = [site for site in result.sites if _is_removed(site)]
-            hints = [site for site in result.hints if not site.code.startswith(DEPENDENCIES)]
+            hints = [
+                site for site in result.hints if not site.code.startswith(DEPENDENCIES)
+            ]
             for site in (*left, *hints):
                 found[_name(site), _what(site)].append(result.path)
         by_count = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
         return [
-            Dangling(name, what, len(paths), [*map(self.places.file, dict.fromkeys(paths))])
+            Dangling(
+                name, what, len(paths), [*map(self.places.file, dict.fromkeys(paths))]
+            )
             for (name, what), paths in by_count
         ]
 
@@ -305,7 +321,9 @@ class _Records:
         ]
 
     def _dependency(self, result: FileResult, site: Site) -> Dependency:
-        what = site.remedy or ("" if site in result.sites else "`--modernize` changes it")
+        what = site.remedy or (
+            "" if site in result.sites else "`--modernize` changes it"
+        )
         message = self.places.text(site.message)
         return Dependency(
             self.places.file(result.path),
@@ -324,7 +342,9 @@ class _Records:
         for result, site in in_order:
             place = Location(result.path, site.line)
             # a site that is suppressed is left by choice, and may be what others wait for
-            left = site.status in LEFT or (site.status == "suppressed" and place in self.waiting)
+            left = site.status in LEFT or (
+                site.status == "suppressed" and place in self.waiting
+            )
             if left and site.cause is None and not site.code.startswith(DEPENDENCIES):
                 # `flax.nn` was removed: one cause, wherever it is used
                 alone = (site.code, site.message.rpartition(": ")[2], site.remedy)
@@ -333,7 +353,9 @@ class _Records:
                     keys[place] = key
                 by_key[key].append((result, site))
         causes = [self._cause(key, found) for key, found in by_key.items()]
-        return sorted(causes, key=lambda cause: (-cause.frees / cause.places, -cause.frees))
+        return sorted(
+            causes, key=lambda cause: (-cause.frees / cause.places, -cause.frees)
+        )
 
     def _cause(self, group: object, found: Sequence[tuple[FileResult, Site]]) -> Cause:
         waits: dict[Location, Waiting] = {}
@@ -360,7 +382,9 @@ class _Records:
         )
 
     def _obstacles(self, found: Sequence[tuple[FileResult, Site]]) -> list[Obstacle]:
-        by_reason: dict[tuple[str, str, str], list[tuple[FileResult, Site]]] = defaultdict(list)
+        by_reason: dict[tuple[str, str, str], list[tuple[FileResult, Site]]] = (
+            defaultdict(list)
+        )
         for result, site in found:
             reason = site.message
             if site.status == "suppressed":
@@ -371,7 +395,9 @@ class _Records:
                 code,
                 self.places.text(message),
                 self.places.text(remedy),
-                self._by_file(Location(result.path, site.line) for result, site in sites),
+                self._by_file(
+                    Location(result.path, site.line) for result, site in sites
+                ),
                 len(sites),
                 [*map(self.places.line, sites[0][1].way)],
             )
@@ -391,13 +417,23 @@ class _Records:
             if self.places.wanted(path)
         }
         found = [self._optimizer(group, sources) for group in self.identifiers]
-        return sorted(found, key=lambda one: (one.name == UNNAMED, -sum(one.counts.values())))
+        return sorted(
+            found, key=lambda one: (one.name == UNNAMED, -sum(one.counts.values()))
+        )
 
-    def _optimizer(self, group: Location, sources: dict[str, list[str]]) -> OptimizerRecord:
+    def _optimizer(
+        self, group: Location, sources: dict[str, list[str]]
+    ) -> OptimizerRecord:
         members = self.members[group]
         made = self._made(members)
-        names = dict.fromkeys(emitted.name for _, emitted in made) or self._legacy_names(members)
-        notes = {(member.where, member.site.note): None for member in members if member.site.note}
+        names = dict.fromkeys(
+            emitted.name for _, emitted in made
+        ) or self._legacy_names(members)
+        notes = {
+            (member.where, member.site.note): None
+            for member in members
+            if member.site.note
+        }
         return OptimizerRecord(
             identifier=self.identifiers[group],
             name=self._name(group),
@@ -408,7 +444,8 @@ class _Records:
             expressions=self._expressions(made),
             mathematics=[_mathematics(name) for name in names if name in optimizers()],
             notes=[
-                (self.places.line(place), self.places.text(note)) for place, note in sorted(notes)
+                (self.places.line(place), self.places.text(note))
+                for place, note in sorted(notes)
             ],
         )
 
@@ -431,9 +468,15 @@ class _Records:
     def _legacy_names(members: Sequence[Step]) -> dict[str, None]:
         """The legacy optimizers that sites of a group call."""
         words = re.compile(rf"\b({'|'.join(optimizers())})\(")
-        return {match[1]: None for one in members if (match := words.search(one.site.before))}
+        return {
+            match[1]: None
+            for one in members
+            if (match := words.search(one.site.before))
+        }
 
-    def _expressions(self, made: Sequence[tuple[str, EmittedOptimizer]]) -> list[Expression]:
+    def _expressions(
+        self, made: Sequence[tuple[str, EmittedOptimizer]]
+    ) -> list[Expression]:
         """The expressions of a group, each once."""
         alike: dict[tuple[str, str, str, str], list[tuple[str, EmittedOptimizer]]]
         alike = defaultdict(list)
@@ -443,10 +486,14 @@ class _Records:
             alike[(*texts, *sides)].append((path, emitted))
         found: list[Expression] = []
         for (before, after, *_), same in alike.items():
-            places = [self.places.line(Location(path, emitted.line)) for path, emitted in same]
+            places = [
+                self.places.line(Location(path, emitted.line)) for path, emitted in same
+            ]
             case = self.proofs.get(same[0][1])
             proof = _proof(case) if case is not None else None
-            found.append(Expression(places, highlighted(before), highlighted(after), proof))
+            found.append(
+                Expression(places, highlighted(before), highlighted(after), proof)
+            )
         return found
 
     def _file(self, result: FileResult) -> FileRecord:
@@ -455,7 +502,9 @@ class _Records:
         pending = sorted(result.sites, key=lambda site: (site.line, site.column))
         parts: list[Part] = []
         for excerpt in found:
-            inside = [site for site in pending if excerpt.first <= site.line <= excerpt.last]
+            inside = [
+                site for site in pending if excerpt.first <= site.line <= excerpt.last
+            ]
             parts.append(Part(excerpt, [self._site(result, site) for site in inside]))
         signs = Counter(row.sign for excerpt in found for row in excerpt.rows)
         return FileRecord(
@@ -489,7 +538,9 @@ def _totals(counts: Mapping[str, int], of: int) -> list[Total]:
     start = 0.0
     for status in STATUSES:
         width = 100 * counts.get(status, 0) / max(of, 1)
-        found.append(Total(status, counts.get(status, 0), round(start, 2), round(width, 2)))
+        found.append(
+            Total(status, counts.get(status, 0), round(start, 2), round(width, 2))
+        )
         start += width
     return found
 
@@ -515,7 +566,9 @@ def set_out(expression: str) -> str:
     #     1e-3
     # )
     closes_at_left = any(line.startswith((")", "]", "}")) for line in lines.split("\n"))
-    return first + newline + (lines if closes_at_left else textwrap.indent(lines, "    "))
+    return (
+        first + newline + (lines if closes_at_left else textwrap.indent(lines, "    "))
+    )
 
 
 def _what(site: Site) -> str:
@@ -543,6 +596,13 @@ def _proof(case: Case) -> Proof:
 
     found = case.comparison
     if found is None:
-        return Proof(words(case.outcome), case.passes, "", case.reason.splitlines(), Markup())
-    series = {"float64 error": found.error_by_step, "float32 drift": found.drift_by_step}
-    return Proof(words(case.outcome), case.passes, figures(found), case.remarks, plot(series))
+        return Proof(
+            words(case.outcome), case.passes, "", case.reason.splitlines(), Markup()
+        )
+    series = {
+        "float64 error": found.error_by_step,
+        "float32 drift": found.drift_by_step,
+    }
+    return Proof(
+        words(case.outcome), case.passes, figures(found), case.remarks, plot(series)
+    )

@@ -43,7 +43,9 @@ def programs() -> Iterator[tuple[str, dict[str, str]]]:
 
 def _files(text: str) -> dict[str, str]:
     only, *parts = re.split(r"^# ---- (.+)\n", text, flags=re.MULTILINE)
-    return dict(zip(parts[::2], parts[1::2], strict=True)) if parts else {"train.py": only}
+    return (
+        dict(zip(parts[::2], parts[1::2], strict=True)) if parts else {"train.py": only}
+    )
 
 
 PROGRAMS = dict(programs())
@@ -53,7 +55,9 @@ OPTIONS = {"by default": Options(), "renamed": Options(rename=True)}
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_it_is_migrated_whole_and_equal_or_refused_whole(name: str, option: str) -> None:
+def test_it_is_migrated_whole_and_equal_or_refused_whole(
+    name: str, option: str
+) -> None:
     found = verdict(PROGRAMS[name], OPTIONS[option])
     assert found.kind in KEPT, f"{found.kind}: {found.why}"
     assert found.said or found.kind == "equal"

@@ -51,13 +51,16 @@ def train(params, grads):
 """
 
 
-@pytest.mark.parametrize("extra", ["o0.apply_gradient(grads)", "jax.tree_util.tree_leaves(o0)[3]"])
+@pytest.mark.parametrize(
+    "extra", ["o0.apply_gradient(grads)", "jax.tree_util.tree_leaves(o0)[3]"]
+)
 @pytest.mark.parametrize("number", [2, MANY, MANY + 1, 3 * MANY])
 def test_many_that_code_out_of_view_may_give_back_go_or_stay_together(
     number: int, extra: str
 ) -> None:
     made = "\n".join(
-        f"    o{index} = optim.Adam(0.{index + 1}).create(params)" for index in range(number)
+        f"    o{index} = optim.Adam(0.{index + 1}).create(params)"
+        for index in range(number)
     )
     given = ", ".join(f"o{index}" for index in range(number))
     after = migrated(PROGRAM.format(made=made, given=given, extra=extra)).after.decode()
@@ -69,7 +72,9 @@ def test_many_that_code_out_of_view_may_give_back_go_or_stay_together(
 
 
 def test_each_of_many_that_come_back_among_others_is_told() -> None:
-    made = ", ".join(f"optim.Momentum(0.{index + 1}).create(params)" for index in range(MANY + 4))
+    made = ", ".join(
+        f"optim.Momentum(0.{index + 1}).create(params)" for index in range(MANY + 4)
+    )
     result = migrated(
         f"""\
 from flax import optim

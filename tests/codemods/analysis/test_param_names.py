@@ -38,18 +38,26 @@ def program(
     fields: str = "rate: float = 0.1",
     imports: str = "",
 ) -> str:
-    return PROGRAM.format(imports=imports, fields=fields, value=value, model=model, params=params)
+    return PROGRAM.format(
+        imports=imports, fields=fields, value=value, model=model, params=params
+    )
 
 
 NOT_CALLED_SO = {
     "layers of Flax": program(),
     "another parameter": program("self.param('scale', nn.initializers.ones, ())"),
-    "a parameter of a computed name": program("self.param(self.name, nn.initializers.ones, ())"),
+    "a parameter of a computed name": program(
+        "self.param(self.name, nn.initializers.ones, ())"
+    ),
     "parameters of numbered names": program(
         "self.param(f'scale_{len(x)}', nn.initializers.ones, ())"
     ),
-    "a field of the model": program("self.learning_rate", fields="learning_rate: float = 0.1"),
-    "layers of packages that are known": program("hk.Linear(3)(x)", imports="import haiku as hk"),
+    "a field of the model": program(
+        "self.learning_rate", fields="learning_rate: float = 0.1"
+    ),
+    "layers of packages that are known": program(
+        "hk.Linear(3)(x)", imports="import haiku as hk"
+    ),
     "other packages, of which no model comes": program(
         imports="from elsewhere import log\n    log('learning_rate')"
     ),
@@ -70,14 +78,18 @@ MAY_BE_CALLED_SO = {
     ),
     "a dict of parameters": program(params="{'w': 1.0, 'learning_rate': 0.1}"),
     "a dict of which others are a part": program(params="{'w': 1.0, **x}"),
-    "a model from elsewhere": program(model="Model()", imports="from elsewhere import Model"),
+    "a model from elsewhere": program(
+        model="Model()", imports="from elsewhere import Model"
+    ),
     "a model that a function elsewhere gives": program(
         model="make()", imports="from elsewhere import make"
     ),
     "a model of a class from elsewhere": program(
         model="Own()", imports="from elsewhere import Model\n    class Own(Model): pass"
     ),
-    "layers from elsewhere": program("Layer()(x)", imports="from elsewhere import Layer"),
+    "layers from elsewhere": program(
+        "Layer()(x)", imports="from elsewhere import Layer"
+    ),
     "a model of a file that is not in view": program(
         model="Model()", imports="from .models import Model"
     ),

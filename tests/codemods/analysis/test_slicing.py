@@ -40,9 +40,7 @@ ALONE = TRAIN.format(imported="", step="optimizer.apply_gradient(grad)")
 WITH_LIBRARY = TRAIN.format(
     imported="from lab import engine", step="engine.advance(optimizer, grad)"
 )
-ENGINE = (
-    "from lab import tables\n\n\ndef advance(one, grad):\n    return tables.advance(one, grad)\n"
-)
+ENGINE = "from lab import tables\n\n\ndef advance(one, grad):\n    return tables.advance(one, grad)\n"
 TABLES = "".join(
     (
         "def advance(one, grad):\n    return f0(one)[0]\n",
@@ -93,7 +91,9 @@ def test_a_target_in_a_file_without_jax_is_its_own_where_every_optimizer_is_acco
 ) -> None:
     used = "loop.train({}, [])" if style == "called" else "loop"
     results = project(
-        loop=ALONE, lab__columns=COLUMNS, main=f"import loop, lab.columns\n\nprint({used})\n"
+        loop=ALONE,
+        lab__columns=COLUMNS,
+        main=f"import loop, lab.columns\n\nprint({used})\n",
     )
     assert results["loop.py"].changed
     assert all(site.status == "rewritten" for site in results["loop.py"].sites)
@@ -110,10 +110,13 @@ def test_what_is_beyond_the_budget_keeps_only_what_gets_there() -> None:
     )
     assert results["train.py"].changed
     assert all(site.status == "rewritten" for site in results["train.py"].sites)
-    assert not any(result.changed for path, result in results.items() if path != "train.py")
+    assert not any(
+        result.changed for path, result in results.items() if path != "train.py"
+    )
     [site, *_] = [site for site in results["other.py"].sites if site.code == "FO921"]
     assert (
-        site.message == "It may get to lab/tables.py, which is beyond the budget of the analysis."
+        site.message
+        == "It may get to lab/tables.py, which is beyond the budget of the analysis."
     )
 
 
@@ -122,7 +125,9 @@ def test_what_speaks_of_optimizers_and_is_beyond_the_budget_holds_nobody_back_wh
     None
 ):
     main = "import train, lab.big\n\ntrain.train({}, [])\n"
-    results = project(train=ALONE, main=main, lab__big=dedent(ALONE) + TABLES, lab____init__=TABLES)
+    results = project(
+        train=ALONE, main=main, lab__big=dedent(ALONE) + TABLES, lab____init__=TABLES
+    )
     assert results["train.py"].changed
     assert not results["lab/big.py"].changed
     assert "raise --budget" in (results["lab/big.py"].error or "")

@@ -29,11 +29,17 @@ class Program:
 
     def at(self, source: str, index: int = 0) -> ast.expr:
         """The expression that reads so, in the order of the lines."""
-        nodes = [node for unit in self.units for node in unit.nodes if isinstance(node, ast.expr)]
+        nodes = [
+            node
+            for unit in self.units
+            for node in unit.nodes
+            if isinstance(node, ast.expr)
+        ]
         found = [
             node
             for node in nodes
-            if ast.unparse(node) == source and not isinstance(getattr(node, "ctx", None), ast.Store)
+            if ast.unparse(node) == source
+            and not isinstance(getattr(node, "ctx", None), ast.Store)
         ]
         return sorted(found, key=lambda node: (node.lineno, node.col_offset))[index]
 
@@ -49,13 +55,34 @@ def _unit(path: str, code: str) -> Unit:
 # Order
 
 BETWEEN = {
-    "a branch that is not taken on the way": ("first()\nif test:\n    between()\nsecond()", True),
-    "a branch that leaves": ("first()\nif test:\n    between()\n    raise Stop\nsecond()", False),
-    "a branch that returns": ("first()\nif test:\n    between()\n    return\nsecond()", False),
-    "the other branch": ("if test:\n    first()\nelse:\n    between()\nsecond()", False),
-    "a loop around both": ("for x in xs:\n    first()\n    second()\n    between()", False),
-    "a loop around the second": ("first()\nfor x in xs:\n    second()\n    between()", True),
-    "a loop that is left": ("first()\nfor x in xs:\n    second()\n    between()\n    break", False),
+    "a branch that is not taken on the way": (
+        "first()\nif test:\n    between()\nsecond()",
+        True,
+    ),
+    "a branch that leaves": (
+        "first()\nif test:\n    between()\n    raise Stop\nsecond()",
+        False,
+    ),
+    "a branch that returns": (
+        "first()\nif test:\n    between()\n    return\nsecond()",
+        False,
+    ),
+    "the other branch": (
+        "if test:\n    first()\nelse:\n    between()\nsecond()",
+        False,
+    ),
+    "a loop around both": (
+        "for x in xs:\n    first()\n    second()\n    between()",
+        False,
+    ),
+    "a loop around the second": (
+        "first()\nfor x in xs:\n    second()\n    between()",
+        True,
+    ),
+    "a loop that is left": (
+        "first()\nfor x in xs:\n    second()\n    between()\n    break",
+        False,
+    ),
     "what a loop does when it ends": (
         "first()\nfor x in xs:\n    pass\nelse:\n    between()\nsecond()",
         True,
@@ -79,7 +106,10 @@ BETWEEN = {
     "an argument behind": ("f(first(), second(), between())", False),
     "another operand": ("first() and between() and second()", True),
     "one of two values": ("(between() if first() else x), second()", True),
-    "an element of a comprehension": ("first()\n[between() for x in xs]\nsecond()", True),
+    "an element of a comprehension": (
+        "first()\n[between() for x in xs]\nsecond()",
+        True,
+    ),
     "a value ahead of its target": ("x[first()] = between(), second()", False),
 }
 
@@ -92,7 +122,9 @@ def test_what_may_happen_between_two_evaluations(body: str, is_between: bool) ->
     assert isinstance(function, ast.FunctionDef)
     order = Order(function)
     numbers = {
-        ast.unparse(node): number for node, number in order.at.items() if isinstance(node, ast.Call)
+        ast.unparse(node): number
+        for node, number in order.at.items()
+        if isinstance(node, ast.Call)
     }
 
     reached = order.between(numbers["first()"], numbers["second()"])
@@ -105,7 +137,9 @@ def test_an_evaluation_that_each_way_leads_through() -> None:
     assert isinstance(function, ast.FunctionDef)
     order = Order(function)
     numbers = {
-        ast.unparse(node): number for node, number in order.at.items() if isinstance(node, ast.Call)
+        ast.unparse(node): number
+        for node, number in order.at.items()
+        if isinstance(node, ast.Call)
     }
 
     assert order.dominates(numbers["a()"], numbers["c()"])
@@ -121,7 +155,10 @@ REACHING = {
     "either of two branches": ("x = 1\nif test:\n    x = 2\nuse(x)", {2, 4}),
     "a parameter": ("use(p)", {1}),
     "a parameter that may be set": ("if p is None:\n    p = 0\nuse(p)", {1, 3}),
-    "what the last turn of a loop set": ("x = 0\nwhile x < 3:\n    x = x + 1\nuse(x)", {2, 4}),
+    "what the last turn of a loop set": (
+        "x = 0\nwhile x < 3:\n    x = x + 1\nuse(x)",
+        {2, 4},
+    ),
     "the target of a loop": ("for x in xs:\n    use(x)", {2}),
     "what is set within an expression": ("if (x := f()):\n    use(x)", {2}),
     "what a handler is given": ("try:\n    f()\nexcept E as x:\n    use(x)", {4}),
@@ -198,13 +235,20 @@ def test_names_mean_what_the_compiler_says() -> None:
     table = symtable.symtable(code, "train.py", "exec")
 
     for scope in _tables(table):
-        if scope.get_type() == "function" and scope.get_name() not in ("genexpr", "listcomp"):
+        if scope.get_type() == "function" and scope.get_name() not in (
+            "genexpr",
+            "listcomp",
+        ):
             node = next(
                 node
                 for node in unit.nodes
                 if isinstance(node, ast.FunctionDef) and node.name == scope.get_name()
             )
-            bound = {name for name in scope.get_identifiers() if scope.lookup(name).is_local()} - {
+            bound = {
+                name
+                for name in scope.get_identifiers()
+                if scope.lookup(name).is_local()
+            } - {
                 "genexpr",
                 "listcomp",
             }
@@ -212,7 +256,8 @@ def test_names_mean_what_the_compiler_says() -> None:
             ours = {
                 name
                 for name in inner.names
-                if definitions.stores(Variable(inner, name)) and name not in inner.elsewhere
+                if definitions.stores(Variable(inner, name))
+                and name not in inner.elsewhere
             }
             assert ours == bound
 
@@ -253,7 +298,9 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("expression", "has_no_effect"), QUIET.values(), ids=QUIET)
-def test_whether_evaluating_leaves_all_else_as_it_is(expression: str, has_no_effect: bool) -> None:
+def test_whether_evaluating_leaves_all_else_as_it_is(
+    expression: str, has_no_effect: bool
+) -> None:
     found = Program(
         f"""
         import logging
@@ -286,11 +333,15 @@ def test_whether_evaluating_leaves_all_else_as_it_is(expression: str, has_no_eff
             return {expression}
         """
     )
-    [value] = [node.value for node in found.units[0].nodes if isinstance(node, ast.Return)][-1:]
+    [value] = [
+        node.value for node in found.units[0].nodes if isinstance(node, ast.Return)
+    ][-1:]
     assert value is not None
 
     assert (
-        found.dataflow.has_no_effect(found.at(ast.unparse(ast.parse(expression, mode="eval").body)))
+        found.dataflow.has_no_effect(
+            found.at(ast.unparse(ast.parse(expression, mode="eval").body))
+        )
         == has_no_effect
     )
 
@@ -306,7 +357,11 @@ STAYS = {
         "config.lr",
         False,
     ),
-    "it is set under some name": ("x = config.lr\nsetattr(config, name, 1)", "config.lr", False),
+    "it is set under some name": (
+        "x = config.lr\nsetattr(config, name, 1)",
+        "config.lr",
+        False,
+    ),
     "it may be set by a function out of view": (
         "x = config.lr\nfinalize(config)",
         "config.lr",
@@ -317,7 +372,11 @@ STAYS = {
     "a function in view sets it": ("x = config.lr\nhalve(config)", "config.lr", False),
     "a function in view reads it": ("x = config.lr\ndouble(config)", "config.lr", True),
     "a variable is set": ("x = rate\nrate = 1", "rate", False),
-    "a variable is set within a function that is called": ("x = rate\nreset()", "rate", False),
+    "a variable is set within a function that is called": (
+        "x = rate\nreset()",
+        "rate",
+        False,
+    ),
     "an element is set": ("x = rates['a']\nrates['a'] = 1", "rates['a']", False),
     "some element is set": ("x = rates['a']\nrates[name] = 1", "rates['a']", False),
     "another element is set": ("x = rates['a']\nrates['b'] = 1", "rates['a']", True),
@@ -374,8 +433,12 @@ SWAPS = {
 
 
 @pytest.mark.parametrize(("one", "other", "may"), SWAPS.values(), ids=SWAPS)
-def test_whether_two_expressions_may_change_places(one: str, other: str, may: bool) -> None:
-    found = Program(f"from elsewhere import f, g\ndef h(a, b):\n    return [{one}, {other}]")
+def test_whether_two_expressions_may_change_places(
+    one: str, other: str, may: bool
+) -> None:
+    found = Program(
+        f"from elsewhere import f, g\ndef h(a, b):\n    return [{one}, {other}]"
+    )
     [display] = [node for node in found.units[0].nodes if isinstance(node, ast.List)]
     first, second = display.elts
 

@@ -35,7 +35,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("signature", "call"), WRONG)
-def test_a_call_that_python_refuses_is_told_and_bound_to_nothing(signature: str, call: str) -> None:
+def test_a_call_that_python_refuses_is_told_and_bound_to_nothing(
+    signature: str, call: str
+) -> None:
     names: dict[str, object] = {}
     exec(f"def f({signature}): pass", names)
     with pytest.raises(TypeError):
@@ -47,9 +49,13 @@ def test_a_call_that_python_refuses_is_told_and_bound_to_nothing(signature: str,
 @pytest.mark.parametrize(
     ("signature", "call"),
     [
-        pytest.param("a, *rest", "f(1, 2, *more, a=3)", id="too much ahead of what is unpacked"),
+        pytest.param(
+            "a, *rest", "f(1, 2, *more, a=3)", id="too much ahead of what is unpacked"
+        ),
         pytest.param("a", "f(1, 2, *more)", id="too many ahead of what is unpacked"),
-        pytest.param("a", "f(b=1, **more)", id="no such parameter beside what is unpacked"),
+        pytest.param(
+            "a", "f(b=1, **more)", id="no such parameter beside what is unpacked"
+        ),
     ],
 )
 def test_a_call_that_is_wrong_whatever_it_unpacks(signature: str, call: str) -> None:
@@ -65,11 +71,15 @@ def test_a_call_that_is_wrong_whatever_it_unpacks(signature: str, call: str) -> 
         ("f(*more, **others)", {}),
     ],
 )
-def test_of_what_is_unpacked_only_the_rest_is_known(call: str, known: dict[str, int]) -> None:
+def test_of_what_is_unpacked_only_the_rest_is_known(
+    call: str, known: dict[str, int]
+) -> None:
     found = read("a, b=0, c=0", call)
 
     assert isinstance(found, Bound)
-    assert {name: ast.literal_eval(value) for name, value in found.given.items()} == known
+    assert {
+        name: ast.literal_eval(value) for name, value in found.given.items()
+    } == known
     assert found.unpacked
     assert arguments_of(taking("a", b=0, c=0), parsed(call)) is None
 
@@ -115,7 +125,9 @@ def test_a_call_is_bound_as_python_binds_it(signature: str, call: str) -> None:
     if "*rest" in signature:
         values["rest"] = tuple(map(ast.literal_eval, found.rest))
     if "**others" in signature:
-        values["others"] = {name: ast.literal_eval(value) for name, value in found.others.items()}
+        values["others"] = {
+            name: ast.literal_eval(value) for name, value in found.others.items()
+        }
     assert values == expected
 
 
@@ -140,7 +152,9 @@ def test_arguments_of_a_partial_application_come_first(
     found = read("a, b, c", partial, call)
 
     assert isinstance(found, Bound)
-    assert {name: ast.literal_eval(value) for name, value in found.given.items()} == values
+    assert {
+        name: ast.literal_eval(value) for name, value in found.given.items()
+    } == values
 
 
 def test_a_partial_application_that_fills_what_the_call_fills_is_wrong() -> None:

@@ -1886,7 +1886,9 @@ def test_from_file_to_file(files: dict[str, tuple[str, str]]) -> None:
     assert {name: result.after.decode() for name, result in results.items()} == {
         name: program(after) for name, (_, after) in files.items()
     }
-    assert {site.status for result in results.values() for site in result.sites} == {"rewritten"}
+    assert {site.status for result in results.values() for site in result.sites} == {
+        "rewritten"
+    }
 
 
 def test_two_optimizers_stay_apart_through_the_same_helpers_class_and_step() -> None:
@@ -1906,7 +1908,10 @@ def test_two_optimizers_stay_apart_through_the_same_helpers_class_and_step() -> 
         """,
         OPTAX_ALONE,
     )
-    assert b"self.generator = self.generator.apply_gradients(grads=grads)\n" in result.after
+    assert (
+        b"self.generator = self.generator.apply_gradients(grads=grads)\n"
+        in result.after
+    )
     assert b"self.critic = self.critic.apply_gradient(grads)\n" in result.after
     assert b"self.critic = optim.WeightNorm(**hps).create(params)\n" in result.after
 
@@ -1966,7 +1971,9 @@ EVIDENCE = {
 def test_evidence(evidence: str, text: str) -> None:
     result = result_of("from flax import optim\n\n" + text)
 
-    assert [site.evidence for site in result.sites if site.before.endswith(".target")] == [evidence]
+    assert [
+        site.evidence for site in result.sites if site.before.endswith(".target")
+    ] == [evidence]
     assert b".params" in result.after
 
 
@@ -1987,7 +1994,8 @@ def test_the_refusal_of_a_group_names_the_place_in_another_file() -> None:
 def test_a_long_way_to_what_cannot_change_is_told_in_short() -> None:
     names = ["make", "one", "two", "three", "four", "five"]
     between = "".join(
-        f"def {new}(params):\n    return {old}(params)\n\n" for old, new in pairwise(names)
+        f"def {new}(params):\n    return {old}(params)\n\n"
+        for old, new in pairwise(names)
     )
     result = result_of(
         "from flax import optim\n\ndef make(params):\n    return optim.Adafactor(0.1).create(params)\n\n"
@@ -2024,7 +2032,9 @@ NAMED = """
             "deduced",
             id="a field of that name",
         ),
-        pytest.param("def read(my_opt):\n    return my_opt.target\n", "likely", id="another name"),
+        pytest.param(
+            "def read(my_opt):\n    return my_opt.target\n", "likely", id="another name"
+        ),
         pytest.param(
             "import torch\noptimizer = torch.optim.Adam(p)\noptimizer.step()\n\ndef read(x):\n    return x.optimizer.target\n",
             "likely",
@@ -2032,7 +2042,9 @@ NAMED = """
         ),
     ],
 )
-def test_what_is_named_as_all_optimizers_of_the_project_is_one(other: str, evidence: str) -> None:
+def test_what_is_named_as_all_optimizers_of_the_project_is_one(
+    other: str, evidence: str
+) -> None:
     first, second = migrate(
         [
             Source("make.py", dedent(NAMED).encode()),
@@ -2045,7 +2057,9 @@ def test_what_is_named_as_all_optimizers_of_the_project_is_one(other: str, evide
 
 
 def test_a_field_of_a_class_below_many_others() -> None:
-    levels = "".join(f"class Level{n}(Level{n - 1}):\n    pass\n\n\n" for n in range(1, 700))
+    levels = "".join(
+        f"class Level{n}(Level{n - 1}):\n    pass\n\n\n" for n in range(1, 700)
+    )
     top = "class Level0:\n    def put(self, value):\n        self.value = value\n\n\n"
     result = result_of(f"{MAKE}{top}{levels}Level699().put(make({{}}))\n")
     assert result.changed

@@ -760,7 +760,10 @@ def test_star_imports() -> None:
     )
     assert b"print(optimizer.params)" in results["helpers/log"].after
     assert b"print(make(None).params)" in results["train"].after
-    assert b'print(importlib.import_module("make").make(None).params)' in results["train"].after
+    assert (
+        b'print(importlib.import_module("make").make(None).params)'
+        in results["train"].after
+    )
 
 
 def test_made_in_one_file_and_stepped_in_another_that_no_one_calls() -> None:
@@ -782,7 +785,10 @@ def test_made_in_one_file_and_stepped_in_another_that_no_one_calls() -> None:
         }
     )
     assert b"optax.inject_hyperparams(" in results["make"].after
-    assert b"optax.tree_utils.tree_set(opt.opt_state, learning_rate=rate)" in results["step"].after
+    assert (
+        b"optax.tree_utils.tree_set(opt.opt_state, learning_rate=rate)"
+        in results["step"].after
+    )
 
 
 def test_rates_of_a_subclass_that_overrides_the_factory() -> None:
@@ -815,7 +821,8 @@ def test_the_step_is_a_plain_number_at_first() -> None:
             return optimizer.state.step.astype(float), optimizer.state.step + 1
         """)
     assert (
-        "return jnp.asarray(optimizer.step, jnp.int32).astype(float), optimizer.step + 1" in after
+        "return jnp.asarray(optimizer.step, jnp.int32).astype(float), optimizer.step + 1"
+        in after
     )
     assert "import jax.numpy as jnp\n" in after
 

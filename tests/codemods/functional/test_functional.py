@@ -44,7 +44,10 @@ KEPT = {
         "it is kept in something else at train.py:15",
     ),
     "it is taken out of a dict": (
-        (END, "            kept = {'it': optimizer}\n            return kept['it'].target\n"),
+        (
+            END,
+            "            kept = {'it': optimizer}\n            return kept['it'].target\n",
+        ),
         "it is kept in something else at train.py:18",
     ),
     "variables are found by name": (
@@ -60,7 +63,11 @@ KEPT = {
         "it is handed to something else at train.py:15",
     ),
     "a function of another project gets it": (
-        (LOOP, "            import visualize\n            visualize.show(optimizer)\n" + LOOP),
+        (
+            LOOP,
+            "            import visualize\n            visualize.show(optimizer)\n"
+            + LOOP,
+        ),
         "it is handed to something else at train.py:16",
     ),
     "a function that nobody calls": (
@@ -122,11 +129,17 @@ KEPT = {
         "the `static_argnums` at train.py:13 are not plain to see",
     ),
     "a function that makes it is jitted": (
-        ("        def create_optimizer(", "        @jax.jit\n        def create_optimizer("),
+        (
+            "        def create_optimizer(",
+            "        @jax.jit\n        def create_optimizer(",
+        ),
         "`create_optimizer` cannot return the transformation, too",
     ),
     "what is returned is not taken apart": (
-        ("optimizer = create_optimizer(params)", "optimizer = [create_optimizer(params)][0]"),
+        (
+            "optimizer = create_optimizer(params)",
+            "optimizer = [create_optimizer(params)][0]",
+        ),
         "it is kept in something else at train.py:14",
     ),
     "a function asks what it is": (
@@ -142,7 +155,12 @@ KEPT = {
         "`best` is set from within another function",
     ),
     "a checkpoint is shared with one that stays": (
-        (END, "            checkpoints.save_checkpoint('dir', optimizer, 1)\n" + END + RESTORING),
+        (
+            END,
+            "            checkpoints.save_checkpoint('dir', optimizer, 1)\n"
+            + END
+            + RESTORING,
+        ),
         "so does the one made at train.py:22, which is stored in checkpoints, too",
     ),
 }
@@ -150,7 +168,9 @@ KEPT = {
 CALL = "                optimizer = train_step(optimizer, grads)\n"
 GET = "            optimizer = create_optimizer(params)\n"
 MAKE = "            return optim.Adam(0.1).create(params)\n"
-TOGETHER = CALL.replace("optimizer =", "both =") + "                optimizer, _ = both\n"
+TOGETHER = (
+    CALL.replace("optimizer =", "both =") + "                optimizer, _ = both\n"
+)
 SCAN = """            def body(optimizer: 'optim.Optimizer', grads):
                 return optimizer.apply_gradient(grads), None
             optimizer, _ = jax.lax.scan(body, optimizer, batches)
@@ -244,7 +264,8 @@ KEPT_BY_MORE = {
         (
             (
                 STEP,
-                STEP + "\n        make = lambda params: jax.device_put(create_optimizer(params))\n",
+                STEP
+                + "\n        make = lambda params: jax.device_put(create_optimizer(params))\n",
             ),
             (GET, GET.replace("create_optimizer", "make")),
         ),
@@ -307,7 +328,8 @@ KEPT_BY_MORE = {
         (
             (
                 LOOP,
-                "            step = jax.vmap(functools.partial(train_step), in_axes=AXES)\n" + LOOP,
+                "            step = jax.vmap(functools.partial(train_step), in_axes=AXES)\n"
+                + LOOP,
             ),
             (CALL, CALL.replace("train_step", "step")),
         ),
@@ -325,7 +347,9 @@ def changed(change: tuple[str, str]) -> FileResult:
     return result_of(program(BASE.replace(*change)), FUNCTIONAL)
 
 
-@pytest.mark.parametrize(("change", "why"), (KEPT | KEPT_TOO).values(), ids=KEPT | KEPT_TOO)
+@pytest.mark.parametrize(
+    ("change", "why"), (KEPT | KEPT_TOO).values(), ids=KEPT | KEPT_TOO
+)
 def test_stays_a_train_state(change: tuple[str, str], why: str) -> None:
     result = changed(change)
 
@@ -366,7 +390,9 @@ def test_stays_a_train_state_by_more_than_one_change(
 
 
 def test_partial_work_takes_no_optimizer_apart() -> None:
-    assert "TrainState.create(" in migrated(BASE, Options(style="functional", partial=True))
+    assert "TrainState.create(" in migrated(
+        BASE, Options(style="functional", partial=True)
+    )
 
 
 def test_a_train_state_is_the_default() -> None:
@@ -412,15 +438,20 @@ def test_jit_knows_that_the_transformation_is_static() -> None:
 
 def test_jit_of_what_is_made_later_takes_it_as_static_argument() -> None:
     jitted = (
-        STEP + "\n        jitted = jax.jit(train_step, donate_argnums=0, static_argnums=(1,))\n"
+        STEP
+        + "\n        jitted = jax.jit(train_step, donate_argnums=0, static_argnums=(1,))\n"
     )
-    after = migrated(BASE.replace(STEP, jitted).replace("= train_step(", "= jitted("), FUNCTIONAL)
+    after = migrated(
+        BASE.replace(STEP, jitted).replace("= train_step(", "= jitted("), FUNCTIONAL
+    )
 
     assert (
         "jitted = jax.jit(train_step, donate_argnums=(0, 1), static_argnums=(2,), static_argnames='tx')"
         in on_one_line(after)
     )
-    assert "params, opt_state = jitted(params, opt_state, grads, tx=tx)" in on_one_line(after)
+    assert "params, opt_state = jitted(params, opt_state, grads, tx=tx)" in on_one_line(
+        after
+    )
 
 
 def test_a_partial_application_holds_the_transformation() -> None:
@@ -428,7 +459,9 @@ def test_a_partial_application_holds_the_transformation() -> None:
         "for",
         "step = jax.pmap(functools.partial(train_step), axis_name='batch', in_axes=(0, None))\n            for",
     )
-    after = migrated(BASE.replace(LOOP, step).replace("= train_step(", "= step("), FUNCTIONAL)
+    after = migrated(
+        BASE.replace(LOOP, step).replace("= train_step(", "= step("), FUNCTIONAL
+    )
 
     assert (
         "step = jax.pmap(functools.partial(train_step, tx=tx), axis_name='batch', in_axes=(0, 0, None))"
@@ -438,7 +471,9 @@ def test_a_partial_application_holds_the_transformation() -> None:
 
 
 def test_parameters_that_are_read_later_keep_their_name() -> None:
-    after = migrated(BASE.replace(END, "            return optimizer.target, params\n"), FUNCTIONAL)
+    after = migrated(
+        BASE.replace(END, "            return optimizer.target, params\n"), FUNCTIONAL
+    )
 
     assert "tx, model_params, opt_state = create_optimizer(params)" in after
     assert "return model_params, params" in after
@@ -463,7 +498,9 @@ def test_tuples_that_someone_takes_whole_hold_a_tuple() -> None:
     text = BASE.replace(STEP, step).replace(
         "optimizer = train_step(optimizer, grads)", "out = train_step(optimizer, grads)"
     )
-    after = migrated(text.replace(END, "                optimizer, _ = out\n" + END), FUNCTIONAL)
+    after = migrated(
+        text.replace(END, "                optimizer, _ = out\n" + END), FUNCTIONAL
+    )
 
     assert "return (params, opt_state), 1" in after
     assert "(params, opt_state), _ = out" in after
@@ -471,7 +508,10 @@ def test_tuples_that_someone_takes_whole_hold_a_tuple() -> None:
 
 def test_steps_are_counted_where_someone_asks() -> None:
     after = migrated(
-        BASE.replace(END, "            return optimizer.target, optimizer.state.step\n"), FUNCTIONAL
+        BASE.replace(
+            END, "            return optimizer.target, optimizer.state.step\n"
+        ),
+        FUNCTIONAL,
     )
 
     assert "return tx, params, tx.init(params), 0" in after
@@ -545,15 +585,18 @@ TRAINING = """
 
 
 def test_across_files() -> None:
-    after = project({"making": MAKING, "stepping": STEPPING, "training": TRAINING}, FUNCTIONAL)
+    after = project(
+        {"making": MAKING, "stepping": STEPPING, "training": TRAINING}, FUNCTIONAL
+    )
 
     assert (
         "tx = optax.adam(0.1)\n    return tx, params, tx.init(params)"
         in after["making"].after.decode()
     )
     assert "def step(params, opt_state, grads, tx):" in after["stepping"].after.decode()
-    assert "stepping.step(params=params, opt_state=opt_state, grads=grads, tx=tx)" in on_one_line(
-        after["training"].after.decode()
+    assert (
+        "stepping.step(params=params, opt_state=opt_state, grads=grads, tx=tx)"
+        in on_one_line(after["training"].after.decode())
     )
 
 
@@ -561,7 +604,9 @@ def test_a_result_without_a_name_stays_one_piece_in_all_files() -> None:
     nameless = TRAINING.replace("optimizer = stepping", "return stepping").replace(
         "=grads)\n", "=grads).target\n"
     )
-    after = project({"making": MAKING, "stepping": STEPPING, "training": nameless}, FUNCTIONAL)
+    after = project(
+        {"making": MAKING, "stepping": STEPPING, "training": nameless}, FUNCTIONAL
+    )
 
     notes = {site.note for result in after.values() for site in result.sites}
     assert (
@@ -713,7 +758,10 @@ def test_a_name_that_means_something_else_is_not_taken(more: str, lines: str) ->
 
     assert lines in after
     assert (
-        "updates, opt_state = {}.update(".format("tx" if "tx" in lines else "definition") in after
+        "updates, opt_state = {}.update(".format(
+            "tx" if "tx" in lines else "definition"
+        )
+        in after
     )
 
 
@@ -738,7 +786,9 @@ def test_a_step_within_that_has_the_name_of_the_transformation(name: str) -> Non
     )
 
     assert "TrainState.create(" in result.after.decode()
-    assert any(f"the name `{name}` is taken in `step`" in site.note for site in result.sites)
+    assert any(
+        f"the name `{name}` is taken in `step`" in site.note for site in result.sites
+    )
 
 
 GENERATOR = """
@@ -832,7 +882,9 @@ def test_other_forms(changes: tuple[tuple[str, str], ...], lines: str) -> None:
     assert lines in migrated(text, FUNCTIONAL)
 
 
-def test_a_function_with_another_name_in_another_file_does_not_get_the_transformation() -> None:
+def test_a_function_with_another_name_in_another_file_does_not_get_the_transformation() -> (
+    None
+):
     training = TRAINING.replace("stepping.step", "stepping.advance").replace(
         "import stepping", "import steps as stepping"
     )
@@ -846,7 +898,10 @@ def test_a_function_with_another_name_in_another_file_does_not_get_the_transform
 
     notes = " ".join(site.note for result in after.values() for site in result.sites)
     assert "its transformation does not get to training.py:6" in notes
-    assert "stepping.advance(optimizer=optimizer, grads=grads)" in after["training"].after.decode()
+    assert (
+        "stepping.advance(optimizer=optimizer, grads=grads)"
+        in after["training"].after.decode()
+    )
 
 
 RETURNED_BY_TWO = {
@@ -854,12 +909,20 @@ RETURNED_BY_TWO = {
         "g.apply_gradient(1), d.apply_gradient(2)",
         "another change is made at train.py:10",
     ),
-    "the first steps": ("g.apply_gradient(1), d", "two optimizers are returned at train.py:10"),
-    "the second steps": ("g, d.apply_gradient(2)", "the file could not be rewritten in this form"),
+    "the first steps": (
+        "g.apply_gradient(1), d",
+        "two optimizers are returned at train.py:10",
+    ),
+    "the second steps": (
+        "g, d.apply_gradient(2)",
+        "the file could not be rewritten in this form",
+    ),
 }
 
 
-@pytest.mark.parametrize(("returned", "why"), RETURNED_BY_TWO.values(), ids=RETURNED_BY_TWO)
+@pytest.mark.parametrize(
+    ("returned", "why"), RETURNED_BY_TWO.values(), ids=RETURNED_BY_TWO
+)
 def test_two_optimizers_that_one_statement_returns(returned: str, why: str) -> None:
     result = result_of(
         f"""

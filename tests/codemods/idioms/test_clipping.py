@@ -25,10 +25,14 @@ PROGRAM = """
             optimizer = optimizer.apply_gradient(grads)
         return optimizer
     """
-NORM = "norm = jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))\n"
+NORM = (
+    "norm = jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))\n"
+)
 FACTOR = "factor = jnp.minimum(1.0, limit / norm)\n"
 SCALED = "grads = jax.tree_util.tree_map(lambda g: g * factor, grads)\n"
-BY_VALUE = "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -limit, limit), grads)\n"
+BY_VALUE = (
+    "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -limit, limit), grads)\n"
+)
 
 
 def closed(text: str) -> str:
@@ -65,11 +69,16 @@ LEFT = {
         "it is not done for all norms as `optax.clip_by_global_norm` does it",
     ),
     "the norm of something else": (
-        NORM.replace("tree_leaves(grads)", "tree_leaves(optimizer.target)") + FACTOR + SCALED,
+        NORM.replace("tree_leaves(grads)", "tree_leaves(optimizer.target)")
+        + FACTOR
+        + SCALED,
         "",
     ),
     "a norm of the gradients as they were": (
-        NORM + "grads = jax.tree_util.tree_map(lambda g: 2 * g, grads)\n" + FACTOR + SCALED,
+        NORM
+        + "grads = jax.tree_util.tree_map(lambda g: 2 * g, grads)\n"
+        + FACTOR
+        + SCALED,
         "",
     ),
     "the mean of squares": (
@@ -104,9 +113,13 @@ LEFT = {
         "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n",
         "",
     ),
-    "on one side": ("grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n", ""),
+    "on one side": (
+        "grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n",
+        "",
+    ),
     "a limit that the loop changes": (
-        BY_VALUE.replace("limit", "config.limit") + "config.limit = 0.9 * config.limit\n",
+        BY_VALUE.replace("limit", "config.limit")
+        + "config.limit = 0.9 * config.limit\n",
         "`config.limit` at train.py:12 may be another when the optimizer is made",
     ),
     "a limit of an object that others have": (
@@ -125,12 +138,19 @@ LEFT = {
         f"if next(flags):\n    {BY_VALUE}",
         "its condition may do more than to tell whether to clip",
     ),
-    "what tells the leaves apart": (BY_VALUE.replace("grads)\n", "grads, is_leaf=is_pair)\n"), ""),
+    "what tells the leaves apart": (
+        BY_VALUE.replace("grads)\n", "grads, is_leaf=is_pair)\n"),
+        "",
+    ),
     "the least of Python, which passes what is not a number": (
-        NORM + "grads = jax.tree_util.tree_map(lambda g: g * min(1.0, limit / norm), grads)\n",
+        NORM
+        + "grads = jax.tree_util.tree_map(lambda g: g * min(1.0, limit / norm), grads)\n",
         "it is not done for all norms as `optax.clip_by_global_norm` does it",
     ),
-    "no clipping at all": ("grads = jax.tree_util.tree_map(lambda g: g / limit, grads)\n", ""),
+    "no clipping at all": (
+        "grads = jax.tree_util.tree_map(lambda g: g / limit, grads)\n",
+        "",
+    ),
 }
 
 
@@ -198,21 +218,26 @@ def test_functions_that_clip_and_stay(helper: str, arguments: str) -> None:
 def test_what_is_clipped_is_still_the_same_at_the_step() -> None:
     clipped = BY_VALUE.replace("grads =", "clipped =")
     kept = program(clipped).replace("apply_gradient(grads)", "apply_gradient(clipped)")
-    changed = program(clipped + "grads = jax.tree_util.tree_map(jnp.tanh, grads)\n").replace(
-        "apply_gradient(grads)", "apply_gradient(clipped)"
-    )
+    changed = program(
+        clipped + "grads = jax.tree_util.tree_map(jnp.tanh, grads)\n"
+    ).replace("apply_gradient(grads)", "apply_gradient(clipped)")
 
     assert "optax.chain(optax.clip(limit), optax.adam(0.1))" in migrated(kept)
     result = result_of(changed)
     assert b"apply_gradients(grads=clipped)" in result.after
-    assert any("what is clipped is used at train.py:13 again" in site.note for site in result.sites)
+    assert any(
+        "what is clipped is used at train.py:13 again" in site.note
+        for site in result.sites
+    )
 
 
 def test_gradients_that_are_given_by_name_are_clipped_as_well() -> None:
     text = program(NORM + FACTOR + SCALED).replace(
         "apply_gradient(grads)", "apply_gradient(grads=grads)"
     )
-    assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in migrated(text)
+    assert "optax.chain(optax.clip_by_global_norm(limit), optax.adam(0.1))" in migrated(
+        text
+    )
 
 
 def test_gradients_that_the_next_round_reads_stay_clipped() -> None:
@@ -224,7 +249,8 @@ def test_gradients_that_the_next_round_reads_stay_clipped() -> None:
 
     assert b"tx=optax.adam(0.1)" in result.after
     assert any(
-        "the clipped gradients are read at train.py:11, too" in site.note for site in result.sites
+        "the clipped gradients are read at train.py:11, too" in site.note
+        for site in result.sites
     )
 
 
@@ -288,7 +314,11 @@ FOR_LIMITS_UP_TO_ONE = [
 ]
 OF_THE_CODE = ["limit", "config.grad_clip", "config['clip']"]
 SCALED_BY = [
-    *((scaled, limit, True) for scaled in FOR_EVERY_LIMIT for limit in [*OF_THE_CODE, "5.0", "1"]),
+    *(
+        (scaled, limit, True)
+        for scaled in FOR_EVERY_LIMIT
+        for limit in [*OF_THE_CODE, "5.0", "1"]
+    ),
     *(
         (scaled, limit, limit == "5.0")
         for scaled in FOR_POSITIVE_LIMITS
@@ -310,19 +340,27 @@ def test_a_form_joins_for_the_limits_for_which_it_is_the_same(
     result = result_of(closed(program(NORM + line)))
 
     after = " ".join(result.after.decode().split())
-    assert (f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in after) == joins
+    assert (
+        f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in after
+    ) == joins
     assert (line.encode() in result.after) != joins
     assert (
-        any("may be a limit for which this form is not" in site.note for site in result.sites)
+        any(
+            "may be a limit for which this form is not" in site.note
+            for site in result.sites
+        )
         != joins
     )
 
 
 @pytest.mark.parametrize(
-    "clipped", ["jnp.clip(g, -limit, limit)", "jnp.minimum(jnp.maximum(g, -limit), limit)"]
+    "clipped",
+    ["jnp.clip(g, -limit, limit)", "jnp.minimum(jnp.maximum(g, -limit), limit)"],
 )
 def test_by_value(clipped: str) -> None:
-    result = migrated(program(f"grads = jax.tree_util.tree_map(lambda g: {clipped}, grads)\n"))
+    result = migrated(
+        program(f"grads = jax.tree_util.tree_map(lambda g: {clipped}, grads)\n")
+    )
 
     assert "optax.chain(optax.clip(limit), optax.adam(0.1))" in " ".join(result.split())
 
@@ -378,7 +416,9 @@ def test_what_logs_the_norm_stays() -> None:
 
 
 def test_the_functions_of_old_optimizers_clip_so() -> None:
-    result = migrated(closed(program("grads = old_optimizers.clip_grads(grads, config.clip)\n")))
+    result = migrated(
+        closed(program("grads = old_optimizers.clip_grads(grads, config.clip)\n"))
+    )
 
     assert "clip_by_global_norm(config.clip)" in result
     assert "clip_grads" not in result
@@ -393,9 +433,7 @@ def test_a_link_goes_before_the_weight_decay_and_the_groups() -> None:
         "optim.MultiOptimizer((optim.ModelParamTraversal(chosen), optim.Adam(0.1)))",
     )
 
-    chain = (
-        "optax.chain( optax.clip_by_global_norm(limit), optax.add_decayed_weights(0.01), optax.sgd("
-    )
+    chain = "optax.chain( optax.clip_by_global_norm(limit), optax.add_decayed_weights(0.01), optax.sgd("
     assert chain in " ".join(migrated(momentum).split())
     partition = "optax.chain(optax.clip_by_global_norm(limit), partition_by_path((chosen, optax.adam(0.1))))"
     assert partition in " ".join(migrated(groups).split())
@@ -552,7 +590,9 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize(("made", "transformation"), LAYOUTS.values(), ids=LAYOUTS)
-def test_a_chain_is_laid_out_as_the_constructor_was(made: str, transformation: str) -> None:
+def test_a_chain_is_laid_out_as_the_constructor_was(
+    made: str, transformation: str
+) -> None:
     new = migrated(f"""
         import jax
         import jax.numpy as jnp

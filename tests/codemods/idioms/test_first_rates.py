@@ -30,7 +30,10 @@ def run(params, gradients):
 """
 KNOWN = {
     "a constant of the file": (f"RATE = 0.25\n{MAKE}{STEP.format('RATE')}", "RATE"),
-    "a number, where schedules are not selected": (f"{MAKE}{STEP.format('1e-3')}", "0.001"),
+    "a number, where schedules are not selected": (
+        f"{MAKE}{STEP.format('1e-3')}",
+        "0.001",
+    ),
 }
 NOT_KNOWN = {
     "several numbers": f"{MAKE}{STEP.format('0.5')}{STEP.format('0.25').replace('step', 'other')}",

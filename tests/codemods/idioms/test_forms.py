@@ -10,10 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codemods.idioms.forms import BY_NORM, BY_VALUE, Limits, any_number, at_most_one, one, positive
+from codemods.idioms.forms import (
+    BY_NORM,
+    BY_VALUE,
+    Limits,
+    any_number,
+    at_most_one,
+    one,
+    positive,
+)
 
 NUMBERS: dict[Limits, tuple[float, ...]] = {
-    any_number: (1.0, 0.3, 7, 1e-9, 1e9, 0, 0.0, -0.0, -2.5, -3, math.inf, -math.inf, math.nan),
+    any_number: (
+        1.0,
+        0.3,
+        7,
+        1e-9,
+        1e9,
+        0,
+        0.0,
+        -0.0,
+        -2.5,
+        -3,
+        math.inf,
+        -math.inf,
+        math.nan,
+    ),
     positive: (1.0, 0.3, 7, 1e-9, 1e9),
     at_most_one: (1, 1.0, 0.3, 1e-9),
     one: (1, 1.0),
@@ -61,15 +83,21 @@ CASES = [
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["x32", "x64"])
-@pytest.mark.parametrize(("form", "function", "limits"), CASES, ids=[form for form, _, _ in CASES])
-def test_each_is_what_optax_computes(form: str, function: str, limits: Limits, wide: bool) -> None:
+@pytest.mark.parametrize(
+    ("form", "function", "limits"), CASES, ids=[form for form, _, _ in CASES]
+)
+def test_each_is_what_optax_computes(
+    form: str, function: str, limits: Limits, wide: bool
+) -> None:
     import jax
     import jax.numpy as jnp
     import optax
 
     def ours(tree: dict[str, Any], limit: float) -> Any:
         norm = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(tree)))
-        names = {name: getattr(jnp, name) for name in ("minimum", "maximum", "where", "clip")}
+        names = {
+            name: getattr(jnp, name) for name in ("minimum", "maximum", "where", "clip")
+        }
         body = compile(form, form, "eval")
         return jax.tree.map(
             lambda leaf: eval(body, {"g": leaf, "N": norm, "L": limit, **names}), tree
@@ -81,15 +109,17 @@ def test_each_is_what_optax_computes(form: str, function: str, limits: Limits, w
             elements = jnp.asarray(trees(limit))
             tree = {"one": elements[:, :1], "other": elements[:, 1:]}
             computed = jax.vmap(lambda tree, limit=limit: ours(tree, limit))(tree)
-            expected = jax.vmap(lambda tree, clip=clip: clip.update(tree, optax.EmptyState())[0])(
-                tree
-            )
+            expected = jax.vmap(
+                lambda tree, clip=clip: clip.update(tree, optax.EmptyState())[0]
+            )(tree)
             kind = np.finfo(elements.dtype)
             scale = abs(limit) if limit and math.isfinite(limit) else 1.0
             vanishing = 2 * float(kind.tiny) * max(scale, 1 / scale)
             for name in tree:
                 assert computed[name].dtype == expected[name].dtype
-                mine, optaxs = (np.asarray(found[name]) for found in (computed, expected))
+                mine, optaxs = (
+                    np.asarray(found[name]) for found in (computed, expected)
+                )
                 np.testing.assert_array_equal(np.isfinite(mine), np.isfinite(optaxs))
                 kept = np.isfinite(mine)
                 np.testing.assert_allclose(

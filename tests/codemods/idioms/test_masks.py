@@ -20,10 +20,15 @@ GROUPS = """
     def step(optimizer, grads):
         return optimizer.apply_gradient(grads)
     """
-KERNELS, OTHERS = "lambda path, _: 'kernel' in path", "lambda path, _: 'kernel' not in path"
+KERNELS, OTHERS = (
+    "lambda path, _: 'kernel' in path",
+    "lambda path, _: 'kernel' not in path",
+)
 
 
-def groups(first: str = KERNELS, second: str = OTHERS, one: str = "", other: str = "") -> str:
+def groups(
+    first: str = KERNELS, second: str = OTHERS, one: str = "", other: str = ""
+) -> str:
     """A program with a MultiOptimizer of two groups."""
     texts = {
         "{first}": first,
@@ -72,7 +77,10 @@ NOT_OPPOSITE = [
     ),
     ("lambda path, _: path in words", "lambda path, _: not words in path"),
     ("lambda path, value: value is None", "lambda path, value: path is not None"),
-    ("lambda path, _: config.chooses(path)", "lambda path, _: not config.chooses(path)"),
+    (
+        "lambda path, _: config.chooses(path)",
+        "lambda path, _: not config.chooses(path)",
+    ),
     ("lambda path: 'kernel' in path", "lambda path: 'kernel' not in path"),
     ("lambda path, _: 0 < len(path) < 3", "lambda path, _: not 0 < len(path) < 3"),
     ("lambda path, _: args_end_so(*words)", "lambda path, _: not args_end_so(*words)"),
@@ -85,7 +93,10 @@ NOT_OPPOSITE = [
         "lambda path, _: all(w not in path for w in once)",
     ),
     ("lambda path, _: str(path) == 'a'", "lambda path, _: str(path) != 'a'"),
-    ("lambda path, _: words.count(path) == 1", "lambda path, _: words.count(path) != 1"),
+    (
+        "lambda path, _: words.count(path) == 1",
+        "lambda path, _: words.count(path) != 1",
+    ),
     ("lambda _, value: value.sum() == 0", "lambda _, value: value.sum() != 0"),
     ("lambda _, value: value[0] == 0", "lambda _, value: value[0] != 0"),
     ("lambda _, value: value.T == 0", "lambda _, value: value.T != 0"),
@@ -97,7 +108,9 @@ NOT_OPPOSITE = [
 
 
 @pytest.mark.parametrize(("first", "second"), NOT_OPPOSITE)
-def test_predicates_that_are_no_negations_of_each_other(first: str, second: str) -> None:
+def test_predicates_that_are_no_negations_of_each_other(
+    first: str, second: str
+) -> None:
     result = result_of(groups(first, second) + ENDING)
 
     assert b"partition_by_path(" in result.after
@@ -180,7 +193,9 @@ KERNEL_PART, OTHER_PART = (
 
 def parts(lines: str, groups: str) -> str:
     """A program that makes parts of a MultiOptimizer before, line by line."""
-    return PARTS.replace("{lines}", lines.replace("\n", "\n        ")).replace("{groups}", groups)
+    return PARTS.replace("{lines}", lines.replace("\n", "\n        ")).replace(
+        "{groups}", groups
+    )
 
 
 CHANGED_BETWEEN = {
@@ -203,8 +218,12 @@ CHANGED_BETWEEN = {
 }
 
 
-@pytest.mark.parametrize(("lines", "groups"), CHANGED_BETWEEN.values(), ids=CHANGED_BETWEEN)
-def test_arguments_that_read_alike_and_are_not_the_same(lines: str, groups: str) -> None:
+@pytest.mark.parametrize(
+    ("lines", "groups"), CHANGED_BETWEEN.values(), ids=CHANGED_BETWEEN
+)
+def test_arguments_that_read_alike_and_are_not_the_same(
+    lines: str, groups: str
+) -> None:
     result = result_of(parts(lines, groups))
 
     assert b"partition_by_path(" in result.after
@@ -255,7 +274,10 @@ def test_a_part_that_is_alone_in_its_block_stays() -> None:
         )
     )
 
-    assert "    with config:\n        others = lambda path, _: 'kernel' not in path\n" in result
+    assert (
+        "    with config:\n        others = lambda path, _: 'kernel' not in path\n"
+        in result
+    )
     assert "mask=mask_by_path(" in result
 
 
@@ -336,11 +358,17 @@ OPPOSITE = [
         "lambda p, _: not any([word in p for word in ['b']])",
         "lambda p, _: any([word in p for word in ['b']])",
     ),
-    ("lambda p, _: p.split('/')[-1] == 'bias'", "lambda p, _: p.split('/')[-1] != 'bias'"),
+    (
+        "lambda p, _: p.split('/')[-1] == 'bias'",
+        "lambda p, _: p.split('/')[-1] != 'bias'",
+    ),
     ("lambda p, _: p.endswith('/bias')", "lambda *args: not args_end_so(*args)"),
     ("lambda p, _: not args_end_so(p, _)", "lambda p, _: p.endswith('/bias')"),
     ("lambda _, value: value.ndim > 1", "lambda _, value: not value.ndim > 1"),
-    ("lambda _, value: len(value.shape) == 2", "lambda _, value: len(value.shape) != 2"),
+    (
+        "lambda _, value: len(value.shape) == 2",
+        "lambda _, value: len(value.shape) != 2",
+    ),
     (
         "lambda p, _: p.strip('/').split('/')[0].isupper()",
         "lambda p, _: not p.strip('/').split('/')[0].isupper()",
@@ -357,8 +385,9 @@ def test_predicates_that_are_negations_of_each_other(first: str, second: str) ->
     text = groups(first, second) + ENDING
     result = migrated(text)
 
-    assert f"tx=optax.adamw(0.1, weight_decay=0.01, mask=mask_by_path({first}))" in " ".join(
-        result.split()
+    assert (
+        f"tx=optax.adamw(0.1, weight_decay=0.01, mask=mask_by_path({first}))"
+        in " ".join(result.split())
     )
     assert "partition" not in result
     assert second not in result
@@ -371,7 +400,8 @@ def test_each_optimizer_whose_decay_is_a_link_of_its_own(name: str, form: str) -
     assert name in optimizers()
     options = Options(form="chain" if form == "chain" else "alias")
     result = migrated(
-        groups(one=f"{name}(0.1)", other=f"{name}(0.1, weight_decay=config.decay)"), options
+        groups(one=f"{name}(0.1)", other=f"{name}(0.1, weight_decay=config.decay)"),
+        options,
     )
 
     assert f"mask=mask_by_path({OTHERS})" in " ".join(result.split())
@@ -451,7 +481,10 @@ def test_a_file_in_which_the_name_of_the_mask_is_taken_has_the_general_forms() -
         f"The gradients are clipped before this step, and not by a link of the chain: {why}."
     )
     after = result.after.decode()
-    assert '(lambda path, _: "kernel" in path, optax.adamw(0.1, weight_decay=0.01)),' in after
+    assert (
+        '(lambda path, _: "kernel" in path, optax.adamw(0.1, weight_decay=0.01)),'
+        in after
+    )
     assert "grad = clip_grads(grad, 1.0)\n" in after
     assert "other.opt_state, learning_rate=schedule(other.step)" in after
 

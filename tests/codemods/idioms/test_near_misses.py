@@ -205,12 +205,18 @@ TAIL = """
 def told(text: str, style: Style) -> list[str]:
     """What is said of the sites, but for why a train state is none of variables."""
     sites = result_of(text, Options(style=style)).sites
-    return [site.note for site in sites if site.note and "stays in one piece" not in site.note]
+    return [
+        site.note
+        for site in sites
+        if site.note and "stays in one piece" not in site.note
+    ]
 
 
 @pytest.mark.parametrize("style", ["train-state", "functional"])
 @pytest.mark.parametrize("function", SILENT.values(), ids=SILENT)
-def test_nothing_is_told_of_what_only_looks_like_it(function: str, style: Style) -> None:
+def test_nothing_is_told_of_what_only_looks_like_it(
+    function: str, style: Style
+) -> None:
     assert told(HEAD + function + TAIL, style) == []
 
 
@@ -221,7 +227,9 @@ def test_what_stays_is_told_with_its_place_and_reason(
 ) -> None:
     text = HEAD + function + TAIL
     [line] = [
-        number for number, line in enumerate(text.splitlines()[1:], 1) if at in line and number > 12
+        number
+        for number, line in enumerate(text.splitlines()[1:], 1)
+        if at in line and number > 12
     ]
     [note] = told(text, style)
     assert note.startswith(said.format(line=line))

@@ -33,14 +33,23 @@ def test_what_is_found_is_found_once() -> None:
 
 
 @pytest.mark.parametrize("order", [(Masks, Schedules), (Masks,)])
-def test_no_idiom_gets_the_results_of_a_later_one(order: tuple[type[Idiom], ...]) -> None:
-    with pytest.raises(LookupError, match="`Schedules` is not before the idiom that asks for it"):
+def test_no_idiom_gets_the_results_of_a_later_one(
+    order: tuple[type[Idiom], ...],
+) -> None:
+    with pytest.raises(
+        LookupError, match="`Schedules` is not before the idiom that asks for it"
+    ):
         results(*order)[Masks]
 
 
 def test_no_idiom_is_forgotten() -> None:
-    found = {f"{idioms.__name__}.{module.name}" for module in pkgutil.iter_modules(idioms.__path__)}
-    assert {name for name in found if hasattr(importlib.import_module(name), "IDIOM")} <= {*MODULES}
+    found = {
+        f"{idioms.__name__}.{module.name}"
+        for module in pkgutil.iter_modules(idioms.__path__)
+    }
+    assert {
+        name for name in found if hasattr(importlib.import_module(name), "IDIOM")
+    } <= {*MODULES}
 
 
 def test_each_has_a_code_a_kind_and_an_example_of_its_own() -> None:

@@ -36,7 +36,9 @@ STATE = """
 """
 COUNT = "`step` of `TrainState` does not always count the steps of its optimizer"
 
-METHOD = "\n            def params_of(self):\n                return self.optimizer.target\n"
+METHOD = (
+    "\n            def params_of(self):\n                return self.optimizer.target\n"
+)
 OTHER = "        class Other(TrainState):\n            more: int = 0\n\n"
 FIELD, END = "            stats: Any\n", "            return state.optimizer.target\n"
 CHECK = "\n            def __post_init__(self):\n                check(self.stats)\n"
@@ -160,12 +162,16 @@ NAMED_STEP = {
 @pytest.mark.parametrize("step", NAMED_STEP.values(), ids=NAMED_STEP)
 def test_a_step_that_counts_nothing_keeps_the_dataclass(step: str) -> None:
     result = result_of(
-        HEAD + UNCOUNTED.replace("            stats: Any\n", "            stats: Any\n\n" + step)
+        HEAD
+        + UNCOUNTED.replace(
+            "            stats: Any\n", "            stats: Any\n\n" + step
+        )
     )
 
     assert b"class TrainState:" in result.after
     assert any(
-        "a field or method that a `TrainState` has, too" in site.note for site in result.sites
+        "a field or method that a `TrainState` has, too" in site.note
+        for site in result.sites
     )
 
 
@@ -177,9 +183,7 @@ UNCOUNTED = (
 MADE = "            return TrainState(optimizer=optim.Adam(0.1).create(params), stats={})\n"
 NAMED = MADE.replace("optim.Adam(0.1).create(params)", "optimizer")
 ONE = "            optimizer = optim.Adam(0.1).create(params)\n"
-CHOSEN = (
-    "            optimizer = optim.Adam(0.1).create(params['big'] if big else params['small'])\n"
-)
+CHOSEN = "            optimizer = optim.Adam(0.1).create(params['big'] if big else params['small'])\n"
 STEPPED = "            optimizer = state.optimizer.apply_gradient(grads)\n"
 RATED = STEPPED.replace("grads)", "grads, learning_rate=stats)")
 CHANGED = "            return state.replace(optimizer=optimizer, stats=stats)\n"
@@ -296,7 +300,9 @@ KEPT_UNCOUNTED = {
 
 
 @pytest.mark.parametrize(("change", "why"), KEPT_UNCOUNTED.values(), ids=KEPT_UNCOUNTED)
-def test_what_stays_a_dataclass_without_a_step(change: tuple[str, str], why: str) -> None:
+def test_what_stays_a_dataclass_without_a_step(
+    change: tuple[str, str], why: str
+) -> None:
     assert UNCOUNTED.count(change[0]) == 1
     result = result_of(HEAD + UNCOUNTED.replace(*change))
 
@@ -346,7 +352,9 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("step", "code"), LEFT.values(), ids=LEFT)
-def test_what_has_no_counterpart_has_none_in_a_state_of_its_own(step: str, code: str) -> None:
+def test_what_has_no_counterpart_has_none_in_a_state_of_its_own(
+    step: str, code: str
+) -> None:
     result = result_of(HEAD + UNCOUNTED.replace(STEPPED, step), OPTAX_ALONE)
 
     assert result.after == result.before
@@ -494,7 +502,8 @@ def test_a_step_within_the_change_of_the_state() -> None:
 
     result = migrated(HEAD + text)
     assert (
-        "return state.apply_gradients(grads=jax.lax.pmean(grads, 'batch'), stats=stats)" in result
+        "return state.apply_gradients(grads=jax.lax.pmean(grads, 'batch'), stats=stats)"
+        in result
     )
 
 
@@ -509,7 +518,8 @@ def test_the_order_of_what_acts_stays() -> None:
     result = result_of(HEAD + text)
     assert b"class TrainState:" in result.after
     assert any(
-        "the order of what train.py:18 computes matters" in site.note for site in result.sites
+        "the order of what train.py:18 computes matters" in site.note
+        for site in result.sites
     )
 
 

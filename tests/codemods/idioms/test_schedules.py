@@ -929,7 +929,9 @@ def test_what_stays_a_rate_that_each_step_sets(text: str, why: str) -> None:
 
     assert {site.status for site in result.sites} == {"rewritten"}
     notes = {site.note for site in result.sites if site.code == "FO204"} - {""}
-    assert notes == {f"The learning rate is set before this step, and is no schedule: {why}."}
+    assert notes == {
+        f"The learning rate is set before this step, and is no schedule: {why}."
+    }
     after = result.after.decode()
     assert "learning_rate=" in after
     assert "opt_state, learning_rate=" in after
@@ -1903,7 +1905,10 @@ def test_what_becomes_a_schedule(before: str, after: str) -> None:
 TAKEN_AWAY = {
     "the first": ("(learning_rate_fn, optimizer, grad)", "(optimizer, grad)"),
     "the last": ("(optimizer, grad, learning_rate_fn)", "(optimizer, grad)"),
-    "one by keyword, and the star": ("(optimizer, grad, *, learning_rate_fn)", "(optimizer, grad)"),
+    "one by keyword, and the star": (
+        "(optimizer, grad, *, learning_rate_fn)",
+        "(optimizer, grad)",
+    ),
     "one by keyword behind the rest": (
         "(optimizer, grad, *more, learning_rate_fn)",
         "(optimizer, grad, *more)",
@@ -1929,7 +1934,9 @@ TAKEN_AWAY = {
 
 @pytest.mark.parametrize(("before", "after"), TAKEN_AWAY.values(), ids=TAKEN_AWAY)
 @pytest.mark.parametrize("first", ["print(grad)", '"""One step, """ "and one only."'])
-def test_parameters_that_nothing_needs_any_more(before: str, after: str, first: str) -> None:
+def test_parameters_that_nothing_needs_any_more(
+    before: str, after: str, first: str
+) -> None:
     step = f"""
 from flax import optim
 
@@ -1984,7 +1991,9 @@ ADDED = {
 }
 
 
-@pytest.mark.parametrize(("parameters", "call", "new", "new_call"), ADDED.values(), ids=ADDED)
+@pytest.mark.parametrize(
+    ("parameters", "call", "new", "new_call"), ADDED.values(), ids=ADDED
+)
 def test_functions_that_make_the_optimizer_get_a_parameter(
     parameters: str, call: str, new: str, new_call: str
 ) -> None:
@@ -2043,7 +2052,9 @@ def test_a_function_that_the_factory_and_the_step_import() -> None:
         }
     )
 
-    assert {site.status for result in results.values() for site in result.sites} == {"rewritten"}
+    assert {site.status for result in results.values() for site in result.sites} == {
+        "rewritten"
+    }
     assert b"return optimizer.apply_gradients(grads=grad)\n" in results["steps"].after
     assert b"tx=optax.sgd(schedule, momentum=0.9)" in results["train"].after
 
@@ -2076,7 +2087,10 @@ def test_the_factory_in_another_file_gets_a_parameter() -> None:
 
     models, train = (files[name].after.decode() for name in ("models", "train"))
     assert "def create_optimizer(params, config, learning_rate_fn):\n" in models
-    assert "optax.adamw(learning_rate=learning_rate_fn, weight_decay=config.decay)" in models
+    assert (
+        "optax.adamw(learning_rate=learning_rate_fn, weight_decay=config.decay)"
+        in models
+    )
     assert "models.create_optimizer(params, config, learning_rate_fn)" in train
     assert "optimizer = train_step(optimizer, grad)\n" in train
     assert "def train_step(optimizer, grad):\n" in train
@@ -2103,7 +2117,10 @@ def test_two_groups_of_parameters_have_one_schedule() -> None:
         """
     )
 
-    assert "(kernels, optax.sgd(schedule, momentum=0.8)), (others, optax.sgd(schedule))" in result
+    assert (
+        "(kernels, optax.sgd(schedule, momentum=0.8)), (others, optax.sgd(schedule))"
+        in result
+    )
     assert "opt_state" not in result
 
 
@@ -2225,7 +2242,9 @@ MAKERS = {
 
 
 @pytest.mark.parametrize(("schedule", "moves"), MAKERS.items(), ids=MAKERS)
-def test_only_a_schedule_that_does_nothing_else_moves_up(schedule: str, moves: bool) -> None:
+def test_only_a_schedule_that_does_nothing_else_moves_up(
+    schedule: str, moves: bool
+) -> None:
     result = result_of(LATER.replace("{schedule}", schedule))
 
     moved = f"def train(params, grads):\n    schedule = {schedule}\n"
@@ -2285,9 +2304,13 @@ def test_a_parameter_whose_position_counts_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [Options(ignore=("FO404",)), Options(partial=True)], ids=["ignored", "partial"]
+    "options",
+    [Options(ignore=("FO404",)), Options(partial=True)],
+    ids=["ignored", "partial"],
 )
 def test_on_demand_the_rate_stays_one_that_each_step_sets(options: Options) -> None:
     before, _ = BECOME["made before the optimizer"]
 
-    assert "opt_state, learning_rate=schedule(optimizer.step)" in migrated(before, options)
+    assert "opt_state, learning_rate=schedule(optimizer.step)" in migrated(
+        before, options
+    )

@@ -22,7 +22,9 @@ def supports(source: str, form: Form = "alias") -> list[Support]:
     return list(_convert(source, form, False)[1].values())
 
 
-def transformation(source: str, form: Form = "alias", inject: bool = False, **names: Any) -> Any:
+def transformation(
+    source: str, form: Form = "alias", inject: bool = False, **names: Any
+) -> Any:
     """The gradient transformation that a definition becomes, with the helpers that it needs."""
     text, needed = _convert(source, form, inject)
     namespace: dict[str, Any] = {"optax": optax, **names}
@@ -47,7 +49,9 @@ class _Converter(cst.CSTTransformer):
         self.inject = inject
         self.supports: dict[str, Support] = {}
 
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+    def leave_Call(
+        self, original_node: cst.Call, updated_node: cst.Call
+    ) -> cst.BaseExpression:
         name = (
             updated_node.func.attr
             if isinstance(updated_node.func, cst.Attribute)

@@ -12,4 +12,8 @@ from optim2optax.vendoring.content import MODULES
 def published() -> Mapping[str, LegacyOptimizer]:
     """The optimizers of which Flax 0.5.3 has the module, so that they can be run."""
     known = optimizers().items()
-    return {name: optimizer for name, optimizer in known if f"{optimizer.module}.py" in MODULES}
+    return {
+        name: optimizer
+        for name, optimizer in known
+        if f"{optimizer.module}.py" in MODULES
+    }

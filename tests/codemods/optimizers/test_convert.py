@@ -57,33 +57,59 @@ def refusal(source: str) -> str | None:
     [
         pytest.param("optim.Adam(**config)", "FO904", id="keywords unpacked"),
         pytest.param(
-            "optim.Adam(1e-3, **config.adam)", "FO904", id="keywords unpacked behind others"
+            "optim.Adam(1e-3, **config.adam)",
+            "FO904",
+            id="keywords unpacked behind others",
         ),
-        pytest.param("optim.Momentum(*arguments)", "FO904", id="positional arguments unpacked"),
+        pytest.param(
+            "optim.Momentum(*arguments)", "FO904", id="positional arguments unpacked"
+        ),
         pytest.param(
             "optim.MultiOptimizer((kernels, inner), **config)",
             "FO904",
             id="MultiOptimizer: keywords unpacked",
         ),
         pytest.param("optim.Adam(lr=1e-3)", "FO905", id="unknown to legacy"),
-        pytest.param("optim.Momentum(0.1, momentum=0.9)", "FO905", id="optax's name for it"),
         pytest.param(
-            "optim.Adam(1e-3, learning_rate=1e-3)", "FO905", id="by position and by keyword"
+            "optim.Momentum(0.1, momentum=0.9)", "FO905", id="optax's name for it"
+        ),
+        pytest.param(
+            "optim.Adam(1e-3, learning_rate=1e-3)",
+            "FO905",
+            id="by position and by keyword",
         ),
         pytest.param("optim.GradientDescent(0.1, 0.9)", "FO905", id="too many"),
-        pytest.param("optim.WeightNorm()", "FO905", id="WeightNorm without an inner optimizer"),
-        pytest.param("optim.WeightNorm(wn_decay=0.1)", "FO905", id="WeightNorm with a decay alone"),
-        pytest.param("optim.MultiOptimizer()", "FO905", id="MultiOptimizer without pairs"),
-        pytest.param("optim.MultiOptimizer(pairs=pairs)", "FO905", id="MultiOptimizer by keyword"),
         pytest.param(
-            "optim.Adam(1e-3, weight_decay=None)", "FO905", id="Adam: None crashed legacy"
-        ),
-        pytest.param("optim.LARS(0.1, 0.9, None)", "FO905", id="LARS: None crashed legacy"),
-        pytest.param(
-            "optim.Momentum(0.1, beta=None)", "FO905", id="Momentum: None is another thing to optax"
+            "optim.WeightNorm()", "FO905", id="WeightNorm without an inner optimizer"
         ),
         pytest.param(
-            "optim.AdaBelief(1e-3, eps=next(values))", "FO905", id="AdaBelief: needs eps twice"
+            "optim.WeightNorm(wn_decay=0.1)",
+            "FO905",
+            id="WeightNorm with a decay alone",
+        ),
+        pytest.param(
+            "optim.MultiOptimizer()", "FO905", id="MultiOptimizer without pairs"
+        ),
+        pytest.param(
+            "optim.MultiOptimizer(pairs=pairs)", "FO905", id="MultiOptimizer by keyword"
+        ),
+        pytest.param(
+            "optim.Adam(1e-3, weight_decay=None)",
+            "FO905",
+            id="Adam: None crashed legacy",
+        ),
+        pytest.param(
+            "optim.LARS(0.1, 0.9, None)", "FO905", id="LARS: None crashed legacy"
+        ),
+        pytest.param(
+            "optim.Momentum(0.1, beta=None)",
+            "FO905",
+            id="Momentum: None is another thing to optax",
+        ),
+        pytest.param(
+            "optim.AdaBelief(1e-3, eps=next(values))",
+            "FO905",
+            id="AdaBelief: needs eps twice",
         ),
         pytest.param(
             "optim.Adafactor(1e-3, beta1=decay())",
@@ -91,8 +117,12 @@ def refusal(source: str) -> str | None:
             id="Adafactor: must ask beta1 whether it is None",
         ),
         pytest.param("optim.Adam(1e-3)", None, id="nothing wrong"),
-        pytest.param("optim.Adam()", None, id="no learning rate, which is for others to judge"),
-        pytest.param("optim.Adam(beta1=beta(), weight_decay=decay())", None, id="computed values"),
+        pytest.param(
+            "optim.Adam()", None, id="no learning rate, which is for others to judge"
+        ),
+        pytest.param(
+            "optim.Adam(beta1=beta(), weight_decay=decay())", None, id="computed values"
+        ),
         pytest.param(
             "optim.AdaBelief(1e-3, eps=config.eps or 10 ** -FLAGS.digits)",
             None,
@@ -104,9 +134,13 @@ def refusal(source: str) -> str | None:
             id="Adafactor: None allowed",
         ),
         pytest.param(
-            "optim.Adafactor(1e-3, beta1=config['beta1'])", None, id="Adafactor: an element"
+            "optim.Adafactor(1e-3, beta1=config['beta1'])",
+            None,
+            id="Adafactor: an element",
         ),
-        pytest.param("optim.MultiOptimizer(*pairs)", None, id="MultiOptimizer: pairs unpacked"),
+        pytest.param(
+            "optim.MultiOptimizer(*pairs)", None, id="MultiOptimizer: pairs unpacked"
+        ),
     ],
 )
 def test_refuses(source: str, code: str | None) -> None:
@@ -387,7 +421,9 @@ def test_converts(before: str, alias: str, chain: str) -> None:
             id="MultiOptimizer",
         ),
         pytest.param(
-            "optim.WeightNorm(inner, 0.1)", "weight_norm(inner, decay=0.1)", id="WeightNorm"
+            "optim.WeightNorm(inner, 0.1)",
+            "weight_norm(inner, decay=0.1)",
+            id="WeightNorm",
         ),
         pytest.param(
             "optim.WeightNorm(wn_eps=1e-6, wrapped_optimizer=inner)",
@@ -396,7 +432,9 @@ def test_converts(before: str, alias: str, chain: str) -> None:
         ),
     ],
 )
-def test_converts_composites_alike_in_both_forms(before: str, after: str, form: Form) -> None:
+def test_converts_composites_alike_in_both_forms(
+    before: str, after: str, form: Form
+) -> None:
     assert converted(before, form) == after
 
 
@@ -405,11 +443,15 @@ def test_converts_composites_alike_in_both_forms(before: str, after: str, form: 
     [
         pytest.param("flax.optim.Adam(lr)", "optax.adam(lr)", id="full name"),
         pytest.param(
-            "optimizers.adam.Adam(lr)", "optax.adam(lr)", id="another name, and the submodule"
+            "optimizers.adam.Adam(lr)",
+            "optax.adam(lr)",
+            id="another name, and the submodule",
         ),
         pytest.param("(optim.Adam(lr))", "(optax.adam(lr))", id="in parentheses"),
         pytest.param(
-            "optim.Adam( lr , beta1 = 0.8 )", "optax.adam( lr , b1 = 0.8 )", id="spaces kept"
+            "optim.Adam( lr , beta1 = 0.8 )",
+            "optax.adam( lr , b1 = 0.8 )",
+            id="spaces kept",
         ),
         pytest.param(
             "optim.Adam(a := 1, b := 0.8)",
@@ -417,7 +459,9 @@ def test_converts_composites_alike_in_both_forms(before: str, after: str, form: 
             id="assignments in the call",
         ),
         pytest.param(
-            "optim.Adam(1e-3 if x else 1e-4)", "optax.adam(1e-3 if x else 1e-4)", id="conditional"
+            "optim.Adam(1e-3 if x else 1e-4)",
+            "optax.adam(1e-3 if x else 1e-4)",
+            id="conditional",
         ),
         pytest.param(
             "optim.Adam(lr, weight_decay=-0.)",
@@ -865,8 +909,14 @@ def test_keeps_lines_and_comments(before: str, alias: str, chain: str) -> None:
     ("before", "after"),
     [
         ("(rate, nesterov=True)", "(rate, nesterov=True, momentum=0.9)"),
-        ("(\n    rate, nesterov=True\n)", "(\n    rate, nesterov=True, momentum=0.9\n)"),
-        ("(\n    rate, nesterov=True,\n)", "(\n    rate, nesterov=True, momentum=0.9,\n)"),
+        (
+            "(\n    rate, nesterov=True\n)",
+            "(\n    rate, nesterov=True, momentum=0.9\n)",
+        ),
+        (
+            "(\n    rate, nesterov=True,\n)",
+            "(\n    rate, nesterov=True, momentum=0.9,\n)",
+        ),
         (
             "(\n    rate,\n    nesterov=True,\n)",
             "(\n    rate,\n    nesterov=True,\n    momentum=0.9,\n)",
@@ -875,7 +925,10 @@ def test_keeps_lines_and_comments(before: str, alias: str, chain: str) -> None:
             "(\n    rate,\n    nesterov=True\n)",
             "(\n    rate,\n    nesterov=True,\n    momentum=0.9\n)",
         ),
-        ("(rate,\n      nesterov=True)", "(rate,\n      nesterov=True,\n      momentum=0.9)"),
+        (
+            "(rate,\n      nesterov=True)",
+            "(rate,\n      nesterov=True,\n      momentum=0.9)",
+        ),
         ("(\n    rate\n)", "(\n    rate,\n    momentum=0.9\n)"),
         ("(\n    rate,\n)", "(\n    rate,\n    momentum=0.9,\n)"),
     ],
@@ -899,7 +952,10 @@ def test_keeps_a_comment_where_there_are_no_arguments() -> None:
 @pytest.mark.parametrize("name", SIMPLE)
 def test_no_helper_is_added_that_is_not_used(name: str, form: Form) -> None:
     for source in (f"optim.{name}(0.1)", f"optim.{name}({', '.join(keywords(name))})"):
-        assert all(support.name in converted(source, form) for support in supports(source, form))
+        assert all(
+            support.name in converted(source, form)
+            for support in supports(source, form)
+        )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -931,7 +987,9 @@ def test_what_changes_nothing_goes_unless_it_has_a_comment(
 
 LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {
     "one a line": lambda words: (
-        "(  # a\n    # b\n    " + ",  # c\n    # d\n    ".join(words) + ",  # e\n    # f\n)"
+        "(  # a\n    # b\n    "
+        + ",  # c\n    # d\n    ".join(words)
+        + ",  # e\n    # f\n)"
     ),
     "two a line": lambda words: (
         "(" + ",  # a\n    ".join(", ".join(pair) for pair in pairs(words)) + ",\n)"
@@ -1000,7 +1058,10 @@ def test_every_argument_matters(name: str, form: Form) -> None:
         if word == "multiply_by_parameter_scale=True":
             continue
         fewer = [other for other in words if other != word]
-        assert evaluated(converted(f"optim.{name}({', '.join(fewer)})", form)) != everything, word
+        assert (
+            evaluated(converted(f"optim.{name}({', '.join(fewer)})", form))
+            != everything
+        ), word
 
 
 def keywords(name: str) -> list[str]:
@@ -1020,7 +1081,11 @@ class Stubs(dict[str, Any]):
     """For each name what stands for it: for `optax` a recorder of calls, for helpers a function that records its call."""
 
     def __missing__(self, name: str) -> Any:
-        return Recorder() if name == "optax" else lambda *values, **named: (name, values, named)
+        return (
+            Recorder()
+            if name == "optax"
+            else lambda *values, **named: (name, values, named)
+        )
 
 
 class Recorder:
@@ -1034,7 +1099,10 @@ class Recorder:
                 lambda **named: ("injected", {*static_args}, factory(**named))
             )
         signature = inspect.signature(getattr(optax, name))
-        return lambda *values, **named: (name, dict(signature.bind(*values, **named).arguments))
+        return lambda *values, **named: (
+            name,
+            dict(signature.bind(*values, **named).arguments),
+        )
 
 
 # With the real optax
@@ -1043,17 +1111,30 @@ class Recorder:
 @pytest.mark.parametrize("given", [False, True], ids=["defaults", "all given"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SIMPLE)
-def test_nothing_but_the_learning_rate_becomes_an_array(name: str, form: Form, given: bool) -> None:
+def test_nothing_but_the_learning_rate_becomes_an_array(
+    name: str, form: Form, given: bool
+) -> None:
     source = f"optim.{name}({', '.join(keywords(name)) if given else ''})"
 
     state = transformation(source, form, inject=True).init({"kernel": jnp.ones((2, 3))})
 
-    assert [list(each.hyperparams) for each in injected_states(state)] == [["learning_rate"]]
+    assert [list(each.hyperparams) for each in injected_states(state)] == [
+        ["learning_rate"]
+    ]
 
 
 @pytest.mark.parametrize(
     "rate",
-    ["", "None", "1", "0.5", "np.float32(0.5)", "np.float64(0.5)", "jnp.float32(0.5)", "rate"],
+    [
+        "",
+        "None",
+        "1",
+        "0.5",
+        "np.float32(0.5)",
+        "np.float64(0.5)",
+        "jnp.float32(0.5)",
+        "rate",
+    ],
 )
 def test_injected_rates_keep_one_type(rate: str) -> None:
     optimizer = transformation(
@@ -1066,5 +1147,7 @@ def test_injected_rates_keep_one_type(rate: str) -> None:
 
 
 def injected_states(state: Any) -> list[Any]:
-    found = jax.tree_util.tree_leaves(state, is_leaf=lambda part: hasattr(part, "hyperparams"))
+    found = jax.tree_util.tree_leaves(
+        state, is_leaf=lambda part: hasattr(part, "hyperparams")
+    )
     return [part for part in found if hasattr(part, "hyperparams")]

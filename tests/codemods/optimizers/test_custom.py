@@ -59,7 +59,9 @@ def test_it_stays_as_it_is(made: str) -> None:
 
 
 @pytest.mark.parametrize("made", MADE)
-@pytest.mark.parametrize("given", ["learning_rate=rate", "learning_rate=rate, beta=0.5", "**rate"])
+@pytest.mark.parametrize(
+    "given", ["learning_rate=rate", "learning_rate=rate, beta=0.5", "**rate"]
+)
 def test_what_a_step_sets_is_handed_to_the_update(made: str, given: str) -> None:
     new = after(made, f", {given}")
     assert f"tx={made}" in new

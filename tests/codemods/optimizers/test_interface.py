@@ -48,9 +48,15 @@ def of_leaves() -> Iterator[str]:
     for name, arguments in ARGUMENTS.items():
         others = [word for word in arguments if word != "learning_rate"]
         for chosen in dict.fromkeys(
-            [(), *((word,) for word in others), tuple(w for w in others if w not in HIDING)]
+            [
+                (),
+                *((word,) for word in others),
+                tuple(w for w in others if w not in HIDING),
+            ]
         ):
-            words = ", ".join(f"{word}={arguments[word]}" for word in ("learning_rate", *chosen))
+            words = ", ".join(
+                f"{word}={arguments[word]}" for word in ("learning_rate", *chosen)
+            )
             yield f"optim.{name}({words})"
 
 
@@ -70,10 +76,14 @@ def pair(text: str) -> tuple[Any, Any]:
     return old, eval(text, {"optim": EMITTED, **names})
 
 
-@pytest.mark.parametrize("text", [*(f"optim.{name}(0.1)" for name in ARGUMENTS), *OF_TREES[1:3]])
+@pytest.mark.parametrize(
+    "text", [*(f"optim.{name}(0.1)" for name in ARGUMENTS), *OF_TREES[1:3]]
+)
 def test_as_a_transformation_it_is_the_same_function(text: str) -> None:
     old, new = pair(text)
-    comparison = compare_transformations(old, new, steps=100, params=VECTORS_AND_KERNELS)
+    comparison = compare_transformations(
+        old, new, steps=100, params=VECTORS_AND_KERNELS
+    )
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
     assert comparison.error < 1e-11
 
@@ -99,7 +109,9 @@ def steps(definition: Any) -> Iterator[tuple[Any, Any, Any]]:
             if number
             else definition.hyper_params
         )
-        grads = jax.tree_util.tree_map(lambda leaf: random.normal(size=leaf.shape), params)
+        grads = jax.tree_util.tree_map(
+            lambda leaf: random.normal(size=leaf.shape), params
+        )
         params, state = definition.apply_gradient(hyper_params, params, state, grads)
         yield fields(hyper_params), params, serialization.to_state_dict(state)
 
@@ -113,7 +125,10 @@ def fields(hyper_params: Any) -> list[str]:
 def test_the_rule_of_one_parameter(name: str) -> None:
     with double_everywhere():
         old, new = pair(f"optim.{name}(0.1)")
-        param, grad = np.linspace(-1, 1, 6).reshape(2, 3), np.linspace(0.5, -0.7, 6).reshape(2, 3)
+        param, grad = (
+            np.linspace(-1, 1, 6).reshape(2, 3),
+            np.linspace(0.5, -0.7, 6).reshape(2, 3),
+        )
         for definition in (old, new):
             definition.kept = definition.init_param_state(param)
         before, after = (
@@ -140,7 +155,12 @@ def test_optax_takes_it_as_it_is() -> None:
     divided = optax.transforms.partition(parts, {"kernel": "a", "bias": "b"})
     rated = optax.inject_hyperparams(EMITTED.Adam)(learning_rate=0.1)
     params = jax.tree_util.tree_map(np.float32, VECTORS_AND_KERNELS["Dense_0"])
-    for transformation in (clipped, divided, rated, optax.MultiSteps(EMITTED.Adam(0.1), 2)):
+    for transformation in (
+        clipped,
+        divided,
+        rated,
+        optax.MultiSteps(EMITTED.Adam(0.1), 2),
+    ):
         updates, _ = transformation.update(params, transformation.init(params), params)
         assert updates.keys() == params.keys()
         assert np.isfinite(updates["kernel"]).all()

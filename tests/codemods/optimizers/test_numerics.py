@@ -43,7 +43,12 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
         "eps": "1e-6",
         "weight_decay": "0.1",
     },
-    "Adadelta": {"learning_rate": "0.5", "rho": "0.8", "eps": "1e-4", "weight_decay": "0.1"},
+    "Adadelta": {
+        "learning_rate": "0.5",
+        "rho": "0.8",
+        "eps": "1e-4",
+        "weight_decay": "0.1",
+    },
     "Adafactor": {
         "learning_rate": "0.01",
         "factored": "False",
@@ -73,7 +78,12 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
         "eps": "1e-2",
         "nesterov": "True",
     },
-    "RMSProp": {"learning_rate": "0.01", "beta2": "0.8", "eps": "1e-3", "centered": "True"},
+    "RMSProp": {
+        "learning_rate": "0.01",
+        "beta2": "0.8",
+        "eps": "1e-3",
+        "centered": "True",
+    },
 }
 """A learning rate for each optimizer, and for each other argument a value that is not its default."""
 
@@ -82,7 +92,10 @@ HIDING = ("factored", "multiply_by_parameter_scale")
 """Arguments of Adafactor that leave others without effect."""
 
 PARAMS = {
-    "Dense_0": {"kernel": np.linspace(-0.5, 0.6, 12).reshape(4, 3), "bias": np.zeros(3)},
+    "Dense_0": {
+        "kernel": np.linspace(-0.5, 0.6, 12).reshape(4, 3),
+        "bias": np.zeros(3),
+    },
     "tiny": {"kernel": np.linspace(0.1, -0.2, 24).reshape(2, 2, 2, 3)},
     "temperature": np.asarray(0.7),
 }
@@ -90,7 +103,10 @@ PARAMS = {
 
 
 def source(name: str, *chosen: str) -> str:
-    words = [f"{keyword}={ARGUMENTS[name][keyword]}" for keyword in ("learning_rate", *chosen)]
+    words = [
+        f"{keyword}={ARGUMENTS[name][keyword]}"
+        for keyword in ("learning_rate", *chosen)
+    ]
     return f"optim.{name}({', '.join(words)})"
 
 
@@ -102,7 +118,9 @@ def cases() -> Iterator[tuple[str, Form, bool]]:
         together = source(name, *(other for other in others if other not in HIDING))
         for inject in (False, True):
             yield together, "alias", inject
-            if converted(together, "chain", inject) != converted(together, "alias", inject):
+            if converted(together, "chain", inject) != converted(
+                together, "alias", inject
+            ):
                 yield together, "chain", inject
 
 
@@ -113,7 +131,9 @@ def schedule(step: Any) -> Any:
 def compare(legacy: str, new: Any, **options: Any) -> Comparison:
     """Compare a legacy definition, as source text, with a gradient transformation."""
     with legacy_optim() as optim:
-        definition = eval(legacy, {"optim": optim, "ModelParamTraversal": ModelParamTraversal})
+        definition = eval(
+            legacy, {"optim": optim, "ModelParamTraversal": ModelParamTraversal}
+        )
     options = {"params": PARAMS, "steps": 100, **options}
     return compare_transformations(definition, new, **options)
 
@@ -135,7 +155,9 @@ def test_factors_large_matrices_alike(form: Form) -> None:
     params = {"embedding": np.linspace(-0.1, 0.1, 128 * 130).reshape(128, 130)}
     assert_equal(
         compare(
-            "optim.Adafactor(0.01)", transformation("optim.Adafactor(0.01)", form), params=params
+            "optim.Adafactor(0.01)",
+            transformation("optim.Adafactor(0.01)", form),
+            params=params,
         )
     )
 
@@ -157,10 +179,14 @@ def test_factors_large_matrices_alike(form: Form) -> None:
             id="beta2 off by 1e-7",
         ),
         pytest.param(
-            "optim.Momentum(0.01)", "optim.Momentum(0.010000001)", id="learning rate off by 1e-7"
+            "optim.Momentum(0.01)",
+            "optim.Momentum(0.010000001)",
+            id="learning rate off by 1e-7",
         ),
         pytest.param(
-            "optim.LAMB(0.01, eps=1e-6)", "optim.LAMB(0.01, eps=1.1e-6)", id="LAMB, epsilon"
+            "optim.LAMB(0.01, eps=1e-6)",
+            "optim.LAMB(0.01, eps=1.1e-6)",
+            id="LAMB, epsilon",
         ),
         pytest.param(
             "optim.RMSProp(0.01, eps=1e-8)",
@@ -184,16 +210,19 @@ def test_finds_a_schedule_off_by_one_step(form: Form, late: int) -> None:
     new = transformation(
         "optim.Adam(schedule)", form, schedule=lambda count: schedule(count + late)
     )
-    assert (compare("optim.Adam()", new, overrides=schedule).verdict is Verdict.DIFFERENT) == bool(
-        late
-    )
+    assert (
+        compare("optim.Adam()", new, overrides=schedule).verdict is Verdict.DIFFERENT
+    ) == bool(late)
 
 
 @pytest.mark.parametrize(
     ("legacy", "obvious"),
     [
         ("optim.AdaBelief(0.01, eps=1e-6)", optax.adabelief(0.01, eps=1e-6)),
-        ("optim.Adadelta(0.5, weight_decay=0.1)", optax.adadelta(0.5, weight_decay=0.1)),
+        (
+            "optim.Adadelta(0.5, weight_decay=0.1)",
+            optax.adadelta(0.5, weight_decay=0.1),
+        ),
         ("optim.Adagrad(0.01)", optax.adagrad(0.01)),
         ("optim.LAMB(0.01)", optax.lamb(0.01)),
         ("optim.LARS(0.1, weight_decay=0.05)", optax.lars(0.1, weight_decay=0.05)),
@@ -209,7 +238,9 @@ def test_the_obvious_alias_is_another_function(
 
 # WeightNorm
 
-VECTORS_AND_KERNELS = {name: leaf for name, leaf in PARAMS.items() if name != "temperature"}
+VECTORS_AND_KERNELS = {
+    name: leaf for name, leaf in PARAMS.items() if name != "temperature"
+}
 
 
 @pytest.mark.parametrize(
@@ -228,7 +259,12 @@ VECTORS_AND_KERNELS = {name: leaf for name, leaf in PARAMS.items() if name != "t
 def test_weight_norm_is_the_same_function(text: str, inject: bool) -> None:
     new = transformation(text, inject=inject)
     assert_equal(
-        compare(text, new, params=VECTORS_AND_KERNELS, overrides=schedule if inject else None)
+        compare(
+            text,
+            new,
+            params=VECTORS_AND_KERNELS,
+            overrides=schedule if inject else None,
+        )
     )
 
 
@@ -262,30 +298,45 @@ TINY = "ModelParamTraversal(lambda path, _: 'tiny' in path)"
         ),
     ],
 )
-def test_multi_optimizer_is_the_same_function(text: str, params: Any, inject: bool) -> None:
+def test_multi_optimizer_is_the_same_function(
+    text: str, params: Any, inject: bool
+) -> None:
     new = transformation(text, inject=inject)
-    comparison = compare(text, new, params=params, overrides=schedule if inject else None)
+    comparison = compare(
+        text, new, params=params, overrides=schedule if inject else None
+    )
     assert_equal(comparison)
 
 
 def test_multi_optimizer_refuses_a_leaf_in_two_groups() -> None:
     text = f"optim.MultiOptimizer(({KERNELS}, optim.Adam(0.01)), ({TINY}, optim.Adam(0.02)))"
 
-    with legacy_optim() as optim, pytest.raises(ValueError, match="Multiple optimizers match"):
-        eval(text, {"optim": optim, "ModelParamTraversal": ModelParamTraversal}).create(PARAMS)
+    with (
+        legacy_optim() as optim,
+        pytest.raises(ValueError, match="Multiple optimizers match"),
+    ):
+        eval(text, {"optim": optim, "ModelParamTraversal": ModelParamTraversal}).create(
+            PARAMS
+        )
     with pytest.raises(ValueError, match="match the parameter /tiny/kernel"):
         transformation(text).init(PARAMS)
 
 
 # The helpers that are emitted into the user's file
 
-HELPED = ["optim.Adagrad(0.01)", "optim.LAMB(0.01)", "optim.LARS(0.1, weight_decay=0.1)"]
+HELPED = [
+    "optim.Adagrad(0.01)",
+    "optim.LAMB(0.01)",
+    "optim.LARS(0.1, weight_decay=0.1)",
+]
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16, jnp.float32])
 @pytest.mark.parametrize("text", [*HELPED, "optim.WeightNorm(optim.Adagrad(0.01))"])
 def test_helpers_keep_the_type_of_the_parameters(text: str, dtype: Any) -> None:
-    params = jax.tree_util.tree_map(lambda leaf: jnp.asarray(leaf, dtype), VECTORS_AND_KERNELS)
+    params = jax.tree_util.tree_map(
+        lambda leaf: jnp.asarray(leaf, dtype), VECTORS_AND_KERNELS
+    )
     optimizer = transformation(text)
 
     def step(carry: Any, _: None) -> tuple[Any, None]:
@@ -296,13 +347,17 @@ def test_helpers_keep_the_type_of_the_parameters(text: str, dtype: Any) -> None:
 
     (stepped, _), _ = jax.lax.scan(step, (params, optimizer.init(params)), length=3)
 
-    for before, after in zip(*map(jax.tree_util.tree_leaves, (params, stepped)), strict=True):
+    for before, after in zip(
+        *map(jax.tree_util.tree_leaves, (params, stepped)), strict=True
+    ):
         assert after.dtype == dtype
         assert bool(jnp.isfinite(after).all())
         assert before.shape == after.shape
 
 
-@pytest.mark.parametrize("text", [*HELPED, "optim.WeightNorm(optim.Adagrad(0.01), wn_decay=0.1)"])
+@pytest.mark.parametrize(
+    "text", [*HELPED, "optim.WeightNorm(optim.Adagrad(0.01), wn_decay=0.1)"]
+)
 def test_helpers_work_on_a_part_of_the_parameters(text: str) -> None:
     alone, part = VECTORS_AND_KERNELS["Dense_0"], transformation(text)
     whole = optax.transforms.partition(

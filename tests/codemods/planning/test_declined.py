@@ -47,7 +47,9 @@ ACTOR, CRITIC, SCALE = (Location("train.py", line) for line in (6, 11, 16))
 
 
 def declined(program: str, *places: Location) -> FileResult:
-    [result] = migrate([Source("train.py", program.encode())], Options(declined=frozenset(places)))
+    [result] = migrate(
+        [Source("train.py", program.encode())], Options(declined=frozenset(places))
+    )
     return result
 
 

@@ -45,8 +45,16 @@ def test_one_site_that_cannot_change_keeps_its_optimizer_and_no_other() -> None:
             bad = bad.apply_gradient(grads)
             return good.params, bad.target
         """)
-    left = [(site.line, site.code) for site in result.sites if site.status == "unresolved"]
-    assert left == [(1, "FO911"), (5, "FO904"), (5, "FO901"), (7, "FO901"), (8, "FO901")]
+    left = [
+        (site.line, site.code) for site in result.sites if site.status == "unresolved"
+    ]
+    assert left == [
+        (1, "FO911"),
+        (5, "FO904"),
+        (5, "FO901"),
+        (7, "FO901"),
+        (8, "FO901"),
+    ]
     assert all(
         "train.py:5" in site.message
         for site in result.sites
@@ -87,7 +95,9 @@ def test_a_group_spans_files() -> None:
     assert not any(result.changed for result in results.values())
     assert [site.code for site in results["peek"].sites] == ["FO906"]
     assert all(
-        "peek.py:4" in site.message for site in results["make"].sites if site.code == "FO901"
+        "peek.py:4" in site.message
+        for site in results["make"].sites
+        if site.code == "FO901"
     )
 
     assert project({"make": files["make"]})["make"].changed
@@ -121,7 +131,10 @@ def test_a_suppressed_site_stays_and_so_does_its_optimizer() -> None:
         status: [site.code for site in result.sites if site.status == status]
         for status in ("suppressed", "unresolved")
     }
-    assert by_status == {"suppressed": ["FO102"], "unresolved": ["FO911", "FO914", "FO914"]}
+    assert by_status == {
+        "suppressed": ["FO102"],
+        "unresolved": ["FO911", "FO914", "FO914"],
+    }
 
 
 def test_a_suppression_that_suppresses_nothing_is_told() -> None:
@@ -135,7 +148,8 @@ def test_a_suppression_that_suppresses_nothing_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [Options(ignore=("FO2",)), Options(select=("FO1",)), Options(ignore=("FO202",))]
+    "options",
+    [Options(ignore=("FO2",)), Options(select=("FO1",)), Options(ignore=("FO202",))],
 )
 def test_what_is_not_selected_keeps_its_optimizer(options: Options) -> None:
     result = result_of(
@@ -160,7 +174,9 @@ def test_likely_optimizers_need_unsafe() -> None:
         """
     careful, bold = result_of(text), result_of(text, Options(unsafe=True))
 
-    assert [(site.code, site.evidence) for site in careful.sites] == [("FO912", "likely")]
+    assert [(site.code, site.evidence) for site in careful.sites] == [
+        ("FO912", "likely")
+    ]
     assert not careful.changed
     assert b"loss(optimizer.params, batch)" in bold.after
 
@@ -210,7 +226,8 @@ def test_the_order_of_files_changes_nothing() -> None:
         random.Random(seed).shuffle(sources)
         assert {result.path: result for result in migrate(sources)} == expected
         assert {
-            result.path: result for result in migrate(sources, share=partial(share, jobs=2))
+            result.path: result
+            for result in migrate(sources, share=partial(share, jobs=2))
         } == expected
 
 
@@ -218,9 +235,16 @@ def test_totals_and_text_agree() -> None:
     """No legacy name is in the new text but where the report says so."""
     result = result_of(TWO_OPTIMIZERS, OPTAX_ALONE)
     lines = result.after.decode().split("\n")
-    kept = {site.before.split("\n")[0] for site in result.sites if site.status != "rewritten"}
+    kept = {
+        site.before.split("\n")[0]
+        for site in result.sites
+        if site.status != "rewritten"
+    }
     for line in lines:
-        if any(word in line for word in ("optim.", "import optim", ".target", ".apply_gradient(")):
+        if any(
+            word in line
+            for word in ("optim.", "import optim", ".target", ".apply_gradient(")
+        ):
             assert any(before in line for before in kept), line
 
 
@@ -235,7 +259,11 @@ def test_a_helper_that_is_there_already_is_used() -> None:
     helped = migrated(first)
     again = migrated(helped + "\n\nfrom flax import optim\n\nlamb = optim.LAMB(1e-2)\n")
 
-    assert helped.count("def scale_by_norm_ratio") == again.count("def scale_by_norm_ratio") == 1
+    assert (
+        helped.count("def scale_by_norm_ratio")
+        == again.count("def scale_by_norm_ratio")
+        == 1
+    )
     assert again.count("scale_by_norm_ratio()") == 3
 
 
@@ -256,7 +284,9 @@ def test_a_result_with_undefined_names_is_refused() -> None:
     )
 
     assert edit_file(work)[2] == "undefined: nowhere"
-    assert "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]
+    assert (
+        "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]
+    )
     assert (
         "ParserSyntaxError within this tool"
         in edit_file(replace(work, edits=(Replace((1, 4, 1, 5), "("),)))[2]
@@ -284,15 +314,21 @@ def test_a_check_of_anything_and_all_optimizers_go_together() -> None:
     program = dedent(CHECKED.format(classes="optim.Optimizer"))
     [result] = migrate([Source("train.py", program.encode())])
     assert b"isinstance(value, train_state.TrainState)" in result.after
-    [result] = migrate([Source("train.py", (program + dedent(STAYS)).encode())], OPTAX_ALONE)
+    [result] = migrate(
+        [Source("train.py", (program + dedent(STAYS)).encode())], OPTAX_ALONE
+    )
     assert {site.status for site in result.sites} == {"unresolved"}
 
 
 def test_a_check_for_both_stays_while_any_optimizer_does() -> None:
-    program = dedent(CHECKED.format(classes="(optim.Optimizer, train_state.TrainState)"))
+    program = dedent(
+        CHECKED.format(classes="(optim.Optimizer, train_state.TrainState)")
+    )
     [result] = migrate([Source("train.py", program.encode())])
     assert b"(train_state.TrainState, train_state.TrainState)" in result.after
-    [result] = migrate([Source("train.py", (program + dedent(STAYS)).encode())], OPTAX_ALONE)
+    [result] = migrate(
+        [Source("train.py", (program + dedent(STAYS)).encode())], OPTAX_ALONE
+    )
     assert b"(optim.Optimizer, train_state.TrainState)" in result.after
     assert b"tx=optax.adam(0.1)" in result.after
 
@@ -343,7 +379,9 @@ def test_what_is_chosen_or_named_in_one_program_keeps_nothing_of_another() -> No
             optimizer = torch.optim.Adam(model.parameters())
             return optimizer.state
         """
-    results = project({"chosen": chosen, "alone": alone, "elsewhere": elsewhere}, OPTAX_ALONE)
+    results = project(
+        {"chosen": chosen, "alone": alone, "elsewhere": elsewhere}, OPTAX_ALONE
+    )
 
     assert not results["chosen"].changed
     assert results["alone"].changed
@@ -366,4 +404,8 @@ def test_no_site_is_told_that_it_reaches_itself() -> None:
     assert messages["optimizer.apply_gradient"].startswith(
         "Another use of the same optimizer on this line cannot"
     )
-    assert not [site for site in result.sites if f"reaches train.py:{site.line}," in site.message]
+    assert not [
+        site
+        for site in result.sites
+        if f"reaches train.py:{site.line}," in site.message
+    ]

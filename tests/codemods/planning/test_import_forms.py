@@ -244,7 +244,9 @@ def test_exports_stay_and_are_reported(text: str, name: str) -> None:
     [result] = project({name: text}).values()
 
     assert not result.changed
-    assert [(site.code, site.status) for site in result.sites] == [("FO911", "unresolved")]
+    assert [(site.code, site.status) for site in result.sites] == [
+        ("FO911", "unresolved")
+    ]
 
 
 def test_imported_from_here_by_another_file_that_keeps_it() -> None:

@@ -1072,7 +1072,11 @@ def test_imports_that_stay_have_a_reason(
 
     assert result.after.decode() == program(after)
     assert (
-        sorted((site.line, site.code) for site in result.sites if site.status != "rewritten")
+        sorted(
+            (site.line, site.code)
+            for site in result.sites
+            if site.status != "rewritten"
+        )
         == left
     )
 
@@ -1102,7 +1106,9 @@ def test_a_package_that_offers_the_module_keeps_it_and_says_so() -> None:
         }
     )
     assert not results["pkg/__init__"].changed
-    assert [(site.code, site.line) for site in results["pkg/__init__"].sites] == [("FO911", 1)]
+    assert [(site.code, site.line) for site in results["pkg/__init__"].sites] == [
+        ("FO911", 1)
+    ]
 
 
 def test_a_name_that_nobody_uses_stays_with_its_statement() -> None:
@@ -1176,9 +1182,9 @@ def test_an_import_that_another_file_takes_from_here_stays() -> None:
     )
     assert b"from flax import optim, struct\n" in results["common"].after
     assert b"tx=optax.adam(1e-3)" in results["common"].after
-    assert [site.code for site in results["common"].sites if site.status == "unresolved"] == [
-        "FO911"
-    ]
+    assert [
+        site.code for site in results["common"].sites if site.status == "unresolved"
+    ] == ["FO911"]
     assert not results["other"].changed
 
 

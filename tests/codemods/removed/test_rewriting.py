@@ -299,7 +299,10 @@ GONE = {
         "from flax import nn\n\nclass M(nn.Module): ...\n",
         "`flax.nn` was removed.",
     ),
-    "an imported module": ("import jax.lib.xla_bridge\n", "`jax.lib.xla_bridge` was removed."),
+    "an imported module": (
+        "import jax.lib.xla_bridge\n",
+        "`jax.lib.xla_bridge` was removed.",
+    ),
     "an imported module under another name": (
         "import jax.experimental.maps as maps\n\nmaps\n",
         "`jax.experimental.maps` was removed.",
@@ -405,9 +408,7 @@ def test_of_an_import_only_what_is_replaced_goes() -> None:
     result = run(
         "import jax\nfrom jax.lib import xla_bridge, xla_client\n\nxla_bridge.get_backend(), xla_client.Client\n"
     )
-    after = (
-        "import jax\nfrom jax.lib import xla_client\n\njax.devices()[0].client, xla_client.Client\n"
-    )
+    after = "import jax\nfrom jax.lib import xla_client\n\njax.devices()[0].client, xla_client.Client\n"
     assert result.after.decode() == after
     assert [site.message for site in result.sites if site.status == "unresolved"] == [
         "`jax.lib.xla_client` was removed."
@@ -421,7 +422,11 @@ LOST = "The rewritten file would not be valid: the comment `# first` would be lo
 
 
 def told(result: FileResult) -> list[tuple[str, str]]:
-    return [(site.code, site.message) for site in result.sites if site.status == "unresolved"]
+    return [
+        (site.code, site.message)
+        for site in result.sites
+        if site.status == "unresolved"
+    ]
 
 
 def test_a_replacement_that_would_not_be_valid_stays_and_is_told() -> None:
@@ -486,7 +491,9 @@ def test_the_import_of_a_module_stays_with_what_is_left_of_it(use: str) -> None:
     head = "import jax.experimental.maps, os\n\nmesh = "
     result = run(f"{head}jax.experimental.maps.Mesh(os.name)\n{use}\n")
     assert result.after.decode() == f"{head}jax.sharding.Mesh(os.name)\n{use}\n"
-    assert [(code, message.partition(",")[0].rstrip(".")) for code, message in told(result)] == [
+    assert [
+        (code, message.partition(",")[0].rstrip(".")) for code, message in told(result)
+    ] == [
         ("FO899", "`jax.experimental.maps` was removed"),
         ("FO899", "`jax.experimental.maps` was removed"),
     ]
@@ -499,7 +506,11 @@ def test_the_import_of_a_module_stays_with_what_a_comment_keeps() -> None:
     assert result.after.decode().startswith(
         "import jax.experimental.maps\n\njax.experimental.maps.Mesh  #"
     )
-    assert [site.status for site in result.sites] == ["suppressed", "suppressed", "rewritten"]
+    assert [site.status for site in result.sites] == [
+        "suppressed",
+        "suppressed",
+        "rewritten",
+    ]
 
 
 def test_where_the_name_means_something_else_it_stays() -> None:
@@ -511,7 +522,9 @@ def test_where_the_name_means_something_else_it_stays() -> None:
     ]
 
 
-def test_without_the_option_there_are_hints_beside_an_optimizer_and_nothing_elsewhere() -> None:
+def test_without_the_option_there_are_hints_beside_an_optimizer_and_nothing_elsewhere() -> (
+    None
+):
     program = dedent(
         """
         import jax
@@ -574,13 +587,15 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("use", "message", "remedy"), UNKNOWN.values(), ids=UNKNOWN)
-def test_what_is_not_known_is_told_and_stays(use: str, message: str, remedy: str) -> None:
+def test_what_is_not_known_is_told_and_stays(
+    use: str, message: str, remedy: str
+) -> None:
     program = f"import jax\nimport numpy as np\n\n{use}\n"
     result = run(program)
     assert (result.after.decode(), result.sites) == (program, ())
-    assert [(site.code, site.status, site.message, site.remedy) for site in result.hints] == [
-        ("FO898", "hint", message, remedy)
-    ]
+    assert [
+        (site.code, site.status, site.message, site.remedy) for site in result.hints
+    ] == [("FO898", "hint", message, remedy)]
     assert run(program, Options()).hints == ()
 
 

@@ -88,6 +88,8 @@ def test_each_row_says_what_to_do() -> None:
 
 def test_what_is_installed_is_known() -> None:
     for module in present():
-        names = filter(str.isidentifier, vars(found(module)) if is_there(module) else ())
+        names = filter(
+            str.isidentifier, vars(found(module)) if is_there(module) else ()
+        )
         told = [unknown(f"{module}.{name}") for name in names]
         assert [one.name for one in told if one is not None and one.version] == []

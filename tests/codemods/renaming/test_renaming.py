@@ -263,7 +263,8 @@ def test_what_is_restored_is_a_train_state_too() -> None:
     )
 
     assert (
-        "state = checkpoints.restore_checkpoint(directory, state)\n    return state.params" in after
+        "state = checkpoints.restore_checkpoint(directory, state)\n    return state.params"
+        in after
     )
 
 
@@ -315,7 +316,9 @@ KEPT_ATTRIBUTES = {
 @pytest.mark.parametrize(("old", "new"), KEPT_ATTRIBUTES.values(), ids=KEPT_ATTRIBUTES)
 def test_attributes_that_stay(old: str, new: str) -> None:
     assert old in TRAINER
-    [result] = migrate([Source("train.py", program(TRAINER.replace(old, new)).encode())], RENAME)
+    [result] = migrate(
+        [Source("train.py", program(TRAINER.replace(old, new)).encode())], RENAME
+    )
 
     assert "self.optimizer = self.optimizer.apply_gradient" in result.after.decode()
 

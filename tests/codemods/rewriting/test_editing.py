@@ -32,7 +32,9 @@ def outcome(names: str, within: str = "print(1)") -> tuple[str, set[str]]:
         pytest.param("import numpy as jnp", id="another package"),
         pytest.param("def jnp(x):\n    return x\n", id="a function"),
         pytest.param("import os\njnp = os.environ", id="a variable"),
-        pytest.param("import jax.numpy as jnp\nfor jnp in range(3):\n    pass", id="also a loop"),
+        pytest.param(
+            "import jax.numpy as jnp\nfor jnp in range(3):\n    pass", id="also a loop"
+        ),
     ],
 )
 def test_a_name_that_is_something_else_keeps_the_optimizer(names: str) -> None:
@@ -47,12 +49,16 @@ def test_a_name_that_is_something_else_keeps_the_optimizer(names: str) -> None:
         pytest.param("import os", "print(1)", id="no such name"),
         pytest.param("import jax.numpy as jnp", "print(jnp.e)", id="the same import"),
         pytest.param(
-            "from jax import numpy as jnp", "print(jnp.e)", id="the same, written otherwise"
+            "from jax import numpy as jnp",
+            "print(jnp.e)",
+            id="the same, written otherwise",
         ),
         pytest.param("import os", "jnp = 2", id="a variable of a function"),
     ],
 )
-def test_it_migrates_where_the_name_is_free_or_the_same(names: str, within: str) -> None:
+def test_it_migrates_where_the_name_is_free_or_the_same(
+    names: str, within: str
+) -> None:
     after, left = outcome(names, within)
     assert not left
     assert after.count("jnp.linalg.norm(param)") == 1

@@ -40,7 +40,9 @@ def test_a_reason_decides_on_nothing() -> None:
     assert explanation.startswith(
         "A `flax.optim` definition may be made without a learning rate if every `apply_gradient`"
     )
-    assert catalogue()["FO902"] == Rule("FO902", "no learning rate is known", explanation)
+    assert catalogue()["FO902"] == Rule(
+        "FO902", "no learning rate is known", explanation
+    )
     for code, rule in catalogue().items():
         assert (rule.decide is None) == code.startswith(("FO9", "FO899", "FO85"))
 
@@ -48,4 +50,7 @@ def test_a_reason_decides_on_nothing() -> None:
 def test_one_rule_decides_on_a_kind_of_use() -> None:
     kinds = [kind for rule in catalogue().values() for kind in rule.kinds]
     assert len(kinds) == len({*kinds})
-    assert catalogue()["FO603"].kinds == ("optimizer.state_dict", "optimizer.restore_state")
+    assert catalogue()["FO603"].kinds == (
+        "optimizer.state_dict",
+        "optimizer.restore_state",
+    )

@@ -32,10 +32,15 @@ def flax_gradient_descent(learning_rate):
 '''
 
 
-@pytest.mark.parametrize("name", sorted(optimizers().keys() - {"MultiOptimizer", "WeightNorm"}))
+@pytest.mark.parametrize(
+    "name", sorted(optimizers().keys() - {"MultiOptimizer", "WeightNorm"})
+)
 @pytest.mark.parametrize(
     "steps",
-    ["optimizer.apply_gradient(grads)", "optimizer.apply_gradient(grads, learning_rate=1e-2)"],
+    [
+        "optimizer.apply_gradient(grads)",
+        "optimizer.apply_gradient(grads, learning_rate=1e-2)",
+    ],
 )
 @pytest.mark.parametrize("form", ["alias", "chain"])
 def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> None:
@@ -46,12 +51,16 @@ def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> No
             optimizer = optim.{name}(**arguments).create(params)
             return {steps}
         """
-    [result] = migrate([Source("train.py", dedent(before).encode())], Options(form=form))
+    [result] = migrate(
+        [Source("train.py", dedent(before).encode())], Options(form=form)
+    )
     assert {site.status for site in result.sites} == {"rewritten"}
     messages = io.StringIO()
     assert (
         pyflakes.api.check(
-            result.after.decode(), "train.py", pyflakes.reporter.Reporter(messages, messages)
+            result.after.decode(),
+            "train.py",
+            pyflakes.reporter.Reporter(messages, messages),
         )
         == 0
     )
@@ -268,8 +277,16 @@ RATES = {
         True,
     ),
     "set where no step is in view": ("getattr(optim, name)()", "optimizer", True),
-    "given to the class": ("getattr(optim, name)(0.1)", "optimizer.apply_gradient(grads)", False),
-    "perhaps among the arguments": ("getattr(optim, name)(**config)", "optimizer", False),
+    "given to the class": (
+        "getattr(optim, name)(0.1)",
+        "optimizer.apply_gradient(grads)",
+        False,
+    ),
+    "perhaps among the arguments": (
+        "getattr(optim, name)(**config)",
+        "optimizer",
+        False,
+    ),
     "set nowhere, so that the first step failed": (
         "getattr(optim, name)()",
         "optimizer.apply_gradient(grads)",
@@ -289,7 +306,9 @@ RATES = {
 
 
 @pytest.mark.parametrize(("definition", "end", "injected"), RATES.values(), ids=RATES)
-def test_the_rate_of_a_class_that_is_chosen(definition: str, end: str, injected: bool) -> None:
+def test_the_rate_of_a_class_that_is_chosen(
+    definition: str, end: str, injected: bool
+) -> None:
     code = migrated(f"""
         from flax import optim
 
@@ -300,7 +319,8 @@ def test_the_rate_of_a_class_that_is_chosen(definition: str, end: str, injected:
     assert ("def flax_gradient_descent(learning_rate=0.0):" in code) is injected
     assert ("def flax_gradient_descent(learning_rate):" in code) is not injected
     assert (
-        "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)" in code
+        "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)"
+        in code
     ) is injected
 
 
@@ -323,18 +343,26 @@ def test_a_class_of_ones_own_stays_beside_functions() -> None:
         return {"adam": optim.Adam, "mine": Mine}[name](0.1)
     """
     [result] = migrate([Source("train.py", dedent(program).encode())])
-    assert 'return {"adam": flax_adam, "mine": Mine}[name](0.1)' in result.after.decode()
+    assert (
+        'return {"adam": flax_adam, "mine": Mine}[name](0.1)' in result.after.decode()
+    )
     assert "class Mine(LAMB):" in result.after.decode()
 
 
 @pytest.mark.parametrize(
     ("form", "adam", "momentum"),
     [
-        ("alias", "optax.adamw(learning_rate,b1=beta1,", "optax.sgd(learning_rate,momentum=beta,"),
+        (
+            "alias",
+            "optax.adamw(learning_rate,b1=beta1,",
+            "optax.sgd(learning_rate,momentum=beta,",
+        ),
         ("chain", "optax.scale_by_adam(b1=beta1,", "optax.trace(decay=beta,"),
     ],
 )
-def test_functions_have_the_form_that_is_asked_for(form: Form, adam: str, momentum: str) -> None:
+def test_functions_have_the_form_that_is_asked_for(
+    form: Form, adam: str, momentum: str
+) -> None:
     after = migrated(
         """
         from flax import optim

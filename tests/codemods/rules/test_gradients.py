@@ -89,7 +89,8 @@ def test_what_is_left(loss: str, step: str, code: str) -> None:
 def test_a_function_does_the_same_anywhere(loss: str, step: str) -> None:
     new = migrated(PROGRAM.format(loss=loss, step=step))
     said = step.replace(
-        "optimizer.compute_gradient(loss_fn)", "loss_and_gradient(optimizer.params, loss_fn)"
+        "optimizer.compute_gradient(loss_fn)",
+        "loss_and_gradient(optimizer.params, loss_fn)",
     )
     said = said.replace("optimizer.optimize(loss_fn)", "optimize(optimizer, loss_fn)")
     said = said.replace(
@@ -135,7 +136,9 @@ def test_it_gives_what_the_methods_gave() -> None:
     [("", ", learning_rate=rate", 11), (", learning_rate=rate", "", 12)],
     ids=["the first keeps its own", "the second does"],
 )
-def test_a_rate_that_only_one_of_two_steps_sets(first: str, second: str, line: int) -> None:
+def test_a_rate_that_only_one_of_two_steps_sets(
+    first: str, second: str, line: int
+) -> None:
     result = result_of(
         PROGRAM.format(
             loss=SCALAR,

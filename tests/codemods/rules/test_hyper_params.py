@@ -178,15 +178,21 @@ def test_the_definition_of_an_optimizer_from_elsewhere_as_a_value() -> None:
 
 
 def test_those_that_partial_work_leaves_are_of_the_definition() -> None:
-    text = PROGRAM.format(ADAM.replace("0.1", "0.1, config.beta"), f"print({HYPER_PARAMS}.beta1)")
+    text = PROGRAM.format(
+        ADAM.replace("0.1", "0.1, config.beta"), f"print({HYPER_PARAMS}.beta1)"
+    )
     assert (
         f"    print({HYPER_PARAMS}.beta1)\n"
         in result_of(text, replace(OPTAX_ALONE, partial=True)).after.decode()
     )
 
 
-ONE_RATE = "opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)"
-TAKE_STEP = "optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(grads=grads)"
+ONE_RATE = (
+    "opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)"
+)
+TAKE_STEP = (
+    "optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(grads=grads)"
+)
 REWRITTEN = {
     "a rate": (ADAM, step(new(HYPER_PARAMS)), [ONE_RATE, TAKE_STEP]),
     "a rate, by a name for what it replaces": (
@@ -273,7 +279,9 @@ REWRITTEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("definition", "steps", "expected"), REWRITTEN.values(), ids=REWRITTEN)
+@pytest.mark.parametrize(
+    ("definition", "steps", "expected"), REWRITTEN.values(), ids=REWRITTEN
+)
 def test_what_is_rewritten(definition: str, steps: str, expected: list[str]) -> None:
     after = migrated(PROGRAM.format(definition, steps))
     assert "".join(f"    {line}\n" for line in expected) in after

@@ -52,7 +52,11 @@ def run(params, batches):
 
 
 def one(made: str, told: str = "[]", given: str = "", more: str = "") -> dict[str, str]:
-    return {"train.py": HEAD + program(more) + TRAIN.format(made=made, told=told, given=given)}
+    return {
+        "train.py": HEAD
+        + program(more)
+        + TRAIN.format(made=made, told=told, given=given)
+    }
 
 
 STEPPED = """
@@ -76,13 +80,17 @@ RATE = ", learning_rate=0.1 / (1 + number)"
 CALL = "definition.apply_gradient(definition.hyper_params, params, state, gradients(params, batch))"
 PROGRAMS = {
     "a wrapper": one("Lookahead(optim.Adam(0.1))", more=WRAPPER),
-    "a wrapper, with rates": one("Lookahead(optim.Momentum())", given=RATE, more=WRAPPER),
+    "a wrapper, with rates": one(
+        "Lookahead(optim.Momentum())", given=RATE, more=WRAPPER
+    ),
     "a wrapper of a wrapper, and its states": one(
         "Lookahead(Lookahead(optim.RMSProp(0.1, centered=True)), 3)",
         told="[int(optimizer.state.param_states[0].param_states[0].step)]",
         more=WRAPPER,
     ),
-    "another hyperparameter": one("optim.Adam(0.1)", given=", weight_decay=0.1 * number"),
+    "another hyperparameter": one(
+        "optim.Adam(0.1)", given=", weight_decay=0.1 * number"
+    ),
     "several hyperparameters": one(
         "optim.Momentum()", given=", learning_rate=0.1, beta=0.5 + 0.1 * number"
     ),
@@ -90,7 +98,8 @@ PROGRAMS = {
         "optim.LAMB(0.1)", given=", **({'eps': 0.1} if number else {})"
     ),
     "hyperparameters that are read": one(
-        "optim.LARS(0.1)", told="[optimizer.optimizer_def.hyper_params.replace(beta=0.5).beta]"
+        "optim.LARS(0.1)",
+        told="[optimizer.optimizer_def.hyper_params.replace(beta=0.5).beta]",
     ),
     "an optimizer for some, by a traversal": one(
         "optim.MultiOptimizer((KERNELS, optim.Adam(0.1)), (OTHERS, optim.Adagrad(0.1)))",
@@ -197,7 +206,8 @@ def run(params, batches):
     },
     "in several files": {
         "kit/__init__.py": "from flax.optim import Adam, Optimizer, OptimizerState\n\nfrom .ahead import Lookahead\n",
-        "kit/ahead.py": HEAD.replace("from common import gradients, loss\n", "") + WRAPPER,
+        "kit/ahead.py": HEAD.replace("from common import gradients, loss\n", "")
+        + WRAPPER,
         "kit/moments.py": (
             "from flax.optim.adam import _AdamParamState\n\n\n"
             "def zero(state):\n    return _AdamParamState(state.grad_ema * 0, state.grad_sq_ema)\n\n\n"
@@ -323,7 +333,10 @@ def run(params, batches):
 
 def test_what_acts_when_it_is_imported_is_imported_by_nothing_new() -> None:
     loud = {name: SCRIPT.replace("NAME", name) for name in ("one.py", "two.py")}
-    quiet = {path: text.replace(f'sys.argv.append("{path}")\n', "") for path, text in loud.items()}
+    quiet = {
+        path: text.replace(f'sys.argv.append("{path}")\n', "")
+        for path, text in loud.items()
+    }
     both = {"train.py": "import one\nimport two\nrun = one.run\n", "common.py": COMMON}
     assert "from common import Adam" in verdict({**both, **loud}).after["two.py"]
     assert "from one import Adam" in verdict({**both, **quiet}).after["two.py"]
@@ -381,7 +394,9 @@ def test_it_stays(name: str) -> None:
 def notes(files: dict[str, str]) -> Iterator[str]:
     from codemods import Source, migrate
 
-    for result in migrate([Source(path, text.encode()) for path, text in files.items()]):
+    for result in migrate(
+        [Source(path, text.encode()) for path, text in files.items()]
+    ):
         yield from (site.note for site in result.sites if site.note)
 
 

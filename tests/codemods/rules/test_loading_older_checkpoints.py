@@ -92,7 +92,9 @@ OPTIMIZERS = {
     "GradientDescent": alone("optim.GradientDescent(0.1)"),
     "LAMB": alone("optim.LAMB(0.1, weight_decay=0.01)"),
     "Momentum": alone("optim.Momentum(0.1, beta=0.8)"),
-    "Momentum that looks ahead": alone("optim.Momentum(0.1, weight_decay=0.01, nesterov=True)"),
+    "Momentum that looks ahead": alone(
+        "optim.Momentum(0.1, weight_decay=0.01, nesterov=True)"
+    ),
     "RMSProp": alone("optim.RMSProp(0.1)"),
     "RMSProp, centered": alone("optim.RMSProp(0.1, beta2=0.8, centered=True)"),
 }
@@ -244,7 +246,9 @@ class Runs:
         return self._run(self._program(parts), self.wheel)
 
     def new(self, parts: dict[str, str], wanted: bool = True) -> Any:
-        result = result_of(self._program(parts), Options(form=self.form, old_checkpoints=wanted))
+        result = result_of(
+            self._program(parts), Options(form=self.form, old_checkpoints=wanted)
+        )
         after = result.after.decode()
         assert {site.status for site in result.sites} == {"rewritten"}
         assert (HELPER in after) == wanted
@@ -277,7 +281,11 @@ def assert_same(left: Any, right: Any) -> None:
 ADAM, MOMENTUM = OPTIMIZERS["Adam"], OPTIMIZERS["Momentum"]
 WITHIN = PROGRAMS["a dataclass that becomes a train state"]
 UNLIKE = {
-    "another optimizer": (ADAM, MOMENTUM, "state/param_states/b/momentum is not in the checkpoint"),
+    "another optimizer": (
+        ADAM,
+        MOMENTUM,
+        "state/param_states/b/momentum is not in the checkpoint",
+    ),
     "one that kept less": (
         OPTIMIZERS["GradientDescent"],
         ADAM,
@@ -364,14 +372,18 @@ def test_a_missing_folder_gives_the_target(runs: Runs) -> None:
     begin = ADAM | {
         "outcome": "[state.target, checkpoints.restore_checkpoint('none', before) is before]"
     }
-    elsewhere = begin | {"create": "checkpoints.restore_checkpoint('nowhere', create(params))"}
+    elsewhere = begin | {
+        "create": "checkpoints.restore_checkpoint('nowhere', create(params))"
+    }
 
     assert runs.new(elsewhere)[1]
 
 
 @pytest.mark.parametrize("form", ["alias", "chain"])
 @pytest.mark.parametrize("parts", PROGRAMS.values(), ids=PROGRAMS)
-def test_an_old_checkpoint_goes_on(parts: dict[str, str], form: Form, runs: Runs) -> None:
+def test_an_old_checkpoint_goes_on(
+    parts: dict[str, str], form: Form, runs: Runs
+) -> None:
     begun = runs.old(parts)
     stored = (runs.stored / "checkpoint_4").read_bytes()
     expected = runs.old(parts)
@@ -384,4 +396,6 @@ def test_an_old_checkpoint_goes_on(parts: dict[str, str], form: Form, runs: Runs
     again = runs.new(parts)  # from what the new program has stored
     (runs.stored / "checkpoint_4").write_bytes(after_old)
     assert_same(runs.old(parts), again)
-    assert not np.allclose(*(jax.tree_util.tree_leaves(one)[0] for one in (begun, expected)))
+    assert not np.allclose(
+        *(jax.tree_util.tree_leaves(one)[0] for one in (begun, expected))
+    )

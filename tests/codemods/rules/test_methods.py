@@ -334,8 +334,12 @@ REWRITTEN = {
 }
 
 
-@pytest.mark.parametrize(("before", "after", "helpers"), REWRITTEN.values(), ids=REWRITTEN)
-def test_copies_and_state_dicts(before: str, after: str, helpers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "helpers"), REWRITTEN.values(), ids=REWRITTEN
+)
+def test_copies_and_state_dicts(
+    before: str, after: str, helpers: tuple[str, ...]
+) -> None:
     assert migrated(legacy(before)) == modern(after, *helpers)
 
 

@@ -29,7 +29,10 @@ KEPT = {
     "what replaces, as a value": ("fields(optimizer.replace)", "FO916"),
 }
 EXCHANGED = {
-    "the parameters": ("optimizer.replace(target=other)", "optimizer.replace(params=other)"),
+    "the parameters": (
+        "optimizer.replace(target=other)",
+        "optimizer.replace(params=other)",
+    ),
     "a state that begins anew": (
         "optimizer.replace(state=definition.init_state(params))",
         "optimizer.replace(step=0, opt_state=definition.init(params))",
@@ -50,14 +53,18 @@ def squeezed(code: str) -> str:
 def test_what_cannot_be_replaced_is_left(value: str, code: str) -> None:
     result = result_of(REPLACED.format(value), OPTAX_ALONE)
     assert {
-        (site.line, site.code) for site in result.sites if site.code not in ("FO901", "FO911")
+        (site.line, site.code)
+        for site in result.sites
+        if site.code not in ("FO901", "FO911")
     } == {(6, code)}
     assert {site.status for site in result.sites} == {"unresolved"}
 
 
 @pytest.mark.parametrize(("value", "expected"), EXCHANGED.values(), ids=EXCHANGED)
 def test_parts_are_replaced_under_their_new_names(value: str, expected: str) -> None:
-    assert squeezed(f"optimizer = {expected}\n") in squeezed(migrated(REPLACED.format(value)))
+    assert squeezed(f"optimizer = {expected}\n") in squeezed(
+        migrated(REPLACED.format(value))
+    )
 
 
 def test_parameters_that_were_renamed_by_hand_are_no_site() -> None:
@@ -111,7 +118,8 @@ WITHIN = {
 
 
 @pytest.mark.parametrize(
-    "value", ["run(optim.Adam(0.1).create, params)", "run(params, optim.Adam(0.1).create)"]
+    "value",
+    ["run(optim.Adam(0.1).create, params)", "run(params, optim.Adam(0.1).create)"],
 )
 def test_create_as_the_value_of_something_unknown_is_left(value: str) -> None:
     result = result_of(CREATED.format(value))
@@ -121,12 +129,16 @@ def test_create_as_the_value_of_something_unknown_is_left(value: str) -> None:
     assert value in result.after.decode()
 
 
-@pytest.mark.parametrize(("value", "expected", "name", "definition"), WITHIN.values(), ids=WITHIN)
+@pytest.mark.parametrize(
+    ("value", "expected", "name", "definition"), WITHIN.values(), ids=WITHIN
+)
 def test_create_as_a_value_is_a_function_of_parameters(
     value: str, expected: str, name: str, definition: str
 ) -> None:
     made = expected.format(STATE.format(name, definition))
-    assert squeezed(f"optimizer = {made}\n") in squeezed(migrated(CREATED.format(value)))
+    assert squeezed(f"optimizer = {made}\n") in squeezed(
+        migrated(CREATED.format(value))
+    )
 
 
 ASKED = """
@@ -193,7 +205,9 @@ def test_a_question_with_equal_answers_goes() -> None:
 
 STAYING = {
     "a comment in it": (
-        SAME.replace("log(start)\n        else", "log(start)  # of the first\n        else"),
+        SAME.replace(
+            "log(start)\n        else", "log(start)  # of the first\n        else"
+        ),
         """
     if isinstance(optimizer.opt_state, (list, tuple)):
         start = int(optimizer.step)
@@ -261,7 +275,9 @@ TAKEN = """
     ],
     ids=["free", "taken"],
 )
-def test_a_rate_is_set_ahead_of_the_step_under_a_name_that_is_free(line: str, step: str) -> None:
+def test_a_rate_is_set_ahead_of_the_step_under_a_name_that_is_free(
+    line: str, step: str
+) -> None:
     assert squeezed(step) in squeezed(migrated(TAKEN.format(line)))
 
 
@@ -292,7 +308,11 @@ def test_a_rate_is_set_ahead_of_the_step_under_a_name_that_is_free(line: str, st
             """,
         ),
     ],
-    ids=["an attribute of the new one", "a method of the new one", "behind another statement"],
+    ids=[
+        "an attribute of the new one",
+        "a method of the new one",
+        "behind another statement",
+    ],
 )
 def test_a_rate_is_set_ahead_of_a_step_that_is_all_its_statement_does(
     step: str, expected: str
@@ -340,7 +360,8 @@ def test_an_attribute_of_the_step_is_asked_of_an_array() -> None:
         """
     )
     assert (
-        "jnp.asarray(optimizer.step, jnp.int32).astype(jnp.float32), optimizer.step + 1\n" in after
+        "jnp.asarray(optimizer.step, jnp.int32).astype(jnp.float32), optimizer.step + 1\n"
+        in after
     )
     assert "params=params, tx=optax.adam(0.1)" in after
 
@@ -373,13 +394,16 @@ def test_a_step_by_hand_may_update_its_hyperparameters() -> None:
         """
     result = result_of(
         text.replace(
-            "            hyper_params = definition.update_hyper_params(learning_rate=rate)\n", ""
+            "            hyper_params = definition.update_hyper_params(learning_rate=rate)\n",
+            "",
         ).replace(", hyper_params\n", "\n")
     )
     assert "tree_set(state, learning_rate=rate)" in result.after.decode()
     assert "optax.inject_hyperparams(" in result.after.decode()
     assert {
-        site.code for site in result_of(text, OPTAX_ALONE).sites if site.status == "unresolved"
+        site.code
+        for site in result_of(text, OPTAX_ALONE).sites
+        if site.status == "unresolved"
     } >= {"FO907"}
 
 
@@ -467,13 +491,21 @@ MISCALLED = {
         "FO916",
         "instead of being called",
     ),
-    "a step that is set": ("optimizer.state.step = 3", "FO905", "`.step` is assigned to"),
+    "a step that is set": (
+        "optimizer.state.step = 3",
+        "FO905",
+        "`.step` is assigned to",
+    ),
     "a step of a group that is set": (
         "optimizer.state[0].step = 3",
         "FO905",
         "`.step` is assigned to",
     ),
-    "parameters that are set": ("optimizer.target = rest", "FO905", "`.target` is assigned to"),
+    "parameters that are set": (
+        "optimizer.target = rest",
+        "FO905",
+        "`.target` is assigned to",
+    ),
     "the class that all definitions share": (
         "optim.OptimizerDef(more)",
         "FO908",
@@ -489,7 +521,9 @@ def test_calls_that_legacy_optimizers_would_not_take_are_left(
     result = result_of(CALLED.format(line), OPTAX_ALONE)
     assert line in result.after.decode()
     [site] = [
-        site for site in result.sites if site.line == 5 and site.code not in ("FO901", "FO911")
+        site
+        for site in result.sites
+        if site.line == 5 and site.code not in ("FO901", "FO911")
     ]
     assert (site.code, site.status) == (code, "unresolved")
     assert message in site.message

@@ -41,16 +41,26 @@ TOLD = (
 
 @pytest.mark.parametrize("line", SILENT)
 def test_nothing_is_said_of_what_restores_no_optimizer(line: str) -> None:
-    assert {site.note for site in result_of(PROGRAM.replace("{line}", line)).sites} == {""}
+    assert {site.note for site in result_of(PROGRAM.replace("{line}", line)).sites} == {
+        ""
+    }
 
 
 @pytest.mark.parametrize("line", TOLD)
 def test_both_ways_are_offered(line: str) -> None:
-    [site] = [site for site in result_of(PROGRAM.replace("{line}", line)).sites if site.note]
+    [site] = [
+        site for site in result_of(PROGRAM.replace("{line}", line)).sites if site.note
+    ]
 
-    assert (site.line, site.note.partition(",")[0]) == (6, "It is restored at train.py:10")
+    assert (site.line, site.note.partition(",")[0]) == (
+        6,
+        "It is restored at train.py:10",
+    )
     assert "`optim2optax checkpoint convert`" in site.note
-    assert "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)`" in site.note
+    assert (
+        "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)`"
+        in site.note
+    )
 
 
 def test_only_the_optimizer_that_is_restored_is_concerned() -> None:
@@ -83,15 +93,21 @@ RESTORE = "checkpoints.restore_checkpoint(directory, optimizer)"
 
 
 def restoring(
-    definition: str = "optim.Adam(0.1)", restored: str = RESTORE, arguments: str = "params"
+    definition: str = "optim.Adam(0.1)",
+    restored: str = RESTORE,
+    arguments: str = "params",
 ) -> str:
-    return RESTORING.format(definition=definition, restored=restored, arguments=arguments)
+    return RESTORING.format(
+        definition=definition, restored=restored, arguments=arguments
+    )
 
 
 OF_OTHERS = {
     "LARS, whose trace has the other sign": restoring("optim.LARS(0.1)"),
     "Adafactor, which keeps placeholders": restoring("optim.Adafactor(0.1)"),
-    "WeightNorm, which has a state within": restoring("optim.WeightNorm(optim.Adam(0.1))"),
+    "WeightNorm, which has a state within": restoring(
+        "optim.WeightNorm(optim.Adam(0.1))"
+    ),
     "MultiOptimizer, which has several": restoring(
         "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: True), optim.Adam(0.1)))"
     ),
@@ -99,11 +115,15 @@ OF_OTHERS = {
 LEFT = {
     **OF_OTHERS,
     "from_bytes": restoring(restored="serialization.from_bytes(optimizer, data)"),
-    "from_state_dict": restoring(restored="serialization.from_state_dict(optimizer, data)"),
+    "from_state_dict": restoring(
+        restored="serialization.from_state_dict(optimizer, data)"
+    ),
     "what may be another function": restoring(
         restored="(checkpoints.restore_checkpoint if data else serialization.from_bytes)(optimizer, data)"
     ),
-    "a focus": restoring(arguments="params, optim.ModelParamTraversal(lambda path, _: True)"),
+    "a focus": restoring(
+        arguments="params, optim.ModelParamTraversal(lambda path, _: True)"
+    ),
     "a definition that keeps its interface": restoring(
         restored="checkpoints.restore_checkpoint(directory, optimizer), optimizer.optimizer_def.init_param_state(params)"
     ),
@@ -131,10 +151,13 @@ def test_a_call_is_left(program: str) -> None:
 def test_a_name_says_why() -> None:
     notes = [
         site.note
-        for site in result_of(OF_OTHERS["LARS, whose trace has the other sign"], WANTED).sites
+        for site in result_of(
+            OF_OTHERS["LARS, whose trace has the other sign"], WANTED
+        ).sites
     ]
     assert any(
-        "(`--old-checkpoints` leaves this call: it may restore LARS)" in note for note in notes
+        "(`--old-checkpoints` leaves this call: it may restore LARS)" in note
+        for note in notes
     )
 
 
@@ -152,18 +175,26 @@ PARTS = """
 
 
 def test_a_call_that_restores_the_parts_of_an_optimizer_is_left() -> None:
-    without, wanted = Options(style="functional"), Options(style="functional", old_checkpoints=True)
+    without, wanted = (
+        Options(style="functional"),
+        Options(style="functional", old_checkpoints=True),
+    )
     result = result_of(PARTS, wanted)
 
     assert b"opt_state" in result.after
     assert result.after == result_of(PARTS, without).after
-    assert any("leaves this call: the optimizer is in parts" in site.note for site in result.sites)
+    assert any(
+        "leaves this call: the optimizer is in parts" in site.note
+        for site in result.sites
+    )
 
 
 def test_without_the_option_nothing_is_added_and_the_note_names_it() -> None:
     result = result_of(restoring())
 
-    assert b"return checkpoints.restore_checkpoint(directory, optimizer)" in result.after
+    assert (
+        b"return checkpoints.restore_checkpoint(directory, optimizer)" in result.after
+    )
     assert b"restore_old_or_new" not in result.after
     [note] = [site.note for site in result.sites if site.note]
     assert note.endswith("; with `--old-checkpoints`, the program loads it itself.")
@@ -175,7 +206,10 @@ def test_what_restores_no_optimizer_is_left() -> None:
 
 
 CALLS = {
-    "by position": ("checkpoints.restore_checkpoint(directory, optimizer)", "directory, optimizer"),
+    "by position": (
+        "checkpoints.restore_checkpoint(directory, optimizer)",
+        "directory, optimizer",
+    ),
     "by name": (
         "checkpoints.restore_checkpoint(ckpt_dir=directory, target=optimizer)",
         "ckpt_dir=directory, target=optimizer",
@@ -195,7 +229,9 @@ CALLS = {
 def test_the_call_is_wrapped(call: str, arguments: str) -> None:
     result = result_of(restoring(restored=call), WANTED)
 
-    after = " ".join(result.after.decode().split()).replace("( ", "(").replace(" )", ")")
+    after = (
+        " ".join(result.after.decode().split()).replace("( ", "(").replace(" )", ")")
+    )
     assert f"restore_old_or_new(checkpoints.restore_checkpoint, {arguments})" in after
     assert ("FO606", "an optimizer is restored as it was") in {
         (site.code, site.message) for site in result.sites
@@ -219,7 +255,9 @@ def test_a_function_by_its_own_name_stays_imported() -> None:
 
 
 def test_a_name_of_a_helper_that_means_something_else_is_avoided() -> None:
-    after = migrated(f"{restoring()}\n    def is_old(run):\n        return run\n", WANTED)
+    after = migrated(
+        f"{restoring()}\n    def is_old(run):\n        return run\n", WANTED
+    )
 
     assert "def flax_is_old(stored):" in after
     assert "if flax_is_old(stored):" in after

@@ -42,7 +42,9 @@ LEFT = {
     "leaves by an unknown function": f"print(len(other.tree_leaves({STATES})))",
     "a map by an unknown function": put(f"other(lambda m: m / 2, {STATES})"),
     "a moment that is set": f"{STATES}['w'] = other",
-    "a moment that is deleted, under a name": lines(f"states = {STATES}", "del states['w']"),
+    "a moment that is deleted, under a name": lines(
+        f"states = {STATES}", "del states['w']"
+    ),
     "an inner moment that is set": f"{STATES}['layer']['w'] = other",
     "an inner moment that is set in a copy": lines(
         f"states = dict({STATES})", "states['layer']['w'] = other"
@@ -126,7 +128,9 @@ VIEWED = {
 def viewed(statements: str) -> str:
     """The statements with states as they were, made of the train states."""
     taken = re.sub(r"(\w+(?:\(params\))?)\.state\b", r"adam_state(\1)", statements)
-    return re.sub(r"(\w+(?:\(params\))?)\.replace\(state=", r"with_adam_state(\1, state=", taken)
+    return re.sub(
+        r"(\w+(?:\(params\))?)\.replace\(state=", r"with_adam_state(\1, state=", taken
+    )
 
 
 def words(text: str) -> str:
@@ -202,28 +206,44 @@ TWO = """
         {}
         return optimizer.replace(state=optimizer.state.replace(step=0))
     """
-COUNTED = "return optimizer.replace(step=0, opt_state=set_count(optimizer.opt_state, 0))\n"
-UNCOUNTED = "return optimizer.replace(step=0)\n"
-SCHEDULED = (
-    "optimizer = optimizer.apply_gradient(params, learning_rate=0.1 * 0.9**optimizer.state.step)"
+COUNTED = (
+    "return optimizer.replace(step=0, opt_state=set_count(optimizer.opt_state, 0))\n"
 )
+UNCOUNTED = "return optimizer.replace(step=0)\n"
+SCHEDULED = "optimizer = optimizer.apply_gradient(params, learning_rate=0.1 * 0.9**optimizer.state.step)"
 STEPS = {
     "both count": ("Adam", "optim.LAMB(0.1)", "", COUNTED),
     "neither counts": ("Adagrad", "optim.Momentum(0.1)", "", UNCOUNTED),
-    "neither counts but by a schedule": ("Momentum", "optim.Momentum(0.1)", SCHEDULED, COUNTED),
-    "around one that counts": ("Adam", "optim.WeightNorm(optim.Adam(0.1))", "", COUNTED),
+    "neither counts but by a schedule": (
+        "Momentum",
+        "optim.Momentum(0.1)",
+        SCHEDULED,
+        COUNTED,
+    ),
+    "around one that counts": (
+        "Adam",
+        "optim.WeightNorm(optim.Adam(0.1))",
+        "",
+        COUNTED,
+    ),
 }
 
 
-@pytest.mark.parametrize(("first", "second", "more", "expected"), STEPS.values(), ids=STEPS)
+@pytest.mark.parametrize(
+    ("first", "second", "more", "expected"), STEPS.values(), ids=STEPS
+)
 def test_the_step_of_several(first: str, second: str, more: str, expected: str) -> None:
     assert migrated(
-        TWO.replace("class Own(optim.OptimizerDef):", "class Own:").format(first, second, more)
+        TWO.replace("class Own(optim.OptimizerDef):", "class Own:").format(
+            first, second, more
+        )
     ).endswith(expected)
 
 
 @pytest.mark.parametrize(
-    "second", ["optim.Momentum(0.1)", "Own()"], ids=["one of which does not count", "one's own"]
+    "second",
+    ["optim.Momentum(0.1)", "Own()"],
+    ids=["one of which does not count", "one's own"],
 )
 def test_the_step_of_several_that_differ(second: str) -> None:
     result = result_of(TWO.format("Adam", second, ""), OPTAX_ALONE)

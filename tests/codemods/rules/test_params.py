@@ -68,11 +68,14 @@ def test_plain(creation: str) -> None:
 
 @pytest.mark.parametrize("creation", ANY.values(), ids=ANY)
 def test_any(creation: str) -> None:
-    assert "    optimizer = AnyParamsTrainState.create(" in migrated(PROGRAM.format(creation))
+    assert "    optimizer = AnyParamsTrainState.create(" in migrated(
+        PROGRAM.format(creation)
+    )
 
 
 @pytest.mark.parametrize(
-    ("params", "state"), [("z", "AnyParamsTrainState"), ('{"w": z}', "train_state.TrainState")]
+    ("params", "state"),
+    [("z", "AnyParamsTrainState"), ('{"w": z}', "train_state.TrainState")],
 )
 def test_in_a_function_that_makes_the_optimizer(params: str, state: str) -> None:
     after = migrated(

@@ -1198,7 +1198,10 @@ def test_refused_whole_with_a_reason(code: str, program: str) -> None:
 
 @pytest.mark.parametrize("program", [text for _, text in REFUSED.values()], ids=REFUSED)
 def test_with_an_interface_it_is_refused_whole_or_not_at_all(program: str) -> None:
-    assert {site.status for site in result_of(program).sites} in ({"unresolved"}, {"rewritten"})
+    assert {site.status for site in result_of(program).sites} in (
+        {"unresolved"},
+        {"rewritten"},
+    )
 
 
 OF_ONE_S_OWN = {
@@ -1290,7 +1293,9 @@ def test_a_definition_of_one_s_own_is_not_refused(text: str) -> None:
 def test_every_reason_is_documented() -> None:
     for rule in catalogue().values():
         assert rule.summary
-        assert len(rule.explanation) > len(rule.summary) or not rule.code.startswith("FO9")
+        assert len(rule.explanation) > len(rule.summary) or not rule.code.startswith(
+            "FO9"
+        )
 
 
 UNKNOWN_ORIGINS = {
@@ -1400,7 +1405,9 @@ UNKNOWN_ORIGINS = {
 }
 
 
-@pytest.mark.parametrize(("text", "line"), UNKNOWN_ORIGINS.values(), ids=UNKNOWN_ORIGINS)
+@pytest.mark.parametrize(
+    ("text", "line"), UNKNOWN_ORIGINS.values(), ids=UNKNOWN_ORIGINS
+)
 def test_what_comes_from_nowhere_in_view_is_a_site(text: str, line: int) -> None:
     assert line in {site.line for site in result_of(text).sites}
 

@@ -33,12 +33,16 @@ def test_it_trains_as_before(program: str, legacy_wheel: Path) -> None:
 
 
 @pytest.mark.parametrize("program", IN_STEP.values(), ids=IN_STEP)
-def test_a_step_that_nothing_sets_apart_is_the_one_of_the_transformation(program: str) -> None:
+def test_a_step_that_nothing_sets_apart_is_the_one_of_the_transformation(
+    program: str,
+) -> None:
     """Only a state dict, which has the names of the fields, keeps the class as it is."""
     after = result_of(program).after.decode()
 
     assert "optax.sgd(schedule, momentum=0.9" in after
-    assert ("class State(train_state.TrainState)" in after) == ("to_state_dict" not in program)
+    assert ("class State(train_state.TrainState)" in after) == (
+        "to_state_dict" not in program
+    )
 
 
 NEW = "State(0, optim.Momentum(0.1).create({}))"
@@ -73,6 +77,10 @@ def test_a_file_of_the_same_program_may_set_the_step() -> None:
     other = "def reset(state):\n    return state.replace(step=0)\n"
 
     for more, kept in ((restart, True), (other, False)):
-        results = migrate([Source("train.py", program.encode()), Source("more.py", more.encode())])
-        after = next(result.after.decode() for result in results if result.path == "train.py")
+        results = migrate(
+            [Source("train.py", program.encode()), Source("more.py", more.encode())]
+        )
+        after = next(
+            result.after.decode() for result in results if result.path == "train.py"
+        )
         assert ("class State:" in after) == kept

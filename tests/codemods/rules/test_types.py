@@ -65,10 +65,14 @@ LEFT = {
 @pytest.mark.parametrize(("text", "sites"), LEFT.values(), ids=LEFT)
 def test_left(text: str, sites: list[tuple[int, str]]) -> None:
     result = result_of(text)
-    left = [(site.line, site.code) for site in result.sites if site.status == "unresolved"]
+    left = [
+        (site.line, site.code) for site in result.sites if site.status == "unresolved"
+    ]
     assert left == sites
     used = [line for line in program(text).splitlines() if "import" not in line]
-    assert [line for line in result.after.decode().splitlines() if "import" not in line] == used
+    assert [
+        line for line in result.after.decode().splitlines() if "import" not in line
+    ] == used
 
 
 REWRITTEN = {

@@ -35,8 +35,15 @@ def code(source: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def notebook(cells: Sequence[dict[str, Any]], indent: int | None = 1, **metadata: Any) -> str:
-    whole = {"cells": list(cells), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+def notebook(
+    cells: Sequence[dict[str, Any]], indent: int | None = 1, **metadata: Any
+) -> str:
+    whole = {
+        "cells": list(cells),
+        "metadata": metadata,
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     return json.dumps(whole, indent=indent, ensure_ascii=False) + "\n"
 
 
@@ -60,14 +67,23 @@ def sources(result: FileResult) -> list[str]:
             notebook([{"cell_type": "markdown", "metadata": {}, "source": [LEGACY]}]),
             id="text about it",
         ),
-        pytest.param(notebook([code("jax = 1", outputs=[{"text": [LEGACY]}])]), id="in an output"),
-        pytest.param(notebook([code(LEGACY)], kernelspec={"language": "R"}), id="another language"),
+        pytest.param(
+            notebook([code("jax = 1", outputs=[{"text": [LEGACY]}])]), id="in an output"
+        ),
+        pytest.param(
+            notebook([code(LEGACY)], kernelspec={"language": "R"}),
+            id="another language",
+        ),
         pytest.param(notebook([code("%%bash\npip install flax")]), id="a shell cell"),
-        pytest.param(notebook([code("this is no Python, flax")]), id="no Python, and no optimizer"),
+        pytest.param(
+            notebook([code("this is no Python, flax")]),
+            id="no Python, and no optimizer",
+        ),
         pytest.param(notebook([]), id="no cells"),
         pytest.param(notebook([code("")]), id="an empty cell"),
         pytest.param(
-            notebook([code(""), code("x = 1  # flax.optim")]), id="an empty cell ahead of a comment"
+            notebook([code(""), code("x = 1  # flax.optim")]),
+            id="an empty cell ahead of a comment",
         ),
     ],
 )
@@ -79,10 +95,14 @@ def test_untouched(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param('{"cells": [ flax.optim', "cannot be read as a notebook", id="no JSON"),
+        pytest.param(
+            '{"cells": [ flax.optim', "cannot be read as a notebook", id="no JSON"
+        ),
         pytest.param('{"worksheets": ["flax.optim"]}', "format 4", id="an old format"),
         pytest.param(
-            notebook([code(f"{LEGACY}\nprint optimizer")]), "cell 1 cannot be parsed", id="Python 2"
+            notebook([code(f"{LEGACY}\nprint optimizer")]),
+            "cell 1 cannot be parsed",
+            id="Python 2",
         ),
         pytest.param(
             notebook([code("x = 1"), code(f"%%writefile a.py\n{LEGACY}")]),
@@ -113,7 +133,9 @@ def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("indent", [1, 2, 4, None], ids=str)
-@pytest.mark.parametrize("form", ["lines", "one string", "escaped", "no line end", "tabs"])
+@pytest.mark.parametrize(
+    "form", ["lines", "one string", "escaped", "no line end", "tabs"]
+)
 def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
     """Outputs, ids, metadata, indentation, the order of keys and unchanged lines stay as they are, to the letter."""
     output = {
@@ -122,7 +144,12 @@ def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
         "name": "stdout",
     }
     cells = [
-        code("# η and λ\nimport jax", id="b1", outputs=[output], metadata={"scrolled": True}),
+        code(
+            "# η and λ\nimport jax",
+            id="b1",
+            outputs=[output],
+            metadata={"scrolled": True},
+        ),
         {
             "source": lines(LEGACY),
             "outputs": [],
@@ -139,12 +166,15 @@ def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
             cell["source"] = "".join(cell["source"])
 
     def text(of: list[dict[str, Any]]) -> str:
-        found = notebook(of, indent, kernelspec={"name": "python3", "language": "python"})
+        found = notebook(
+            of, indent, kernelspec={"name": "python3", "language": "python"}
+        )
         if form == "escaped":
             found = json.dumps(json.loads(found), indent=indent) + "\n"
-        return {"no line end": found.rstrip("\n"), "tabs": found.replace("\n ", "\n\t")}.get(
-            form, found
-        )
+        return {
+            "no line end": found.rstrip("\n"),
+            "tabs": found.replace("\n ", "\n\t"),
+        }.get(form, found)
 
     assert run(text(cells)).after.decode() == text(new)
 
@@ -155,7 +185,9 @@ def test_the_flow_goes_through_the_cells_in_order() -> None:
             [
                 code("!pip install -q flax \\\n  jax\n%matplotlib inline\nimport jax"),
                 code("from flax import optim"),
-                code("def step(optimizer, grads):\n    return optimizer.apply_gradient(grads)\n"),
+                code(
+                    "def step(optimizer, grads):\n    return optimizer.apply_gradient(grads)\n"
+                ),
                 code(
                     "%%time\noptimizer = optim.Adam(1e-3).create(params)\nfor g in gs:\n  optimizer = step(optimizer, g)"
                 ),
@@ -197,7 +229,11 @@ ADAGRAD = "d = {}optim.Adagrad(0.1)\no = d.create({{'w': w}})"
 def test_imports_go_to_the_cell_that_imported_what_they_replace() -> None:
     result = run(
         notebook(
-            [code(SETUP), code("import flax\nx = flax.core"), code("d = flax.optim.Adam(0.1)")]
+            [
+                code(SETUP),
+                code("import flax\nx = flax.core"),
+                code("d = flax.optim.Adam(0.1)"),
+            ]
         )
     )
     assert sources(result) == [
@@ -210,7 +246,11 @@ def test_imports_go_to_the_cell_that_imported_what_they_replace() -> None:
 def test_each_cell_that_imported_what_they_replace_gets_them() -> None:
     again = "from flax import optim\nd = optim.Adam(0.1)"
     result = run(notebook([code(SETUP), code("from flax import optim"), code(again)]))
-    assert sources(result) == [SETUP, "import optax", "import optax\nd = optax.adam(0.1)"]
+    assert sources(result) == [
+        SETUP,
+        "import optax",
+        "import optax\nd = optax.adam(0.1)",
+    ]
 
 
 def test_imports_go_to_the_first_use_where_another_notebook_has_them() -> None:
@@ -230,18 +270,29 @@ def test_imports_go_to_the_first_use_where_another_notebook_has_them() -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["%run {}", "%run -i {}", "%run ./{}", "exec(open('{}').read())"])
+@pytest.mark.parametrize(
+    "line", ["%run {}", "%run -i {}", "%run ./{}", "exec(open('{}').read())"]
+)
 def test_names_from_a_file_that_is_run(line: str) -> None:
     """What another file has made is followed into the notebook that runs it."""
     name = "make.py" if "exec" in line else "make.ipynb"
     make = "from flax import optim\n\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)"
     other = make if name == "make.py" else notebook([code(make)])
-    cells = [code("import jax\n" + line.format(name)), code("thing = make(p)\nthing.target")]
+    cells = [
+        code("import jax\n" + line.format(name)),
+        code("thing = make(p)\nthing.target"),
+    ]
     first, second = migrate(
-        [Source(name, other.encode()), Source("explore.ipynb", notebook(cells).encode())]
+        [
+            Source(name, other.encode()),
+            Source("explore.ipynb", notebook(cells).encode()),
+        ]
     )
     assert first.changed
-    assert sources(second) == ["import jax\n" + line.format(name), "thing = make(p)\nthing.params"]
+    assert sources(second) == [
+        "import jax\n" + line.format(name),
+        "thing = make(p)\nthing.params",
+    ]
 
 
 HELPED = {
@@ -268,7 +319,10 @@ HELPED = {
         "from flax import optim",
         "o = make({'w': w})",
     ],
-    "imports and use in one cell": [SETUP, f"from flax import optim\n{ADAGRAD.format('')}"],
+    "imports and use in one cell": [
+        SETUP,
+        f"from flax import optim\n{ADAGRAD.format('')}",
+    ],
     "a rate at each step": [
         SETUP,
         "from flax import optim",
@@ -294,7 +348,11 @@ def test_the_cells_run_from_top_to_bottom(cells: list[str]) -> None:
 def test_helpers_and_imports_come_before_what_needs_them() -> None:
     result = run(
         notebook(
-            [code("import flax\nimport jax"), code("x = 1"), code("d = flax.optim.Adagrad(0.1)")]
+            [
+                code("import flax\nimport jax"),
+                code("x = 1"),
+                code("d = flax.optim.Adagrad(0.1)"),
+            ]
         )
     )
     first, second, third = sources(result)
@@ -332,7 +390,9 @@ def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
             code("%time thing = train.make(p)\n%time thing.apply_gradient(g)\nx = 3"),
         ]
     )
-    first, second = migrate([Source("train.py", make), Source("explore.ipynb", cells.encode())])
+    first, second = migrate(
+        [Source("train.py", make), Source("explore.ipynb", cells.encode())]
+    )
     assert not first.changed
     assert not second.changed
     assert [(site.code, site.before) for site in second.sites] == [
@@ -341,23 +401,31 @@ def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
 
 
 def test_a_program_of_files_and_notebooks() -> None:
-    module = (
-        b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
-    )
+    module = b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
     cells = notebook(
-        [code("import jax\nfrom train import make"), code("weights = make(params).target")]
+        [
+            code("import jax\nfrom train import make"),
+            code("weights = make(params).target"),
+        ]
     )
-    first, second = migrate([Source("train.py", module), Source("explore.ipynb", cells.encode())])
+    first, second = migrate(
+        [Source("train.py", module), Source("explore.ipynb", cells.encode())]
+    )
     assert first.changed
     assert sources(second)[1] == "weights = make(params).params"
 
 
 def test_places_name_the_cell_and_the_line_of_the_file() -> None:
     text = notebook(
-        [code("import jax"), code(f"\n{LEGACY}\noptimizer.apply_gradient(g, beta1=0.5)")]
+        [
+            code("import jax"),
+            code(f"\n{LEGACY}\noptimizer.apply_gradient(g, beta1=0.5)"),
+        ]
     )
     result = run(text)
-    found = next(site for site in result.sites if site.before == "optimizer.apply_gradient")
+    found = next(
+        site for site in result.sites if site.before == "optimizer.apply_gradient"
+    )
     assert "optimizer.apply_gradient" in text.splitlines()[found.line - 1]
     assert found.message.startswith("cell 2: ")
     sibling = next(site for site in result.sites if site.code == "FO901")

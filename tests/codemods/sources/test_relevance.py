@@ -14,7 +14,8 @@ TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3
     "files",
     [
         pytest.param(
-            {"data.py": "import numpy\n", "plot.py": "import data\n"}, id="no optimizer at all"
+            {"data.py": "import numpy\n", "plot.py": "import data\n"},
+            id="no optimizer at all",
         ),
         pytest.param(
             {"a.py": "import jax\nlabels = batch['target']\n"},
@@ -24,7 +25,9 @@ TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3
             {"a.py": "import jax, train_state\nstep = self.state.step\n"},
             id="a step, and no optimizer",
         ),
-        pytest.param({"a.py": "import torch\nvalues = optimizer.target\n"}, id="no JAX"),
+        pytest.param(
+            {"a.py": "import torch\nvalues = optimizer.target\n"}, id="no JAX"
+        ),
     ],
 )
 def test_nothing_is_relevant(files: dict[str, str]) -> None:
@@ -70,7 +73,10 @@ def test_unrelated_files_are_left_out(path: str, text: str) -> None:
     ],
 )
 def test_importers_are_relevant(text: str) -> None:
-    assert set(relevant({"main.py": text, "train.py": TRAIN})) == {"main.py", "train.py"}
+    assert set(relevant({"main.py": text, "train.py": TRAIN})) == {
+        "main.py",
+        "train.py",
+    }
 
 
 def test_a_whole_program_is_relevant() -> None:
@@ -86,32 +92,47 @@ def test_a_whole_program_is_relevant() -> None:
         "src/lab/unrelated.py": "import lab.models\n",
         "elsewhere/loop.py": "import math\n",
     }
-    assert set(files) - set(relevant(files)) == {"src/lab/unrelated.py", "elsewhere/loop.py"}
+    assert set(files) - set(relevant(files)) == {
+        "src/lab/unrelated.py",
+        "elsewhere/loop.py",
+    }
 
 
 def test_readers_without_an_import_are_relevant_beside_an_optimizer() -> None:
     reader = "import jax\n\ndef restore(checkpoint):\n    return checkpoint['target']\n"
-    assert set(relevant({"train.py": TRAIN, "restore.py": reader})) == {"train.py", "restore.py"}
+    assert set(relevant({"train.py": TRAIN, "restore.py": reader})) == {
+        "train.py",
+        "restore.py",
+    }
 
 
 @pytest.mark.parametrize("text", ["print 'Python 2'\n", "x = 'caf\xe9'\n"])
 def test_an_unrelated_file_that_cannot_be_read_is_no_error(text: str) -> None:
     content = text.encode("latin-1")
-    done, left = migrate([Source("train.py", TRAIN.encode()), Source("left.py", content)])
+    done, left = migrate(
+        [Source("train.py", TRAIN.encode()), Source("left.py", content)]
+    )
     assert done.changed
     assert (left.error, left.after, left.sites) == (None, content, ())
 
 
 def test_an_importer_that_cannot_be_parsed_is_an_error() -> None:
     _, broken = migrate(
-        [Source("train.py", TRAIN.encode()), Source("main.py", b"import train\nprint train.make\n")]
+        [
+            Source("train.py", TRAIN.encode()),
+            Source("main.py", b"import train\nprint train.make\n"),
+        ]
     )
     assert "line 2: cannot be parsed as Python 3" in (broken.error or "")
 
 
 def test_names_of_the_standard_library_mean_it() -> None:
     """A package's own `types.py` is not what `import types` imports; a script's neighbour is."""
-    package = {"lab/__init__.py": "", "lab/train.py": f"import types\n{TRAIN}", "lab/types.py": ""}
+    package = {
+        "lab/__init__.py": "",
+        "lab/train.py": f"import types\n{TRAIN}",
+        "lab/types.py": "",
+    }
     script = {"train.py": f"import types\n{TRAIN}", "types.py": ""}
     assert relevant(package) == ["lab/train.py"]
     assert set(relevant(script)) == {"train.py", "types.py"}

@@ -22,7 +22,11 @@ TRAIN = program(
 )
 STEPS = "def train(optimizer):\n    return optimizer.apply_gradient(grads)\n"
 CONFLICT = (
-    "<<<<<<< HEAD\n" + STEPS + "=======\n" + STEPS.replace("train", "fit") + ">>>>>>> other\n"
+    "<<<<<<< HEAD\n"
+    + STEPS
+    + "=======\n"
+    + STEPS.replace("train", "fit")
+    + ">>>>>>> other\n"
 )
 PYTHON_2 = STEPS + "    print 'done'\n"
 SEEN = "line 2: optimizer.apply_gradient"
@@ -38,7 +42,12 @@ def migrated(files: dict[str, str | bytes]) -> dict[str, FileResult]:
 
 def cells(*texts: str) -> str:
     found = [
-        {"cell_type": "code", "metadata": {}, "outputs": [{"text": STEPS}], "source": text}
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "outputs": [{"text": STEPS}],
+            "source": text,
+        }
         for text in texts
     ]
     return json.dumps(
@@ -53,9 +62,21 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
         CONFLICT,
         "not seen: line 3: optimizer.apply_gradient, line 6: optimizer.",
     ),
-    "a template": ("steps.py", STEPS + "class {{ name }}:\n    pass\n", f"not seen: {SEEN}"),
-    "no UTF-8": ("steps.py", STEPS.encode() + b"# \xff\n", f"byte 67; not seen: {SEEN}"),
-    "a null byte": ("steps.py", STEPS + "\0", f"not a Python source file; not seen: {SEEN}"),
+    "a template": (
+        "steps.py",
+        STEPS + "class {{ name }}:\n    pass\n",
+        f"not seen: {SEEN}",
+    ),
+    "no UTF-8": (
+        "steps.py",
+        STEPS.encode() + b"# \xff\n",
+        f"byte 67; not seen: {SEEN}",
+    ),
+    "a null byte": (
+        "steps.py",
+        STEPS + "\0",
+        f"not a Python source file; not seen: {SEEN}",
+    ),
     "nested too deeply": (
         "steps.py",
         f"{STEPS}x = {'(' * 5000}{')' * 5000}\n",
@@ -85,7 +106,9 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
 
 
 @pytest.mark.parametrize(("path", "content", "problem"), UNREAD.values(), ids=UNREAD)
-def test_others_are_migrated_beside(path: str, content: str | bytes, problem: str) -> None:
+def test_others_are_migrated_beside(
+    path: str, content: str | bytes, problem: str
+) -> None:
     results = migrated({"train.py": TRAIN, path: content})
     assert {site.status for site in results["train.py"].sites} == {"rewritten"}
     assert results[path].after == results[path].before
@@ -94,7 +117,10 @@ def test_others_are_migrated_beside(path: str, content: str | bytes, problem: st
 
 def test_one_that_imports_the_others() -> None:
     results = migrated(
-        {"make.py": TRAIN.replace("import steps\n", ""), "train.py": f"import make\n{PYTHON_2}"}
+        {
+            "make.py": TRAIN.replace("import steps\n", ""),
+            "train.py": f"import make\n{PYTHON_2}",
+        }
     )
     assert results["make.py"].changed
     assert results["train.py"].error
@@ -102,16 +128,24 @@ def test_one_that_imports_the_others() -> None:
 
 def test_no_more_once_it_is_mended() -> None:
     results = migrated({"train.py": TRAIN, "steps.py": STEPS})
-    assert {site.status for result in results.values() for site in result.sites} == {"rewritten"}
+    assert {site.status for result in results.values() for site in result.sites} == {
+        "rewritten"
+    }
 
 
 CHAIN = f"built = Builder(){'.put(done)' * 400}\n"
-BUILDER = "class Builder:\n    def put(self, one):\n        return self\n\n\ndone = None\n"
+BUILDER = (
+    "class Builder:\n    def put(self, one):\n        return self\n\n\ndone = None\n"
+)
 
 
 def test_a_long_chain_of_calls_holds_nobody_back_whom_it_does_not_meet() -> None:
     results = migrated(
-        {"train.py": TRAIN, "steps.py": STEPS, "chain.py": f"import train\n{BUILDER}{CHAIN}"}
+        {
+            "train.py": TRAIN,
+            "steps.py": STEPS,
+            "chain.py": f"import train\n{BUILDER}{CHAIN}",
+        }
     )
     assert results["chain.py"].error == "nested too deeply"
     assert results["train.py"].changed
@@ -125,7 +159,9 @@ def test_what_gets_to_a_file_with_a_long_chain_of_calls_stays(use: str) -> None:
     results = migrated({"train.py": TRAIN, "steps.py": steps})
     assert "nested too deeply" in (results["steps.py"].error or "")
     assert not any(result.changed for result in results.values())
-    [message] = {site.message for site in results["train.py"].sites if site.code == "FO926"}
+    [message] = {
+        site.message for site in results["train.py"].sites if site.code == "FO926"
+    }
     assert message == "It may get to steps.py, which nests too deeply to be analysed."
 
 

@@ -17,17 +17,21 @@ from tests.codemods.vendoring.vendored import vendored
 from tests.generated.verdicts import assert_same, outcome
 
 
-def at_copy(text: str, module: str = "kit.legacy_flax_optim", spared: tuple[int, ...] = ()) -> str:
+def at_copy(
+    text: str, module: str = "kit.legacy_flax_optim", spared: tuple[int, ...] = ()
+) -> str:
     full = f"kit{module}" if module.startswith(".") else module
     return pointed(
-        unit(text), Redirection(["flax.optim"], module, "flax.optim", full, spared=spared)
+        unit(text),
+        Redirection(["flax.optim"], module, "flax.optim", full, spared=spared),
     )
 
 
 def back(text: str, module: str = "kit.legacy_flax_optim") -> str:
     full = f"kit{module}" if module.startswith(".") else module
     return pointed(
-        unit(text), Redirection([module], "flax.optim", full, "flax.optim", in_line=True)
+        unit(text),
+        Redirection([module], "flax.optim", full, "flax.optim", in_line=True),
     )
 
 
@@ -93,7 +97,10 @@ POINTED = {
         "from flax.optim import (Adam,\n    Optimizer)\nfrom flax.optim.adam import _AdamState as State\n",
         "from kit.legacy_flax_optim import (Adam,\n    Optimizer)\nfrom kit.legacy_flax_optim.adam import _AdamState as State\n",
     ),
-    "all names": ("from flax.optim import *\n", "from kit.legacy_flax_optim import *\n"),
+    "all names": (
+        "from flax.optim import *\n",
+        "from kit.legacy_flax_optim import *\n",
+    ),
     "a module under another name": (
         "import flax.optim as o, flax.optim.adam as a\n",
         "from kit import legacy_flax_optim as o\nfrom kit.legacy_flax_optim import adam as a\n",
@@ -140,9 +147,16 @@ def test_what_is_pointed(before: str, after: str) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["kit.legacy_flax_optim", ".legacy_flax_optim", "..legacy_flax_optim", "legacy_flax_optim"],
+    [
+        "kit.legacy_flax_optim",
+        ".legacy_flax_optim",
+        "..legacy_flax_optim",
+        "legacy_flax_optim",
+    ],
 )
-@pytest.mark.parametrize("before", [before for before, _ in POINTED.values()], ids=POINTED)
+@pytest.mark.parametrize(
+    "before", [before for before, _ in POINTED.values()], ids=POINTED
+)
 def test_back_and_again(before: str, module: str) -> None:
     """Back, no line has another number; and what is pointed again is as it was."""
     after = at_copy(before, module)
@@ -164,7 +178,11 @@ REFUSED = "getattr(optim, name, None)(0.1)"
 SCRIPT = "from flax import optim\n\n\ndef make(name):\n    return getattr(optim, name, None)(0.1)\n"
 IMPORTED = "from {} import make\n"
 LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
-    "one script": ({"train.py": SCRIPT}, "legacy_flax_optim", "import legacy_flax_optim as optim"),
+    "one script": (
+        {"train.py": SCRIPT},
+        "legacy_flax_optim",
+        "import legacy_flax_optim as optim",
+    ),
     "a script in a folder": (
         {"a/train.py": SCRIPT},
         "a/legacy_flax_optim",
@@ -209,12 +227,23 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
         "import legacy_flax_optim as optim",
     ),
     "scripts that import from around": (
-        {"lib/make.py": SCRIPT, "bin/train.py": f"{IMPORTED.format('lib.make')}{SCRIPT}"},
+        {
+            "lib/make.py": SCRIPT,
+            "bin/train.py": f"{IMPORTED.format('lib.make')}{SCRIPT}",
+        },
         "legacy_flax_optim",
         "import legacy_flax_optim as optim",
     ),
-    "scripts of several folders": ({"a/train.py": SCRIPT, "b/train.py": SCRIPT}, None, ""),
-    "what is there already": ({"train.py": SCRIPT, "legacy_flax_optim.py": ""}, None, ""),
+    "scripts of several folders": (
+        {"a/train.py": SCRIPT, "b/train.py": SCRIPT},
+        None,
+        "",
+    ),
+    "what is there already": (
+        {"train.py": SCRIPT, "legacy_flax_optim.py": ""},
+        None,
+        "",
+    ),
 }
 
 
@@ -251,14 +280,15 @@ def make(name):
 
 
 @pytest.mark.parametrize(
-    "other", ["getattr(flax, 'optim')", "f'flax.optim.{name}'", "vars(flax)['optim'].Adam(0.1)"]
+    "other",
+    ["getattr(flax, 'optim')", "f'flax.optim.{name}'", "vars(flax)['optim'].Adam(0.1)"],
 )
 def test_what_cannot_be_pointed_is_told(other: str) -> None:
     _, [result], place = vendored({"train.py": LEFT.format(other=other)}, OPTAX_ALONE)
     assert place is not None
-    assert [site.line for site in result.sites if site.status == "unresolved"] == [6] * len(
-        [site for site in result.sites if site.line == 6]
-    )
+    assert [site.line for site in result.sites if site.status == "unresolved"] == [
+        6
+    ] * len([site for site in result.sites if site.line == 6])
     assert {site.status for site in result.sites if site.line != 6} == {"vendored"}
 
 
@@ -285,7 +315,9 @@ def test_what_is_migrated_has_nothing_of_it() -> None:
 
 
 def test_what_nothing_needs_is_not_made() -> None:
-    after, _, place = vendored({"goes.py": MIXED["goes.py"], "kept.py": MIXED["kept.py"]})
+    after, _, place = vendored(
+        {"goes.py": MIXED["goes.py"], "kept.py": MIXED["kept.py"]}
+    )
     assert place is None
     assert "legacy" not in "".join(after.values())
 
@@ -305,13 +337,18 @@ def test_a_later_run_changes_nothing_and_says_the_same(files: dict[str, str]) ->
         for site in result.sites
     ]
     assert [
-        (result.path, site.line, site.code, site.status) for result in told for site in result.sites
+        (result.path, site.line, site.code, site.status)
+        for result in told
+        for site in result.sites
     ] == [found for found in left if found[3] != "rewritten"]
 
 
 def test_what_can_be_migrated_later_is() -> None:
     after, _, place = vendored(
-        {"train.py": f"{SCRIPT}\n\nfirst = optim.Adam(0.1)\n", "other.py": "import train\n"},
+        {
+            "train.py": f"{SCRIPT}\n\nfirst = optim.Adam(0.1)\n",
+            "other.py": "import train\n",
+        },
         OPTAX_ALONE,
     )
     assert place is not None
@@ -333,7 +370,11 @@ INHERENT = {
     "a lazy re-export by importlib": "stays, and is told",
     "a path of a flat state dict": "gives no tree of parameters to compare",
 }
-PROGRAMS = {**test_interface.PROGRAMS, **test_interface.STAYING, **test_closed_world.PROGRAMS}
+PROGRAMS = {
+    **test_interface.PROGRAMS,
+    **test_interface.STAYING,
+    **test_closed_world.PROGRAMS,
+}
 
 
 @pytest.mark.usefixtures("legacy_wheel")
@@ -344,13 +385,25 @@ def test_it_runs_on_the_jax_of_today_and_trains_as_before(name: str) -> None:
         before = outcome(files)
     after, results, place = vendored(files, Options(ignore=("FO706",)))
     assert_same(before, outcome(after))
-    left = {site.code for result in results for site in result.sites if site.status == "unresolved"}
+    left = {
+        site.code
+        for result in results
+        for site in result.sites
+        if site.status == "unresolved"
+    }
     assert left <= {"FO922"}
     if place is not None:
-        assert vendored(after, Options(ignore=("FO706",)), (place,), wanted=False)[0] == after
+        assert (
+            vendored(after, Options(ignore=("FO706",)), (place,), wanted=False)[0]
+            == after
+        )
 
 
-@pytest.mark.parametrize("name", ["flax.optim by __import__", "a lazy re-export by importlib"])
+@pytest.mark.parametrize(
+    "name", ["flax.optim by __import__", "a lazy re-export by importlib"]
+)
 def test_what_still_needs_the_old_flax_is_told(name: str) -> None:
     _, results, _ = vendored(PROGRAMS[name])
-    assert any(site.status == "unresolved" for result in results for site in result.sites)
+    assert any(
+        site.status == "unresolved" for result in results for site in result.sites
+    )

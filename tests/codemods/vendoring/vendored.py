@@ -15,7 +15,9 @@ Files = dict[str, str]
 
 @cache
 def _package() -> Mapping[str, str]:
-    return {name: content.decode() for name, content in package_files(find_wheel()).items()}
+    return {
+        name: content.decode() for name, content in package_files(find_wheel()).items()
+    }
 
 
 def vendored(
@@ -25,7 +27,9 @@ def vendored(
     wanted: bool = True,
 ) -> tuple[Files, list[FileResult], str | None]:
     """What becomes of a program with `--vendor`: its files and those of the copy, an account, and where a new copy is."""
-    copies = read_copies([Source(path, text.encode()) for path, text in files.items()], existing)
+    copies = read_copies(
+        [Source(path, text.encode()) for path, text in files.items()], existing
+    )
     results = migrate(copies.pointed_back, options)
     new = copies.homeless(results) if wanted else []
     place = copies.place_for(new, PACKAGE_NAME, None) if new else None

@@ -60,7 +60,9 @@ def migrated(program: str) -> dict[str, Any]:
 
 def new_state(definition: str, params: Any, more: str = "") -> Any:
     """A train state as the migrated program creates it."""
-    state: Any = migrated(PROGRAM.replace("{definition}", definition) + more)["create"](params)
+    state: Any = migrated(PROGRAM.replace("{definition}", definition) + more)["create"](
+        params
+    )
     return state
 
 
@@ -70,7 +72,10 @@ def parameters() -> Any:
         "dense": {"kernel": random.normal(size=(6, 4)), "bias": random.normal(size=4)},
         "out": {"kernel": np.ones((4, 3))},
         # What optimizers call their fields, and what sorts and splits otherwise, is a name like others.
-        "trace": {"count": random.normal(size=(3, 2)), "a/\u03b2": random.normal(size=2)},
+        "trace": {
+            "count": random.normal(size=(3, 2)),
+            "a/\u03b2": random.normal(size=2),
+        },
         "10": {"mu": random.normal(size=2), "v": np.ones(1), "m": np.ones(1)},
     }
 
@@ -78,7 +83,8 @@ def parameters() -> Any:
 def gradients(step: int) -> Any:
     random = np.random.default_rng(100 + step)
     return jax.tree_util.tree_map(
-        lambda leaf: random.normal(size=leaf.shape) * 10.0 ** random.integers(-3, 2), parameters()
+        lambda leaf: random.normal(size=leaf.shape) * 10.0 ** random.integers(-3, 2),
+        parameters(),
     )
 
 
@@ -90,17 +96,23 @@ def old_run(definition: str, path: Path) -> Any:
         legacy_flax() as flax,
         precise(),
     ):  # in this order, lest the old Flax keep float64 as its float32
-        optimizer = eval(definition, {"optim": flax.optim, "jnp": jnp}).create(parameters())
+        optimizer = eval(definition, {"optim": flax.optim, "jnp": jnp}).create(
+            parameters()
+        )
         for step in range(2 * STEPS):
             if step == STEPS:
                 path.write_bytes(flax.serialization.to_bytes(optimizer))
-            optimizer = jax.jit(type(optimizer).apply_gradient)(optimizer, gradients(step))
+            optimizer = jax.jit(type(optimizer).apply_gradient)(
+                optimizer, gradients(step)
+            )
         return optimizer.target
 
 
 @pytest.mark.parametrize("more", ["", KEPT], ids=["optax", "interface"])
 @pytest.mark.parametrize("definition", OPTIMIZERS.values(), ids=OPTIMIZERS)
-def test_goes_on_as_if_nothing_had_happened(definition: str, more: str, tmp_path: Path) -> None:
+def test_goes_on_as_if_nothing_had_happened(
+    definition: str, more: str, tmp_path: Path
+) -> None:
     expected = old_run(definition, tmp_path / "checkpoint_50")
     with precise():
         state = new_state(definition, parameters(), more)
@@ -112,7 +124,8 @@ def test_goes_on_as_if_nothing_had_happened(definition: str, more: str, tmp_path
             state = step(state, gradients(number))
 
         for got, wanted, start in zip(
-            *map(jax.tree_util.tree_leaves, (state.params, expected, parameters())), strict=True
+            *map(jax.tree_util.tree_leaves, (state.params, expected, parameters())),
+            strict=True,
         ):
             movement = np.max(np.abs(wanted - start))
             assert np.max(np.abs(got - wanted)) <= GATE * movement
@@ -130,15 +143,21 @@ SCHEDULES = {
 def test_a_rate_that_each_step_sets(name: str, schedule: str, tmp_path: Path) -> None:
     from optim2optax.parity.legacy import legacy_flax
 
-    program = PROGRAM.replace("{definition}", OPTIMIZERS[name]) + STEP.replace("{rate}", schedule)
+    program = PROGRAM.replace("{definition}", OPTIMIZERS[name]) + STEP.replace(
+        "{rate}", schedule
+    )
     with legacy_flax() as flax, precise():
         names: dict[str, Any] = {"optim": flax.optim}
         exec(program.replace("from flax import optim", ""), names)
         optimizer = names["create"](parameters())
         for number in range(2 * STEPS):
             if number == STEPS:
-                (tmp_path / "checkpoint_50").write_bytes(flax.serialization.to_bytes(optimizer))
-            optimizer = jax.jit(names["step"])(optimizer, gradients(number), 0.5 + number / 100)
+                (tmp_path / "checkpoint_50").write_bytes(
+                    flax.serialization.to_bytes(optimizer)
+                )
+            optimizer = jax.jit(names["step"])(
+                optimizer, gradients(number), 0.5 + number / 100
+            )
     with precise():
         new = migrated(program)
         state = new["create"](parameters())
@@ -147,7 +166,9 @@ def test_a_rate_that_each_step_sets(name: str, schedule: str, tmp_path: Path) ->
             state = jax.jit(new["step"])(state, gradients(number), 0.5 + number / 100)
 
         trees = (state.params, optimizer.target, parameters())
-        for got, wanted, start in zip(*map(jax.tree_util.tree_leaves, trees), strict=True):
+        for got, wanted, start in zip(
+            *map(jax.tree_util.tree_leaves, trees), strict=True
+        ):
             assert np.max(np.abs(got - wanted)) <= GATE * np.max(np.abs(wanted - start))
 
 
@@ -186,8 +207,13 @@ def test_another_optimizer(tmp_path: Path) -> None:
 
 
 def test_one_that_keeps_less(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="`state/param_states/10/m/grad_ema` has no place"):
-        carried(half_trained(tmp_path), new_state("optim.GradientDescent(0.1)", parameters()))
+    with pytest.raises(
+        CheckpointError, match="`state/param_states/10/m/grad_ema` has no place"
+    ):
+        carried(
+            half_trained(tmp_path),
+            new_state("optim.GradientDescent(0.1)", parameters()),
+        )
 
 
 def test_a_state_of_one_number_is_no_placeholder() -> None:
@@ -196,7 +222,9 @@ def test_a_state_of_one_number_is_no_placeholder() -> None:
         "target": {"w": np.ones(1)},
         "state": {
             "step": 3,
-            "param_states": {"w": {"v": Array((1,), np.dtype("f4"), memoryview(b"\0\0\0\1"))}},
+            "param_states": {
+                "w": {"v": Array((1,), np.dtype("f4"), memoryview(b"\0\0\0\1"))}
+            },
         },
     }
     with pytest.raises(

@@ -56,15 +56,29 @@ DEFECTS: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         put_in_place,
         "state/param_states/bias/grad_sq_ema",
     ),
-    "a count that begins anew": (loading, "carried_parts", counting_from_zero, "state/step"),
+    "a count that begins anew": (
+        loading,
+        "carried_parts",
+        counting_from_zero,
+        "state/step",
+    ),
 }
 
 
-@pytest.mark.parametrize(("module", "name", "defect", "place"), DEFECTS.values(), ids=DEFECTS)
+@pytest.mark.parametrize(
+    ("module", "name", "defect", "place"), DEFECTS.values(), ids=DEFECTS
+)
 def test_a_defect_is_found(
-    module: Any, name: str, defect: Any, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    module: Any,
+    name: str,
+    defect: Any,
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer)
     monkeypatch.setattr(module, name, defect)
-    with pytest.raises(CheckpointError, match=f"`{place}.*` is not found again in the new state"):
+    with pytest.raises(
+        CheckpointError, match=f"`{place}.*` is not found again in the new state"
+    ):
         load_legacy_checkpoint(path, fresh())

@@ -82,12 +82,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "program_of_mine", raising=False)
     (tmp_path / "program_of_mine.py").write_text(PROGRAM)
-    stored(tmp_path / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer})
+    stored(
+        tmp_path / "checkpoint_3",
+        lambda optimizer: {"epoch": 7, "optimizer": optimizer},
+    )
     return tmp_path
 
 
 def converted(*arguments: str, state: str = "program_of_mine:create_state") -> Result:
-    return CliRunner().invoke(application, ["checkpoint", "convert", *arguments, "--state", state])
+    return CliRunner().invoke(
+        application, ["checkpoint", "convert", *arguments, "--state", state]
+    )
 
 
 REFUSED = {
@@ -112,7 +117,11 @@ REFUSED = {
         "nothing_here:create_state",
         "cannot be imported from here",
     ),
-    "no such function": (("checkpoint_3", "new"), "program_of_mine:other", "has no function other"),
+    "no such function": (
+        ("checkpoint_3", "new"),
+        "program_of_mine:other",
+        "has no function other",
+    ),
     "a function that fails": (
         ("checkpoint_3", "new"),
         "program_of_mine:create_none",
@@ -122,12 +131,16 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("arguments", "state", "why"), REFUSED.values(), ids=REFUSED)
-def test_nothing_is_written(arguments: tuple[str, str], state: str, why: str, folder: Path) -> None:
+def test_nothing_is_written(
+    arguments: tuple[str, str], state: str, why: str, folder: Path
+) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     result = converted(*arguments, state=state)
 
     assert (result.exit_code, why in result.output) == (1, True), result.output
-    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in folder.iterdir() if path.is_file()
+    } == before
 
 
 @pytest.mark.parametrize("format_", ["msgpack", "orbax"])
@@ -136,15 +149,18 @@ def test_a_place_that_cannot_be(new: str, format_: str, folder: Path) -> None:
     before = {path.name for path in folder.iterdir()}
     result = converted("checkpoint_3", new, "--format", format_)
 
-    assert (result.exit_code, f"{new} cannot be written: " in result.stderr) == (2, True), (
-        result.output
-    )
+    assert (result.exit_code, f"{new} cannot be written: " in result.stderr) == (
+        2,
+        True,
+    ), result.output
     assert {path.name for path in folder.iterdir()} - {"__pycache__"} == before
 
 
 def test_a_file_that_has_appeared_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "new").write_text("mine")
-    with pytest.raises(CheckpointError, match="new exists: choose another name, or use --force"):
+    with pytest.raises(
+        CheckpointError, match="new exists: choose another name, or use --force"
+    ):
         serializing.write(tmp_path / "new", {"good": np.ones(3)})
 
     assert (tmp_path / "new").read_text() == "mine"
@@ -152,7 +168,9 @@ def test_a_file_that_has_appeared_meanwhile(tmp_path: Path) -> None:
 
 def test_an_array_without_a_name_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="cannot be stored"):
-        serializing.write(tmp_path / "new", {"good": np.ones(3), "bad": np.array(["a", "b"])})
+        serializing.write(
+            tmp_path / "new", {"good": np.ones(3), "bad": np.array(["a", "b"])}
+        )
 
     assert list(tmp_path.iterdir()) == []
 
@@ -175,21 +193,42 @@ def test_today_s_flax_reads_it(folder: Path) -> None:
 
 def test_a_state_that_takes_real_numbers_to_make(folder: Path) -> None:
     assert (
-        converted("checkpoint_3", "new", state="program_of_mine:create_from_numbers").exit_code == 0
+        converted(
+            "checkpoint_3", "new", state="program_of_mine:create_from_numbers"
+        ).exit_code
+        == 0
     )
-    assert serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]["step"] == 3
+    assert (
+        serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"][
+            "step"
+        ]
+        == 3
+    )
 
 
 def test_an_injected_rate_is_as_the_program_makes_it(folder: Path) -> None:
-    assert converted("checkpoint_3", "new", state="program_of_mine:create_injected").exit_code == 0
-    state = serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]["opt_state"]
+    assert (
+        converted(
+            "checkpoint_3", "new", state="program_of_mine:create_injected"
+        ).exit_code
+        == 0
+    )
+    state = serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"][
+        "opt_state"
+    ]
 
     assert (state["count"], state["hyperparams"]["learning_rate"]) == (3, 0.25)
 
 
 def test_the_newest_of_a_folder(folder: Path) -> None:
-    stored(folder / "checkpoint_20", lambda optimizer: {"epoch": 20, "optimizer": optimizer})
-    stored(folder / "checkpoint_100", lambda optimizer: {"epoch": 100, "optimizer": optimizer})
+    stored(
+        folder / "checkpoint_20",
+        lambda optimizer: {"epoch": 20, "optimizer": optimizer},
+    )
+    stored(
+        folder / "checkpoint_100",
+        lambda optimizer: {"epoch": 100, "optimizer": optimizer},
+    )
     (folder / "notes_999").write_text("mine")
     result = converted(str(folder), "new")
 
@@ -211,7 +250,9 @@ def test_a_function_that_computes(name: str, folder: Path) -> None:
     result = converted("checkpoint_3", "new", state=f"program_of_mine:create_{name}")
 
     assert result.exit_code == 0, result.output
-    optimizer = serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]
+    optimizer = serialization.msgpack_restore((folder / "new").read_bytes())[
+        "optimizer"
+    ]
     assert optimizer["2" if name == "functional" else "step"] == 3
     assert {*optimizer} == (
         {"0", "1", "2"} if name == "functional" else {"step", "params", "opt_state"}
@@ -256,7 +297,14 @@ def a_pipe(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "there",
-    [mine, a_folder, a_folder_with_a_checkpoint, the_old_one, nothing_behind_a_link, a_pipe],
+    [
+        mine,
+        a_folder,
+        a_folder_with_a_checkpoint,
+        the_old_one,
+        nothing_behind_a_link,
+        a_pipe,
+    ],
 )
 @pytest.mark.parametrize("format_", ["msgpack", "orbax"])
 def test_what_force_does_not_replace(
@@ -266,7 +314,9 @@ def test_what_force_does_not_replace(
     before = {path: path.lstat().st_mtime_ns for path in folder.rglob("*")}
     result = converted("checkpoint_3", "new", "--force", "--format", format_)
 
-    assert (result.exit_code, "error: new " in result.output) == (1, True), result.output
+    assert (result.exit_code, "error: new " in result.output) == (1, True), (
+        result.output
+    )
     assert {path: path.lstat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
@@ -306,10 +356,14 @@ def test_several_names_in_a_folder(tmp_path: Path) -> None:
         newest_at(tmp_path)
 
 
-def test_a_link_out_of_the_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_link_out_of_the_folder(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     runs = tmp_path_factory.mktemp("runs")
     (runs / "checkpoint_9").symlink_to(folder / "checkpoint_3")
-    with pytest.raises(CheckpointError, match="checkpoint_9 is a link out of its folder"):
+    with pytest.raises(
+        CheckpointError, match="checkpoint_9 is a link out of its folder"
+    ):
         newest_at(runs)
 
 
@@ -353,7 +407,10 @@ def create_state():
     ("definition", "why"),
     [
         ("Adam(0.1)", ""),
-        ("Adam(0.1, beta1=0.8)", "`optimizer/target/bias` steps otherwise than before: by "),
+        (
+            "Adam(0.1, beta1=0.8)",
+            "`optimizer/target/bias` steps otherwise than before: by ",
+        ),
         ("Momentum(0.1)", "a step before and after cannot be compared (ValueError: "),
         (
             "Adam()",
@@ -365,7 +422,9 @@ def test_a_step_before_and_after(definition: str, why: str, folder: Path) -> Non
     (folder / "before.py").write_text(BEFORE.format(definition=definition))
     result = converted("checkpoint_3", "new", "--before", "before.py:create_state")
 
-    assert (result.exit_code, why in result.output) == (1 if why else 0, True), result.output
+    assert (result.exit_code, why in result.output) == (1 if why else 0, True), (
+        result.output
+    )
     assert (folder / "new").exists() == (not why)
 
 
@@ -374,12 +433,16 @@ def test_a_step_of_a_trace_tells_its_sign(
     wrong: set[Path], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(
-        folder / "checkpoint_3", lambda optimizer: {"epoch": 7, "optimizer": optimizer}, "Momentum"
+        folder / "checkpoint_3",
+        lambda optimizer: {"epoch": 7, "optimizer": optimizer},
+        "Momentum",
     )
     (folder / "before.py").write_text(BEFORE.format(definition="Momentum(0.1)"))
     monkeypatch.setattr(carrying, "descending", lambda *_: wrong)
     arguments = ("checkpoint_3", "new", "--before", "before.py:create_state")
     result = converted(*arguments, state="program_of_mine:create_functional")
 
-    assert ("steps otherwise than before" in result.output) == bool(wrong), result.output
+    assert ("steps otherwise than before" in result.output) == bool(wrong), (
+        result.output
+    )
     assert result.exit_code == bool(wrong)

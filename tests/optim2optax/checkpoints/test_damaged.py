@@ -69,7 +69,9 @@ def _too_long(*_: object) -> NoReturn:
 def flipped(content: bytes, numbers: random.Random) -> bytes:
     """Cut off, with some bits of it changed, or both."""
     damaged = bytearray(
-        content[: numbers.randrange(len(content) + 1)] if numbers.random() < 0.3 else content
+        content[: numbers.randrange(len(content) + 1)]
+        if numbers.random() < 0.3
+        else content
     )
     for _ in range(numbers.randrange(4)):
         if damaged:
@@ -108,14 +110,16 @@ def rearranged(tree: Any, numbers: random.Random) -> Any:
         elif kind == 1:
             node[f"{key}_"] = node[key]
         elif kind == 2:
-            node[numbers.choice(["", "0", "step", "count", "params", "a/b", "\u03b2"])] = node.pop(
-                key
-            )
+            node[
+                numbers.choice(["", "0", "step", "count", "params", "a/b", "\u03b2"])
+            ] = node.pop(key)
         elif kind == 3:
             # A copy, since the next change may be one within it: of itself even, without an end.
             node[key] = copy.deepcopy(numbers.choice(OTHERS))
         elif kind == 4 and isinstance(node[key], np.ndarray):
-            node[key] = np.resize(node[key], numbers.choice([(1,), (2, 3), (4, 3, 2), (0,)]))
+            node[key] = np.resize(
+                node[key], numbers.choice([(1,), (2, 3), (4, 3, 2), (0,)])
+            )
         elif not isinstance(other[another], dict):
             node[key] = other[another]
     return tree
@@ -140,15 +144,23 @@ def groups_of_an_earlier_flax(path: Path) -> Any:
 
 def copies(path: Path) -> Any:
     stored(
-        path, lambda optimizer: jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), optimizer)
+        path,
+        lambda optimizer: jax.tree_util.tree_map(
+            lambda leaf: np.stack([leaf] * 4), optimizer
+        ),
     )
     return fresh()
 
 
-@pytest.mark.parametrize("program", [an_optimizer_and_an_epoch, groups_of_an_earlier_flax, copies])
+@pytest.mark.parametrize(
+    "program", [an_optimizer_and_an_epoch, groups_of_an_earlier_flax, copies]
+)
 @pytest.mark.parametrize("damage", ["flipped", "declared", "rearranged"])
 def test_a_message_and_nothing_written_or_all_of_it(
-    damage: str, program: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    damage: str,
+    program: Callable[[Path], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state = program(tmp_path / "whole")
     whole = (tmp_path / "whole").read_bytes()

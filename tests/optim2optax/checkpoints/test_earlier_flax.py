@@ -34,7 +34,10 @@ REST = groups(("out", "Adam(0.01)"), ("dense", "GradientDescent(0.1)"))
 
 def parameters() -> Any:
     random = np.random.default_rng(0)
-    shapes = {"dense": {"kernel": (3, 2), "bias": (2,)}, "out": {"kernel": (2, 2), "bias": (2,)}}
+    shapes = {
+        "dense": {"kernel": (3, 2), "bias": (2,)},
+        "out": {"kernel": (2, 2), "bias": (2,)},
+    }
     return jax.tree_util.tree_map(
         lambda shape: random.normal(size=shape),
         shapes,
@@ -44,19 +47,25 @@ def parameters() -> Any:
 
 def gradients(step: int) -> Any:
     random = np.random.default_rng(100 + step)
-    return jax.tree_util.tree_map(lambda leaf: random.normal(size=leaf.shape), parameters())
+    return jax.tree_util.tree_map(
+        lambda leaf: random.normal(size=leaf.shape), parameters()
+    )
 
 
 def test_groups_that_cannot_be_told_apart() -> None:
     with precise():
         alike = groups(
-            ("bias", "Momentum(0.1)"), ("out/kernel", "Adam(0.01)"), ("dense/kernel", "Adam(0.1)")
+            ("bias", "Momentum(0.1)"),
+            ("out/kernel", "Adam(0.01)"),
+            ("dense/kernel", "Adam(0.1)"),
         )
         with pytest.raises(
             CheckpointError,
             match=r"`state/1` is a group of 2 parameters, .* and none of the new state's",
         ):
-            load_legacy_checkpoint(FILES / "groups_0.3.2", new_state(alike, parameters()))
+            load_legacy_checkpoint(
+                FILES / "groups_0.3.2", new_state(alike, parameters())
+            )
 
 
 PAIRS = {
@@ -64,7 +73,10 @@ PAIRS = {
         ("kernel", "Adafactor(0.01, min_dim_size_to_factor=2)"),
         ("bias", "RMSProp(0.1)"),
     ),
-    "averages": (("kernel", "Adafactor(0.01, beta1=0.9)"), ("bias", "RMSProp(0.1, centered=True)")),
+    "averages": (
+        ("kernel", "Adafactor(0.01, beta1=0.9)"),
+        ("bias", "RMSProp(0.1, centered=True)"),
+    ),
 }
 
 
@@ -110,7 +122,9 @@ def test_groups_with_different_steps(tmp_path: Path) -> None:
     tree = serialization.msgpack_restore((FILES / "groups_0.3.2").read_bytes())
     tree["state"]["1"]["step"] = np.int32(7)
     (tmp_path / "old").write_bytes(serialization.msgpack_serialize(tree))
-    with pytest.raises(CheckpointError, match="`state` has groups with different steps"):
+    with pytest.raises(
+        CheckpointError, match="`state` has groups with different steps"
+    ):
         load_legacy_checkpoint(tmp_path / "old", new_state(GROUPS, parameters()))
 
 
@@ -120,7 +134,11 @@ def test_groups_with_different_steps(tmp_path: Path) -> None:
 def test_what_is_in_a_list_of_states(name: str) -> None:
     [found] = contents(read(FILES / name)).found
 
-    assert (found.kind, found.names, found.step) == ("legacy optimizer", ("MultiOptimizer",), STEPS)
+    assert (found.kind, found.names, found.step) == (
+        "legacy optimizer",
+        ("MultiOptimizer",),
+        STEPS,
+    )
 
 
 def test_a_type_of_jax_s_own_in_a_file_of_0_2(tmp_path: Path) -> None:
@@ -162,8 +180,12 @@ def test_goes_on_as_if_nothing_had_happened(name: str, definition: str) -> None:
             state = load_legacy_checkpoint(FILES / name, state)
         for step in range(STEPS, 2 * STEPS):
             state = state.apply_gradients(grads=gradients(step))
-        expected = serialization.msgpack_restore((FILES / f"{name}_{2 * STEPS}").read_bytes())
+        expected = serialization.msgpack_restore(
+            (FILES / f"{name}_{2 * STEPS}").read_bytes()
+        )
 
         trees = (state.params, expected, parameters())
-        for got, wanted, start in zip(*map(jax.tree_util.tree_leaves, trees), strict=True):
+        for got, wanted, start in zip(
+            *map(jax.tree_util.tree_leaves, trees), strict=True
+        ):
             assert np.max(np.abs(got - wanted)) <= GATE * np.max(np.abs(wanted - start))

@@ -27,7 +27,9 @@ def runs(folder: Path) -> Path:
     for step in (9, 10):
         tree = serialization.msgpack_restore((folder / "checkpoint_3").read_bytes())
         tree["epoch"] = step
-        (folder / "runs" / f"checkpoint_{step}").write_bytes(serialization.msgpack_serialize(tree))
+        (folder / "runs" / f"checkpoint_{step}").write_bytes(
+            serialization.msgpack_serialize(tree)
+        )
     (folder / "runs" / "checkpoint_tmp").write_bytes(b"")
     (folder / "runs" / "notes.txt").write_text("mine")
     return folder / "runs"
@@ -36,8 +38,13 @@ def runs(folder: Path) -> Path:
 def test_a_whole_folder(runs: Path) -> None:
     result = converted("--all", "runs", "out/optax")
 
-    assert (result.exit_code, result.output.count(" is written, from ")) == (0, 2), result.output
-    assert {path.name for path in Path("out/optax").iterdir()} == {"checkpoint_9", "checkpoint_10"}
+    assert (result.exit_code, result.output.count(" is written, from ")) == (0, 2), (
+        result.output
+    )
+    assert {path.name for path in Path("out/optax").iterdir()} == {
+        "checkpoint_9",
+        "checkpoint_10",
+    }
     state: Any = checkpoints.restore_checkpoint(
         str(Path("out/optax").absolute()), {"epoch": 0, "optimizer": fresh()}
     )
@@ -58,7 +65,10 @@ def test_a_whole_folder_to_where_it_cannot_go(new: str, runs: Path) -> None:
     before = {path.name for path in runs.iterdir()}
     result = converted("--all", "runs", new)
 
-    assert (result.exit_code, f"{new} is no other folder to write to" in result.stderr) == (1, True)
+    assert (
+        result.exit_code,
+        f"{new} is no other folder to write to" in result.stderr,
+    ) == (1, True)
     assert {path.name for path in runs.iterdir()} == before
 
 
@@ -75,13 +85,23 @@ def test_a_dry_run_writes_nothing(folder: Path) -> None:
     one = converted("--dry-run", "checkpoint_3", "new")
     several = converted("--dry-run", "--all", "runs", "out")
 
-    assert (one.exit_code, one.output) == (0, "new would be written, from checkpoint_3.\n")
-    assert (several.exit_code, several.output.count(" would be written, from ")) == (0, 2)
-    assert {path for path in folder.rglob("*") if "__pycache__" not in str(path)} == before
+    assert (one.exit_code, one.output) == (
+        0,
+        "new would be written, from checkpoint_3.\n",
+    )
+    assert (several.exit_code, several.output.count(" would be written, from ")) == (
+        0,
+        2,
+    )
+    assert {
+        path for path in folder.rglob("*") if "__pycache__" not in str(path)
+    } == before
 
 
 def compared(*arguments: str) -> Result:
-    return CliRunner().invoke(application, ["checkpoint", "inspect", "--diff", *arguments])
+    return CliRunner().invoke(
+        application, ["checkpoint", "inspect", "--diff", *arguments]
+    )
 
 
 def test_what_differs(folder: Path) -> None:
@@ -90,7 +110,11 @@ def test_what_differs(folder: Path) -> None:
             "kernel": optimizer.target["kernel"] + np.float32(0.5),
             "bias": np.ones(3, np.float32),
         }
-        return {"epoch": 8, "optimizer": optimizer.replace(target=target), "more\x1b": 1}
+        return {
+            "epoch": 8,
+            "optimizer": optimizer.replace(target=target),
+            "more\x1b": 1,
+        }
 
     stored(folder / "other", other)
     result = compared("checkpoint_3", "other")
@@ -105,7 +129,10 @@ def test_what_differs(folder: Path) -> None:
     [*_, kernel, _] = json.loads(
         compared("--output-format", "json", "checkpoint_3", "other").stdout
     )["differences"]
-    assert (kernel["path"], round(kernel["largest"], 4)) == ("optimizer/target/kernel", 0.5)
+    assert (kernel["path"], round(kernel["largest"], 4)) == (
+        "optimizer/target/kernel",
+        0.5,
+    )
 
 
 @pytest.mark.usefixtures("folder")

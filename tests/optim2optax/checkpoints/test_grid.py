@@ -56,7 +56,9 @@ def files(legacy_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("grid")
     words = [str(legacy_python), "-W", "ignore", str(Path(grid.__file__)), str(folder)]
     environment = {**os.environ, "JAX_ENABLE_X64": "1", "XLA_FLAGS": ""}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -75,7 +77,9 @@ def counted(state: Any) -> Any:
     """What a dataclass with an optimizer has become: the same, or, where that is a train state, a train state itself."""
     if not isinstance(state, TrainState):
         return {"step": 0, "optimizer": state, "batch_stats": {}}
-    own: Any = OwnState.create(apply_fn=None, params=state.params, tx=state.tx, batch_stats={})  # type: ignore[no-untyped-call]
+    own: Any = OwnState.create(
+        apply_fn=None, params=state.params, tx=state.tx, batch_stats={}
+    )  # type: ignore[no-untyped-call]
     return own
 
 
@@ -89,7 +93,10 @@ NEW: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda state: {"epoch": 0, "optimizer": state, "name": ""},
         lambda loaded: loaded["optimizer"],
     ),
-    "in a tuple": (lambda state: (state, {"best": state}), lambda loaded: loaded[1]["best"]),
+    "in a tuple": (
+        lambda state: (state, {"best": state}),
+        lambda loaded: loaded[1]["best"],
+    ),
     "in a dataclass": (
         counted,
         lambda loaded: loaded["optimizer"] if isinstance(loaded, dict) else loaded,
@@ -119,7 +126,9 @@ PAIRS = [
 
 @pytest.mark.parametrize("name", grid.OPTIMIZERS)
 @pytest.mark.parametrize(("style", "precision"), PAIRS)
-def test_goes_on_from_every_layout(style: str, precision: str, name: str, files: Path) -> None:
+def test_goes_on_from_every_layout(
+    style: str, precision: str, name: str, files: Path
+) -> None:
     number = [*grid.OPTIMIZERS].index(name)
     start, later = grid.parameters(precision), grid.LATER[precision]
     with precise(later == "float64"):
@@ -129,16 +138,20 @@ def test_goes_on_from_every_layout(style: str, precision: str, name: str, files:
         for index, layout in enumerate(grid.LAYOUTS):
             like, of = NEW[layout]
             loaded = of(
-                load_legacy_checkpoint(files / f"{precision}-{number}-{index}", like(fresh))
+                load_legacy_checkpoint(
+                    files / f"{precision}-{number}-{index}", like(fresh)
+                )
             )
-            found.append(parts(loaded if isinstance(loaded, TrainState) else (tx, *loaded))[1:])
+            found.append(
+                parts(loaded if isinstance(loaded, TrainState) else (tx, *loaded))[1:]
+            )
         for other in found[1:]:
             jax.tree_util.tree_map(np.testing.assert_array_equal, found[0], other)
 
         params, opt_state = found[0]
-        stored = serialization.msgpack_restore((files / f"{precision}-{number}-0").read_bytes())[
-            "target"
-        ]
+        stored = serialization.msgpack_restore(
+            (files / f"{precision}-{number}-0").read_bytes()
+        )["target"]
         for got, wanted, begun in zip(
             *map(jax.tree_util.tree_leaves, (params, stored, start)), strict=True
         ):
@@ -146,7 +159,9 @@ def test_goes_on_from_every_layout(style: str, precision: str, name: str, files:
             assert got.tobytes() == wanted.tobytes()
         params, opt_state = (grid.cast(tree, later) for tree in found[0])
         for step in range(grid.STEPS, 2 * grid.STEPS):
-            updates, opt_state = tx.update(grid.gradients(later, step), opt_state, params)
+            updates, opt_state = tx.update(
+                grid.gradients(later, step), opt_state, params
+            )
             params = optax.apply_updates(params, updates)
         expected = serialization.msgpack_restore(
             (files / f"{precision}-{number}-params").read_bytes()

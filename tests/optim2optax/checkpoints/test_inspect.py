@@ -22,7 +22,9 @@ from optim2optax.checkpoints.listing import as_text, inspect
 from optim2optax.cli import application
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
-PARAMS = {"dense": {"kernel": np.ones((3, 2), np.float32), "bias": np.zeros(2, np.float32)}}
+PARAMS = {
+    "dense": {"kernel": np.ones((3, 2), np.float32), "bias": np.zeros(2, np.float32)}
+}
 
 
 def written(tree: Any, path: Path) -> Path:
@@ -47,7 +49,10 @@ NO_CHECKPOINTS = {
         b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94\x8c\x06system",
         "is no checkpoint of Flax",
     ),
-    "an array of objects": (b"\xc7\x08\x01\x93\x90\xa1O\xc4\x02ab", "an array of unknown type 'O'"),
+    "an array of objects": (
+        b"\xc7\x08\x01\x93\x90\xa1O\xc4\x02ab",
+        "an array of unknown type 'O'",
+    ),
     "an array with fewer bytes than its shape says": (
         b"\xc7\x0b\x01\x93\x91\x05\xa4int8\xc4\x01a",
         "another number of bytes",
@@ -61,11 +66,19 @@ NO_CHECKPOINTS = {
         "in another order than their numbers",
     ),
     "pieces of several types": (
-        PIECES + b"\xa10" + LETTER + b"a\xa11" + LETTER.replace(b"int8", b"bool") + b"\1",
+        PIECES
+        + b"\xa10"
+        + LETTER
+        + b"a\xa11"
+        + LETTER.replace(b"int8", b"bool")
+        + b"\1",
         "whose pieces are none, or do not belong together",
     ),
     "a code that msgpack has not": (b"\x81\xa1a\xc1", "the code 0xc1"),
-    "a complex number of texts": (b"\xc7\x05\x02\x92\xa11\xa12", "a complex number that is none"),
+    "a complex number of texts": (
+        b"\xc7\x05\x02\x92\xa11\xa12",
+        "a complex number that is none",
+    ),
     "a type that Flax has not": (b"\xd4\x63a", "unknown type 99"),
     "pieces without an order": (
         b"\x82\xb9__msgpack_chunked_array__\xc3\xa6chunks\x81\xa13\xc0",
@@ -75,7 +88,9 @@ NO_CHECKPOINTS = {
 }
 
 
-@pytest.mark.parametrize(("content", "why"), NO_CHECKPOINTS.values(), ids=NO_CHECKPOINTS)
+@pytest.mark.parametrize(
+    ("content", "why"), NO_CHECKPOINTS.values(), ids=NO_CHECKPOINTS
+)
 def test_what_is_no_checkpoint(content: bytes, why: str, tmp_path: Path) -> None:
     path = tmp_path / "checkpoint_1"
     path.write_bytes(content)
@@ -97,7 +112,9 @@ LEAVES = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(
     st.recursive(
-        LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=40
+        LEAVES,
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=40,
     )
 )
 def test_what_msgpack_packs_is_read(tree: Any) -> None:
@@ -115,7 +132,11 @@ NO_NAMED_TUPLES: dict[str, dict[str, Any]] = {
         "fields": {"0": "mean", "1": "var"},
         "values": {"0": 1.0},
     },
-    "fields that are no names": {"name": "Stats", "fields": {"0": 1}, "values": {"0": 1.0}},
+    "fields that are no names": {
+        "name": "Stats",
+        "fields": {"0": 1},
+        "values": {"0": 1.0},
+    },
     "a field twice": {
         "name": "Stats",
         "fields": {"0": "mean", "1": "mean"},
@@ -125,7 +146,9 @@ NO_NAMED_TUPLES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("tree", NO_NAMED_TUPLES.values(), ids=NO_NAMED_TUPLES)
-def test_a_dict_with_the_keys_of_a_named_tuple(tree: dict[str, Any], tmp_path: Path) -> None:
+def test_a_dict_with_the_keys_of_a_named_tuple(
+    tree: dict[str, Any], tmp_path: Path
+) -> None:
     (tmp_path / "checkpoint_1").write_bytes(msgpack.packb(tree))
     assert read(tmp_path / "checkpoint_1") == tree
 
@@ -134,7 +157,9 @@ def test_what_is_long_is_read(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint_1"
     for length in (31, 32, 255, 256, 65535, 65536):
         many = {str(number): number for number in range(length)}
-        path.write_bytes(msgpack.packb(["x" * length, b"x" * length, [0] * length, many]))
+        path.write_bytes(
+            msgpack.packb(["x" * length, b"x" * length, [0] * length, many])
+        )
         assert read(path) == ["x" * length, b"x" * length, [0] * length, many]
 
 
@@ -150,10 +175,19 @@ OPTIMIZERS = {
 
 
 @pytest.mark.parametrize(("name", "names"), OPTIMIZERS.items())
-def test_an_optimizer_by_what_it_keeps(name: str, names: tuple[str, ...], tmp_path: Path) -> None:
-    [found] = looked_into(lambda optim: getattr(optim, name)(0.1).create(PARAMS), tmp_path).found
+def test_an_optimizer_by_what_it_keeps(
+    name: str, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    [found] = looked_into(
+        lambda optim: getattr(optim, name)(0.1).create(PARAMS), tmp_path
+    ).found
 
-    assert (found.path, found.kind, found.names, found.step) == ("", "legacy optimizer", names, 0)
+    assert (found.path, found.kind, found.names, found.step) == (
+        "",
+        "legacy optimizer",
+        names,
+        0,
+    )
     assert {(leaf.path, leaf.shape, leaf.dtype) for leaf in found.parameters} == {
         ("dense/kernel", (3, 2), "float32"),
         ("dense/bias", (2,), "float32"),
@@ -164,7 +198,9 @@ def test_several_optimizers_in_a_bigger_state(tmp_path: Path) -> None:
     def tree(optim: Any) -> Any:
         kernels = optim.ModelParamTraversal(lambda path, _: "kernel" in path)
         others = optim.ModelParamTraversal(lambda path, _: "kernel" not in path)
-        groups = optim.MultiOptimizer((kernels, optim.Adam(0.1)), (others, optim.Momentum(0.1)))
+        groups = optim.MultiOptimizer(
+            (kernels, optim.Adam(0.1)), (others, optim.Momentum(0.1))
+        )
         return {
             "epoch": 3,
             "models": {
@@ -252,7 +288,13 @@ def test_a_train_state(tmp_path: Path) -> None:
 
 
 def test_a_history_in_the_order_of_its_steps(tmp_path: Path) -> None:
-    for name in ("checkpoint_100", "checkpoint_20", "checkpoint_3", "events.log", "notes"):
+    for name in (
+        "checkpoint_100",
+        "checkpoint_20",
+        "checkpoint_3",
+        "events.log",
+        "notes",
+    ):
         (tmp_path / name).write_bytes(b"")
 
     assert [path.name for path in checkpoints_at(tmp_path)] == [
@@ -280,12 +322,18 @@ def test_the_command(tmp_path: Path) -> None:
 
 def own_rule(_: Any) -> Any:
     """What a class of the program's own keeps, which derives from `OptimizerDef`."""
-    kept = {"dense": {name: {"velocity": leaf} for name, leaf in PARAMS["dense"].items()}}
+    kept = {
+        "dense": {name: {"velocity": leaf} for name, leaf in PARAMS["dense"].items()}
+    }
     return {"target": PARAMS, "state": {"step": np.int32(3), "param_states": kept}}
 
 
 def train_state(_: Any) -> Any:
-    return {"step": 12, "params": {"w": np.ones(2)}, "opt_state": {"0": {"count": np.int32(12)}}}
+    return {
+        "step": 12,
+        "params": {"w": np.ones(2)},
+        "opt_state": {"0": {"count": np.int32(12)}},
+    }
 
 
 SHOWN = {
@@ -323,7 +371,10 @@ SHOWN = {
 
 @pytest.mark.parametrize(("tree", "lines"), SHOWN.values(), ids=SHOWN)
 def test_what_is_shown(tree: Any, lines: list[str], tmp_path: Path) -> None:
-    assert as_text([inspect(written(tree, tmp_path / "checkpoint_1"))]).splitlines()[1:] == lines
+    assert (
+        as_text([inspect(written(tree, tmp_path / "checkpoint_1"))]).splitlines()[1:]
+        == lines
+    )
 
 
 def test_a_folder_without_a_checkpoint(tmp_path: Path) -> None:
@@ -342,11 +393,21 @@ def test_the_command_as_json_with_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "checkpoint_30").write_bytes(b"")
     result = CliRunner().invoke(
         application,
-        ["checkpoint", "inspect", "--output-format", "json", str(tmp_path), str(tmp_path / "none")],
+        [
+            "checkpoint",
+            "inspect",
+            "--output-format",
+            "json",
+            str(tmp_path),
+            str(tmp_path / "none"),
+        ],
     )
     good, empty, missing = json.loads(result.output)["files"]
 
     assert result.exit_code == 1
-    assert (good["error"], good["optimizers"][0]["names"]) == (None, ["AdaBelief", "Adam", "LAMB"])
+    assert (good["error"], good["optimizers"][0]["names"]) == (
+        None,
+        ["AdaBelief", "Adam", "LAMB"],
+    )
     assert "is empty or cut off" in empty["error"]
     assert "does not exist" in missing["error"]

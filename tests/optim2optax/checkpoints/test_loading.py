@@ -17,8 +17,14 @@ from optim2optax.checkpoints.loading import load_legacy_checkpoint
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
-PARAMS = {"kernel": np.arange(6, dtype=np.float32).reshape(3, 2), "bias": np.ones(2, np.float32)}
-GRADS = {"kernel": np.full((3, 2), 0.5, np.float32), "bias": np.full(2, -1.0, np.float32)}
+PARAMS = {
+    "kernel": np.arange(6, dtype=np.float32).reshape(3, 2),
+    "bias": np.ones(2, np.float32),
+}
+GRADS = {
+    "kernel": np.full((3, 2), 0.5, np.float32),
+    "bias": np.full(2, -1.0, np.float32),
+}
 
 
 def fresh(tx: Any = None) -> Any:
@@ -43,7 +49,11 @@ def bigger(tmp_path: Path) -> Path:
     """An optimizer with other things beside it."""
     return stored(
         tmp_path / "checkpoint_3",
-        lambda optimizer: {"epoch": 7, "optimizer": optimizer, "ema": {"w": np.ones(2)}},
+        lambda optimizer: {
+            "epoch": 7,
+            "optimizer": optimizer,
+            "ema": {"w": np.ones(2)},
+        },
     )
 
 
@@ -55,19 +65,26 @@ def test_something_that_the_program_has_not(bigger: Path) -> None:
 
 
 def test_something_that_the_checkpoint_has_not(bigger: Path) -> None:
-    with pytest.raises(CheckpointError, match="`best` of the new state is not in the checkpoint"):
+    with pytest.raises(
+        CheckpointError, match="`best` of the new state is not in the checkpoint"
+    ):
         load_legacy_checkpoint(
-            bigger, {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}, "best": 0.0}
+            bigger,
+            {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}, "best": 0.0},
         )
 
 
 def test_no_optimizer_where_there_is_a_train_state(bigger: Path) -> None:
     with pytest.raises(CheckpointError, match="no legacy optimizer at `state`"):
-        load_legacy_checkpoint(bigger, {"epoch": 0, "state": fresh(), "ema": {"w": np.zeros(2)}})
+        load_legacy_checkpoint(
+            bigger, {"epoch": 0, "state": fresh(), "ema": {"w": np.zeros(2)}}
+        )
 
 
 def test_an_optimizer_where_there_is_none(bigger: Path) -> None:
-    with pytest.raises(CheckpointError, match="`optimizer` of the checkpoint has no place"):
+    with pytest.raises(
+        CheckpointError, match="`optimizer` of the checkpoint has no place"
+    ):
         load_legacy_checkpoint(bigger, {"epoch": 0, "ema": {"w": np.zeros(2)}})
 
 
@@ -90,7 +107,9 @@ def test_an_optimizer_alone(tmp_path: Path) -> None:
 
     assert int(state.step) == int(state.opt_state[0].count) == 3
     assert not np.allclose(state.params["bias"], 1.0)
-    np.testing.assert_allclose(state.opt_state[0].mu["bias"], -1.0 * (1 - 0.9**3), rtol=1e-6)
+    np.testing.assert_allclose(
+        state.opt_state[0].mu["bias"], -1.0 * (1 - 0.9**3), rtol=1e-6
+    )
 
 
 def test_a_bigger_state(bigger: Path) -> None:
@@ -112,7 +131,10 @@ def test_a_dataclass_that_has_become_a_train_state_itself(tmp_path: Path) -> Non
         },
     )
     start: Any = OwnState.create(
-        apply_fn=None, params=PARAMS, tx=optax.adam(0.1), batch_stats={"mean": np.zeros(2)}
+        apply_fn=None,
+        params=PARAMS,
+        tx=optax.adam(0.1),
+        batch_stats={"mean": np.zeros(2)},
     )  # type: ignore[no-untyped-call]
     state = load_legacy_checkpoint(path, start)
 
@@ -131,9 +153,12 @@ def test_a_dataclass_that_counted_otherwise_than_its_optimizer(tmp_path: Path) -
         tmp_path / "checkpoint_3",
         lambda optimizer: {"step": 7, "optimizer": optimizer, "batch_stats": {}},
     )
-    start: Any = OwnState.create(apply_fn=None, params=PARAMS, tx=optax.adam(0.1), batch_stats={})  # type: ignore[no-untyped-call]
+    start: Any = OwnState.create(
+        apply_fn=None, params=PARAMS, tx=optax.adam(0.1), batch_stats={}
+    )  # type: ignore[no-untyped-call]
     with pytest.raises(
-        CheckpointError, match="`step` of the checkpoint is 7, and its optimizer's step 3"
+        CheckpointError,
+        match="`step` of the checkpoint is 7, and its optimizer's step 3",
     ):
         load_legacy_checkpoint(path, start)
 
@@ -159,14 +184,16 @@ def test_a_step_that_is_none(step: Any, why: str, tmp_path: Path) -> None:
         lambda optimizer: {"a": optimizer, "b": with_step(optimizer, step)},
     )
     with pytest.raises(
-        CheckpointError, match=f"`b/state/step` of the checkpoint is no number of steps, {why}"
+        CheckpointError,
+        match=f"`b/state/step` of the checkpoint is no number of steps, {why}",
     ):
         load_legacy_checkpoint(path, {"a": fresh(), "b": fresh()})
 
 
 def test_a_step_that_is_a_vector_where_nothing_has_copies(tmp_path: Path) -> None:
     path = stored(
-        tmp_path / "checkpoint_3", lambda optimizer: with_step(optimizer, np.array([3, 4]))
+        tmp_path / "checkpoint_3",
+        lambda optimizer: with_step(optimizer, np.array([3, 4])),
     )
     with pytest.raises(
         CheckpointError, match="`step` has 2 copies in the checkpoint, which differ"
@@ -180,7 +207,11 @@ BESIDE = {
         np.ones((3, 2)),
         r"`more` has the shape \(2, 3\) in the checkpoint, and \(3, 2\)",
     ),
-    "text": ("three", 3, "`more` is of type str in the checkpoint, and a number in the new state"),
+    "text": (
+        "three",
+        3,
+        "`more` is of type str in the checkpoint, and a number in the new state",
+    ),
     "a number": (
         3,
         "three",
@@ -194,7 +225,8 @@ def test_what_is_beside_an_optimizer_is_of_its_kind(
     old: Any, new: Any, why: str, tmp_path: Path
 ) -> None:
     path = stored(
-        tmp_path / "checkpoint_3", lambda optimizer: {"optimizer": optimizer, "more": old}
+        tmp_path / "checkpoint_3",
+        lambda optimizer: {"optimizer": optimizer, "more": old},
     )
     with pytest.raises(CheckpointError, match=why):
         load_legacy_checkpoint(path, {"optimizer": fresh(), "more": new})
@@ -209,17 +241,22 @@ def test_moments_of_another_kind(tmp_path: Path) -> None:
 
     path = stored(tmp_path / "checkpoint_3", of_integers)
     with pytest.raises(
-        CheckpointError, match=r"`opt_state/0/mu/bias` is of type int .*, and of type float"
+        CheckpointError,
+        match=r"`opt_state/0/mu/bias` is of type int .*, and of type float",
     ):
         load_legacy_checkpoint(path, fresh())
 
 
 def test_which_of_two_optimizers_has_another_shape(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: (optimizer, {"other": optimizer}))
+    path = stored(
+        tmp_path / "checkpoint_3", lambda optimizer: (optimizer, {"other": optimizer})
+    )
     other = fresh()
     params = {**other.params, "bias": np.ones(5)}
     other = other.replace(params=params, opt_state=other.tx.init(params))
-    with pytest.raises(CheckpointError, match=r"at `1/other`: `params/bias` has the shape \(2,\)"):
+    with pytest.raises(
+        CheckpointError, match=r"at `1/other`: `params/bias` has the shape \(2,\)"
+    ):
         load_legacy_checkpoint(path, (fresh(), {"other": other}))
 
 
@@ -235,7 +272,9 @@ def members(tree: Any, count: int, scale: float) -> Any:
 
 def test_members_that_differ_are_no_copies(tmp_path: Path) -> None:
     def ensemble(optimizer: Any) -> Any:
-        return members(optimizer, 3, 1.0).replace(target=members(optimizer.target, 3, 2.0))
+        return members(optimizer, 3, 1.0).replace(
+            target=members(optimizer.target, 3, 2.0)
+        )
 
     path = stored(tmp_path / "checkpoint_3", ensemble)
     with pytest.raises(
@@ -256,16 +295,23 @@ LIKE_BESIDE = {"epoch": 0, "keys": np.zeros(2, np.uint32), "devices": 0}
 
 
 def test_what_is_beside_a_replicated_optimizer_is_one_copy_too(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", replicated_beside(np.full((4, 2), 5, np.uint32)))
+    path = stored(
+        tmp_path / "checkpoint_3", replicated_beside(np.full((4, 2), 5, np.uint32))
+    )
     state = load_legacy_checkpoint(path, {"optimizer": fresh(), **LIKE_BESIDE})
 
-    assert (state["epoch"], state["devices"], np.asarray(state["keys"]).tolist()) == (7, 4, [5, 5])
+    assert (state["epoch"], state["devices"], np.asarray(state["keys"]).tolist()) == (
+        7,
+        4,
+        [5, 5],
+    )
     assert state["optimizer"].params["kernel"].shape == (3, 2)
 
 
 def test_a_key_for_each_device_is_not_one(tmp_path: Path) -> None:
     path = stored(
-        tmp_path / "checkpoint_3", replicated_beside(np.arange(8, dtype=np.uint32).reshape(4, 2))
+        tmp_path / "checkpoint_3",
+        replicated_beside(np.arange(8, dtype=np.uint32).reshape(4, 2)),
     )
     with pytest.raises(
         CheckpointError, match="`keys` has 4 copies in the checkpoint, which differ"
@@ -274,7 +320,9 @@ def test_a_key_for_each_device_is_not_one(tmp_path: Path) -> None:
 
 
 def test_several_optimizers_in_a_tuple(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: (optimizer, {"other": optimizer}))
+    path = stored(
+        tmp_path / "checkpoint_3", lambda optimizer: (optimizer, {"other": optimizer})
+    )
     first, rest = load_legacy_checkpoint(path, (fresh(), {"other": fresh()}))
 
     assert int(first.step) == int(rest["other"].step) == 3
@@ -284,7 +332,9 @@ def test_the_first_of_several_copies(tmp_path: Path) -> None:
     def replicated(optimizer: Any) -> Any:
         return jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), optimizer)
 
-    state = load_legacy_checkpoint(stored(tmp_path / "checkpoint_3", replicated), fresh())
+    state = load_legacy_checkpoint(
+        stored(tmp_path / "checkpoint_3", replicated), fresh()
+    )
 
     assert int(state.step) == 3
     assert state.params["kernel"].shape == (3, 2)
@@ -292,7 +342,9 @@ def test_the_first_of_several_copies(tmp_path: Path) -> None:
 
 def test_adafactor_that_was_stored_with_its_copies(tmp_path: Path) -> None:
     path = stored(
-        tmp_path / "checkpoint_3", lambda optimizer: members(optimizer, 4, 1.0), "Adafactor"
+        tmp_path / "checkpoint_3",
+        lambda optimizer: members(optimizer, 4, 1.0),
+        "Adafactor",
     )
     state = load_legacy_checkpoint(path, fresh(optax.adafactor(0.1)))
 
@@ -314,7 +366,9 @@ def test_frozen_parameters(tmp_path: Path) -> None:
     path = stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer)
     frozen: Any = fresh()
     frozen = frozen.replace(params=flax.core.freeze(frozen.params))
-    state = load_legacy_checkpoint(path, frozen.replace(opt_state=frozen.tx.init(frozen.params)))
+    state = load_legacy_checkpoint(
+        path, frozen.replace(opt_state=frozen.tx.init(frozen.params))
+    )
 
     assert isinstance(state.params, flax.core.FrozenDict)
 
@@ -366,6 +420,6 @@ def test_parts_of_which_the_sign_cannot_be_told(tmp_path: Path) -> None:
         )
         assert np.all(opt_state[3].trace["bias"] * GRADS["bias"] < 0)
 
-    assert load_legacy_checkpoint(path, parts(optax.sgd(0.1, momentum=0.9)))[1][0].trace[
-        "bias"
-    ].shape == (2,)
+    assert load_legacy_checkpoint(path, parts(optax.sgd(0.1, momentum=0.9)))[1][
+        0
+    ].trace["bias"].shape == (2,)

@@ -38,7 +38,11 @@ def test_arrays_are_where_they_need_not_be_copied(
 ) -> None:
     monkeypatch.setattr(serialization, "MAX_CHUNK_SIZE", pieces)
     types = ("complex128", "float64", "float32", "float16", "int8")
-    tree = {f"{'_' * gap}{name}": np.arange(20).astype(name) for gap in range(9) for name in types}
+    tree = {
+        f"{'_' * gap}{name}": np.arange(20).astype(name)
+        for gap in range(9)
+        for name in types
+    }
     (tmp_path / "old").write_bytes(serialization.msgpack_serialize(tree))
     found: dict[Any, Any] = dict(leaves(flax_msgpack.read(tmp_path / "old")))
 

@@ -18,7 +18,12 @@ from codemods import Options, Source, migrate
 from optim2optax.cli import application
 from optim2optax.parity.precision import precise
 from optim2optax.parity.running.devices import HOST_DEVICES
-from tests.optim2optax.checkpoints.old_world.programs import PROGRAMS, OneOptimizer, load, params_of
+from tests.optim2optax.checkpoints.old_world.programs import (
+    PROGRAMS,
+    OneOptimizer,
+    load,
+    params_of,
+)
 from tests.optim2optax.checkpoints.test_carrying import GATE
 
 ROOT = Path(__file__).parents[3]
@@ -49,7 +54,9 @@ def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) ->
         name,
         str(folder / "old"),
     ]
-    flags = {"XLA_FLAGS": f"{HOST_DEVICES}=8"}  # the old XLA ends at one that it does not know
+    flags = {
+        "XLA_FLAGS": f"{HOST_DEVICES}=8"
+    }  # the old XLA ends at one that it does not know
     trained = subprocess.run(
         command,
         env={**os.environ, **flags},
@@ -80,14 +87,18 @@ def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) ->
         start = params_of(parts.fresh(module))
         for number in range(STEPS, 2 * STEPS):
             state = parts.step(module, state, number)
-        expected = serialization.msgpack_restore((folder / "old" / "params").read_bytes())
+        expected = serialization.msgpack_restore(
+            (folder / "old" / "params").read_bytes()
+        )
 
         trees = (
             serialization.to_state_dict(params_of(state)),
             expected,
             serialization.to_state_dict(start),
         )
-        for got, wanted, begun in zip(*map(jax.tree_util.tree_leaves, trees), strict=True):
+        for got, wanted, begun in zip(
+            *map(jax.tree_util.tree_leaves, trees), strict=True
+        ):
             assert np.max(np.abs(got - wanted)) <= GATE * np.max(np.abs(wanted - begun))
 
 

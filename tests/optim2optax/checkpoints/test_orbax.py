@@ -47,8 +47,12 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # Orbax's own, of reads that it gave up
-def test_damaged_ones_never_do_worse_than_an_error(legacy: Path, tmp_path: Path) -> None:
-    files = sorted(path.relative_to(legacy) for path in legacy.rglob("*") if path.is_file())
+def test_damaged_ones_never_do_worse_than_an_error(
+    legacy: Path, tmp_path: Path
+) -> None:
+    files = sorted(
+        path.relative_to(legacy) for path in legacy.rglob("*") if path.is_file()
+    )
     numbers = random.Random(0)
     for name in files:
         damaged = tmp_path / "damaged"
@@ -92,7 +96,9 @@ def test_a_failed_write_of_which_a_part_is_still_going_on(
 def test_a_folder_that_has_appeared_meanwhile(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine").write_text("mine")
-    with pytest.raises(CheckpointError, match="new exists: choose another name, or use --force"):
+    with pytest.raises(
+        CheckpointError, match="new exists: choose another name, or use --force"
+    ):
         orbax.write(tmp_path / "new", {"good": np.ones(3)})
 
     assert [path.name for path in tmp_path.rglob("*")] == ["new", "mine"]
@@ -103,9 +109,13 @@ def test_a_step_with_several_items(tmp_path: Path) -> None:
         (tmp_path / "5" / name).mkdir(parents=True)
         (tmp_path / "5" / name / "_METADATA").write_text("{}")
 
-    assert checkpoints_at(tmp_path) == [tmp_path / "5" / "ema", tmp_path / "5" / "optimizer"]
+    assert checkpoints_at(tmp_path) == [
+        tmp_path / "5" / "ema",
+        tmp_path / "5" / "optimizer",
+    ]
     with pytest.raises(
-        CheckpointError, match=r"5 has 2 checkpoints in it: give one of them, such as .*/5/ema\."
+        CheckpointError,
+        match=r"5 has 2 checkpoints in it: give one of them, such as .*/5/ema\.",
     ):
         newest_at(tmp_path)
 
@@ -140,18 +150,24 @@ def test_orbax_reads_what_is_converted(name: str, legacy: Path) -> None:
     result = converted(name, "new", "--format", "orbax")
     assert result.exit_code == 0, result.output
     like: Any = {"epoch": 0, "optimizer": fresh()}
-    kinds = jax.tree_util.tree_map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray), like)
-    state = ocp.PyTreeCheckpointer().restore(legacy.parent / "new", item=like, restore_args=kinds)
-    wanted = serialization.msgpack_restore((legacy.parent / "checkpoint_3").read_bytes())[
-        "optimizer"
-    ]
+    kinds = jax.tree_util.tree_map(
+        lambda _: ocp.RestoreArgs(restore_type=np.ndarray), like
+    )
+    state = ocp.PyTreeCheckpointer().restore(
+        legacy.parent / "new", item=like, restore_args=kinds
+    )
+    wanted = serialization.msgpack_restore(
+        (legacy.parent / "checkpoint_3").read_bytes()
+    )["optimizer"]
 
     assert (
         int(state["epoch"]),
         int(state["optimizer"].step),
         int(state["optimizer"].opt_state[0].count),
     ) == (7, 3, 3)
-    np.testing.assert_array_equal(state["optimizer"].params["kernel"], wanted["target"]["kernel"])
+    np.testing.assert_array_equal(
+        state["optimizer"].params["kernel"], wanted["target"]["kernel"]
+    )
     np.testing.assert_array_equal(
         state["optimizer"].opt_state[0].mu["bias"],
         wanted["state"]["param_states"]["bias"]["grad_ema"],
@@ -164,7 +180,9 @@ def test_today_s_flax_reads_it_too(legacy: Path) -> None:
     assert converted("old_3", "new_3", "--format", "orbax").exit_code == 0
     like: Any = {"epoch": 0, "optimizer": fresh()}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of Orbax: about shardings that nobody asked for
+        warnings.simplefilter(
+            "ignore"
+        )  # of Orbax: about shardings that nobody asked for
         state = checkpoints.restore_checkpoint(str(legacy.parent), like, prefix="new_")
 
     assert (int(state["epoch"]), int(state["optimizer"].step)) == (7, 3)
@@ -199,8 +217,12 @@ def test_every_kind_of_leaf_is_restored_as_it_was(
     found = restore(tmp_path / "new")
 
     assert found.keys() == KINDS.keys()
-    for got, wanted in zip(*map(jax.tree_util.tree_leaves, (found, KINDS)), strict=True):
-        assert getattr(got, "dtype", type(got)) == getattr(wanted, "dtype", type(wanted))
+    for got, wanted in zip(
+        *map(jax.tree_util.tree_leaves, (found, KINDS)), strict=True
+    ):
+        assert getattr(got, "dtype", type(got)) == getattr(
+            wanted, "dtype", type(wanted)
+        )
         np.testing.assert_array_equal(got, wanted)
 
 

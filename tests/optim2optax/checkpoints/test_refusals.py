@@ -58,8 +58,14 @@ FILES: dict[str, tuple[bytes, str]] = {
         "more than a model has",
     ),
     "more nils than the file has": (b"\xdd\xff\xff\xff\xff\xc0", "is empty or cut off"),
-    "a map of more than the file has": (b"\xdf\xff\xff\xff\xff\xa1a\xc0", "is empty or cut off"),
-    "a text that is longer than the file": (b"\xdb\xff\xff\xff\xffa", "is empty or cut off"),
+    "a map of more than the file has": (
+        b"\xdf\xff\xff\xff\xff\xa1a\xc0",
+        "is empty or cut off",
+    ),
+    "a text that is longer than the file": (
+        b"\xdb\xff\xff\xff\xffa",
+        "is empty or cut off",
+    ),
     "maps in maps": (b"\x81\xa1a" * 1_000_000, "nested too deeply"),
     "a pickle": (pickle.dumps({"params": np.ones(3)}), "is no checkpoint of Flax"),
     "an archive of NumPy": (b"PK\x03\x04\x14\0\0\0\0\0", "is no checkpoint of Flax"),
@@ -79,12 +85,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         file.truncate(LARGE)
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     words = [sys.executable, "-c", LIMITED, str(files)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr
     return dict(line.split(": ", 1) for line in done.stdout.splitlines())
 
 
-WHY = {**{name: why for name, (_, why) in FILES.items()}, "larger than memory": "takes more memory"}
+WHY = {
+    **{name: why for name, (_, why) in FILES.items()},
+    "larger than memory": "takes more memory",
+}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
@@ -123,7 +134,10 @@ def test_a_module_that_is_called_as_one_of_python_s_own(folder: Path) -> None:
     (folder / "types.py").write_text("def create(): ...")
     result = converted("checkpoint_3", "new", state="types:create")
 
-    assert (result.exit_code, "types is the name of another module" in result.output) == (
+    assert (
+        result.exit_code,
+        "types is the name of another module" in result.output,
+    ) == (
         1,
         True,
     ), result.output
@@ -142,7 +156,9 @@ def test_names_do_nothing_to_the_terminal(folder: Path) -> None:
 
 def test_numbers_that_are_none_are_carried_with_a_warning(folder: Path) -> None:
     def broken(optimizer: Any) -> Any:
-        target = jax.tree_util.tree_map(lambda leaf: leaf * np.float32(np.nan), optimizer.target)
+        target = jax.tree_util.tree_map(
+            lambda leaf: leaf * np.float32(np.nan), optimizer.target
+        )
         return {"epoch": 7, "optimizer": optimizer.replace(target=target)}
 
     stored(folder / "checkpoint_3", broken)
@@ -155,7 +171,9 @@ def test_numbers_that_are_none_are_carried_with_a_warning(folder: Path) -> None:
     ]
 
 
-def test_a_full_disk_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -197,7 +215,13 @@ def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
             "--format",
             "orbax",
         ],
-        "readable/there": ["convert", "checkpoint_3", "readable/there", *state, "--force"],
+        "readable/there": [
+            "convert",
+            "checkpoint_3",
+            "readable/there",
+            *state,
+            "--force",
+        ],
         "closed/new": ["convert", "checkpoint_3", "closed/new", *state],
         "closed/of_orbax": [
             "convert",
@@ -213,8 +237,18 @@ def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
     (folder / "readable").chmod(0o555)
     (folder / "closed").chmod(0)
     done = subprocess.run(
-        [*unprivileged(), sys.executable, "-c", UNPRIVILEGED, json.dumps([*refused.values()])],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAX_PLATFORMS": "cpu"},
+        [
+            *unprivileged(),
+            sys.executable,
+            "-c",
+            UNPRIVILEGED,
+            json.dumps([*refused.values()]),
+        ],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "JAX_PLATFORMS": "cpu",
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -224,8 +258,13 @@ def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     for path, line in zip(refused, done.stdout.splitlines(), strict=True):
         code, output = json.loads(line)
-        verb, expected = ("read", 1) if refused[path][1].startswith("closed") else ("written", 2)
-        assert (code, output) == (expected, f"error: {path} cannot be {verb}: Permission denied.\n")
+        verb, expected = (
+            ("read", 1) if refused[path][1].startswith("closed") else ("written", 2)
+        )
+        assert (code, output) == (
+            expected,
+            f"error: {path} cannot be {verb}: Permission denied.\n",
+        )
     after = {
         path: path.read_bytes()
         for path in folder.rglob("*")

@@ -33,7 +33,9 @@ def memory(folder: Path) -> Iterator[Any]:
     for step in (9, 10):
         tree = serialization.msgpack_restore((folder / "checkpoint_3").read_bytes())
         tree["epoch"] = step
-        system.pipe(f"/run/history/checkpoint_{step}", serialization.msgpack_serialize(tree))
+        system.pipe(
+            f"/run/history/checkpoint_{step}", serialization.msgpack_serialize(tree)
+        )
     yield system
     system.rm("/", recursive=True)
 
@@ -94,9 +96,10 @@ def test_a_file_that_is_sent_in_part_is_not_there(
     before = memory.find("/")
     result = converted("checkpoint_3", "memory://run/new")
 
-    assert (result.exit_code, "memory://run/new cannot be written" in result.stderr) == (2, True), (
-        result.output
-    )
+    assert (
+        result.exit_code,
+        "memory://run/new cannot be written" in result.stderr,
+    ) == (2, True), result.output
     assert memory.find("/") == before
 
 
@@ -130,14 +133,24 @@ def test_all_of_a_folder_and_one_of_orbax(memory: Any, folder: Path) -> None:
     memory.put(str(folder / "orbax"), "/run/of_orbax", recursive=True)
 
     assert converted("--all", "memory://run/history", "out").exit_code == 0
-    assert {path.name for path in (folder / "out").iterdir()} == {"checkpoint_9", "checkpoint_10"}
+    assert {path.name for path in (folder / "out").iterdir()} == {
+        "checkpoint_9",
+        "checkpoint_10",
+    }
     assert converted("memory://run/of_orbax", "new").exit_code == 0
-    assert serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"]["step"] == 3
+    assert (
+        serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"][
+            "step"
+        ]
+        == 3
+    )
 
 
 @pytest.mark.usefixtures("memory")
 def test_a_program_loads_it_itself() -> None:
-    state: Any = load_legacy_checkpoint("memory://run/history", {"epoch": 0, "optimizer": fresh()})
+    state: Any = load_legacy_checkpoint(
+        "memory://run/history", {"epoch": 0, "optimizer": fresh()}
+    )
 
     assert (state["epoch"], int(state["optimizer"].step)) == (10, 3)
     with pytest.raises(CheckpointError, match="does not exist"):
@@ -155,7 +168,13 @@ def test_what_is_at_an_address() -> None:
         "memory://run/none",
     ]
     files = json.loads(CliRunner().invoke(application, words).stdout)["files"]
-    words = ["checkpoint", "inspect", "--diff", "memory://run/history", "memory://run/old"]
+    words = [
+        "checkpoint",
+        "inspect",
+        "--diff",
+        "memory://run/history",
+        "memory://run/old",
+    ]
 
     assert [file["path"] for file in files] == [
         "memory://run/history/checkpoint_9",
@@ -167,7 +186,10 @@ def test_what_is_at_an_address() -> None:
 
 def test_an_address_of_this_machine_s_is_a_path(folder: Path) -> None:
     result = converted(
-        f"file://{folder}/checkpoint_3", f"file://{folder}/new%20one", "--format", "orbax"
+        f"file://{folder}/checkpoint_3",
+        f"file://{folder}/new%20one",
+        "--format",
+        "orbax",
     )
 
     assert result.exit_code == 0, result.output

@@ -40,7 +40,9 @@ class Session:
     @property
     def plain(self) -> str:
         """What was shown, without colours and links, and without the lines of progress."""
-        lines = (line.rpartition("\r")[2] for line in ESCAPE.sub("", self.shown).split("\n"))
+        lines = (
+            line.rpartition("\r")[2] for line in ESCAPE.sub("", self.shown).split("\n")
+        )
         return "\n".join(lines)
 
 
@@ -53,7 +55,9 @@ def at_terminal(
     """Run `optim2optax` in a folder, at a terminal, and give an answer at each prompt."""
     outer, inner = pty.openpty()
     known = {
-        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "FORCE_COLOR")
     }
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments],
@@ -82,7 +86,10 @@ def at_terminal(
                 begun = len(shown)
                 answer = left.pop(0)
                 os.write(
-                    outer, answer.encode() if answer in (CTRL_C, CTRL_D) else f"{answer}\n".encode()
+                    outer,
+                    answer.encode()
+                    if answer in (CTRL_C, CTRL_D)
+                    else f"{answer}\n".encode(),
                 )
         return Session(shown.decode().replace("\r\n", "\n"), process.wait(timeout=10))
     finally:

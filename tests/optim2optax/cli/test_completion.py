@@ -23,7 +23,9 @@ def completions(shell: str, *words: str) -> str:
         "COMP_WORDS": " ".join(("optim2optax", *words)),
         "COMP_CWORD": current,
     }
-    return CliRunner().invoke(application, prog_name="optim2optax", env=environment).output
+    return (
+        CliRunner().invoke(application, prog_name="optim2optax", env=environment).output
+    )
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -44,9 +44,7 @@ def test_nothing_stands_in_the_way_of_what_runs(tmp_path: Path) -> None:
 
 
 def test_what_an_except_stands_ready_for_is_no_obstacle(tmp_path: Path) -> None:
-    text = (
-        "try:\n    from jax.config import config\nexcept ImportError:\n    from jax import config\n"
-    )
+    text = "try:\n    from jax.config import config\nexcept ImportError:\n    from jax import config\n"
     assert doctor(project(tmp_path, {"train.py": text})).exit_code == 0
 
 
@@ -68,9 +66,9 @@ def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None
 def test_names_that_never_were_there_are_told(tmp_path: Path) -> None:
     text = "import jax\nfrom jax._src import api\n\njax.cond(api.jit)\n"
     folder = project(tmp_path, {"train.py": text})
-    [told] = json.loads(doctor(folder, "--jax", "0.9", "--output-format", "json").output)[
-        "obstacles"
-    ]
+    [told] = json.loads(
+        doctor(folder, "--jax", "0.9", "--output-format", "json").output
+    )["obstacles"]
     assert (told["what"], told["remedy"]) == (
         "jax.cond",
         "JAX does not have it. It may be `jax.lax.cond`.",
@@ -80,7 +78,9 @@ def test_names_that_never_were_there_are_told(tmp_path: Path) -> None:
 
 def test_each_place_is_told(tmp_path: Path) -> None:
     result = doctor(project(tmp_path, {"train.py": OLD}), "--output-format", "json")
-    places = {one["what"]: one["places"] for one in json.loads(result.output)["obstacles"]}
+    places = {
+        one["what"]: one["places"] for one in json.loads(result.output)["obstacles"]
+    }
     assert [place.rpartition(":")[2] for place in places["jax.config.config"]] == ["3"]
     assert [place.rpartition(":")[2] for place in places["jax.tree_map"]] == ["10"]
 
@@ -95,19 +95,29 @@ def test_an_older_version_has_more(tmp_path: Path) -> None:
         "--output-format",
         "json",
     )
-    assert [one["what"] for one in json.loads(result.output)["obstacles"]] == ["flax.nn"]
+    assert [one["what"] for one in json.loads(result.output)["obstacles"]] == [
+        "flax.nn"
+    ]
 
 
 def test_a_file_that_is_no_python_3_is_an_obstacle(tmp_path: Path) -> None:
-    result = doctor(project(tmp_path, {"train.py": "import jax\nprint 'jax.tree_map'\n"}))
+    result = doctor(
+        project(tmp_path, {"train.py": "import jax\nprint 'jax.tree_map'\n"})
+    )
     assert result.exit_code == 1
     assert "cannot be parsed as Python 3" in result.output
 
 
-def test_pins_that_exclude_what_is_needed_are_told_where_something_is_gone(tmp_path: Path) -> None:
-    folder = project(tmp_path, {"train.py": OLD, "requirements.txt": "flax==0.3.4\nnumpy\n"})
+def test_pins_that_exclude_what_is_needed_are_told_where_something_is_gone(
+    tmp_path: Path,
+) -> None:
+    folder = project(
+        tmp_path, {"train.py": OLD, "requirements.txt": "flax==0.3.4\nnumpy\n"}
+    )
     result = doctor(folder, "--output-format", "json")
-    told = {one["what"]: one["command"] for one in json.loads(result.output)["obstacles"]}
+    told = {
+        one["what"]: one["command"] for one in json.loads(result.output)["obstacles"]
+    }
     assert told["flax==0.3.4"] == "optim2optax rewrite --modernize"
     (folder / "train.py").write_text(CLEAN)
     assert doctor(folder).exit_code == 0
@@ -130,7 +140,10 @@ def test_modules_are_imported_only_if_asked(tmp_path: Path) -> None:
     assert doctor(folder).exit_code == 0
     result = doctor(folder, "--import")
     assert result.exit_code == 1
-    assert "steps.py cannot be imported: ImportError: cannot import name 'missing'" in result.output
+    assert (
+        "steps.py cannot be imported: ImportError: cannot import name 'missing'"
+        in result.output
+    )
 
 
 def test_all_modules_can_be_imported(tmp_path: Path) -> None:

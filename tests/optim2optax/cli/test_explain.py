@@ -28,12 +28,18 @@ def test_explains_each_rule(run: Run, code: str) -> None:
 def test_explains_each_optimizer(run: Run, name: str) -> None:
     result = run("explain", name.lower())
     assert result.exit_code == 0
-    assert " ".join(result.stdout.split()) == " ".join(optimizers()[name].documentation.split())
+    assert " ".join(result.stdout.split()) == " ".join(
+        optimizers()[name].documentation.split()
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("FO22", "did you mean FO"), ("Adm", "did you mean Adam"), ("xyzzy", "called xyzzy\n")],
+    [
+        ("FO22", "did you mean FO"),
+        ("Adm", "did you mean Adam"),
+        ("xyzzy", "called xyzzy\n"),
+    ],
 )
 def test_unknown_names(run: Run, name: str, hint: str) -> None:
     result = run("explain", name)

@@ -41,7 +41,9 @@ def train(params, grads):
 
 
 def answered(project: Path, *answers: str, options: tuple[str, ...] = ()) -> Session:
-    return at_terminal(project, "rewrite", "--interactive", *options, ".", answers=answers)
+    return at_terminal(
+        project, "rewrite", "--interactive", *options, ".", answers=answers
+    )
 
 
 @pytest.fixture
@@ -56,7 +58,10 @@ def test_each_optimizer_is_asked_for(project: Path, two: Path) -> None:
     assert session.exit_code == 0
     assert "Optimizer 1 of 2, train.py:6: Adam, 4 sites in 1 file" in session.plain
     assert "Optimizer 2 of 2, train.py:11: Momentum, 4 sites in 1 file" in session.plain
-    assert "\x1b[32m+    return optimizer.apply_gradients(grads=grads).params" in session.shown
+    assert (
+        "\x1b[32m+    return optimizer.apply_gradients(grads=grads).params"
+        in session.shown
+    )
     assert "2 optimizers: 1 accepted, 1 declined" in session.plain
     after = two.read_text()
     assert "from flax import optim\n" in after
@@ -79,7 +84,9 @@ def test_the_diff_of_an_optimizer_is_its_own(project: Path, two: Path) -> None:
     assert "-    optimizer = optim.Adam" not in second
 
 
-@pytest.mark.parametrize("answers", [("y", "y"), ("a",), ("y", "a"), ("e", "?", "", "y", "yes")])
+@pytest.mark.parametrize(
+    "answers", [("y", "y"), ("a",), ("y", "a"), ("e", "?", "", "y", "yes")]
+)
 def test_all_accepted_is_a_run_without_questions(
     project: Path, two: Path, run: Run, answers: tuple[str, ...]
 ) -> None:
@@ -91,7 +98,9 @@ def test_all_accepted_is_a_run_without_questions(
 
 
 @pytest.mark.parametrize("answers", [("n", "n"), ("q",), ("n", "q")])
-def test_all_declined_changes_nothing(project: Path, two: Path, answers: tuple[str, ...]) -> None:
+def test_all_declined_changes_nothing(
+    project: Path, two: Path, answers: tuple[str, ...]
+) -> None:
     inode = two.stat().st_ino
     session = answered(project, *answers)
     assert session.exit_code == 0
@@ -137,7 +146,10 @@ def test_what_belongs_to_no_optimizer_is_asked_once(project: Path, two: Path) ->
     assert two.read_text() == TWO.replace("jax.tree_map", "jax.tree_util.tree_map")
     two.write_text(TWO)
     answered(project, "n", "n", "y", options=("--modernize",))
-    assert "jax.tree_map(abs, optimizer.apply_gradients(grads=grads).params)" in two.read_text()
+    assert (
+        "jax.tree_map(abs, optimizer.apply_gradients(grads=grads).params)"
+        in two.read_text()
+    )
 
 
 def test_an_optimizer_of_two_files_is_one_question(project: Path) -> None:
@@ -153,7 +165,9 @@ def test_an_optimizer_of_two_files_is_one_question(project: Path) -> None:
 
 def test_optimizers_that_depend_on_each_other_are_one_question(project: Path) -> None:
     """Hyperparameters that are made by hand may be for any of those that take some."""
-    program = (Path(__file__).parents[3] / "fixtures/scheduled_hyper_params/before.py").read_text()
+    program = (
+        Path(__file__).parents[3] / "fixtures/scheduled_hyper_params/before.py"
+    ).read_text()
     (project / "train.py").write_text(program)
     session = answered(project, "y", "y", "n")
     assert "Optimizers 3 to 7 of 7, train.py:91, train.py:92" in session.plain
@@ -161,14 +175,20 @@ def test_optimizers_that_depend_on_each_other_are_one_question(project: Path) ->
     assert "optim.LAMB(learning_rate=0.01)" in (project / "train.py").read_text()
     (project / "train.py").write_text(program)
     session = answered(project, "n", "y")
-    assert "The optimizer of train.py:95 stays: it migrates only with others" in session.plain
+    assert (
+        "The optimizer of train.py:95 stays: it migrates only with others"
+        in session.plain
+    )
     assert "7 optimizers: 1 accepted, 6 declined" in session.plain
 
 
 def test_nothing_to_ask(project: Path) -> None:
     (project / "train.py").write_text("import optax\n")
     session = answered(project)
-    assert (session.exit_code, session.plain.strip()) == (0, "Nothing to migrate in 1 file.")
+    assert (session.exit_code, session.plain.strip()) == (
+        0,
+        "Nothing to migrate in 1 file.",
+    )
 
 
 def test_many_repositories(project: Path) -> None:
@@ -187,9 +207,18 @@ def test_many_repositories(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--check", "."), "--interactive asks what to write, and --check writes nothing"),
-        (("--diff", "."), "--interactive asks what to write, and --diff writes nothing"),
-        (("--output-format", "json", "."), "--interactive asks in text: it cannot report in json"),
+        (
+            ("--check", "."),
+            "--interactive asks what to write, and --check writes nothing",
+        ),
+        (
+            ("--diff", "."),
+            "--interactive asks what to write, and --diff writes nothing",
+        ),
+        (
+            ("--output-format", "json", "."),
+            "--interactive asks in text: it cannot report in json",
+        ),
         (("-",), "--interactive reads answers from standard input: it needs files"),
     ],
 )
@@ -209,7 +238,9 @@ def test_needs_a_terminal(project: Path, two: Path, run: Run) -> None:
 def test_the_page_shows_a_real_session(project: Path) -> None:
     page = (Path(__file__).parents[3] / "docs/keyboard.md").read_text()
     program = re.search(r"```python title=train.py\n(.*?)```", page, re.DOTALL)
-    shown = re.search(r"\$ optim2optax (rewrite --interactive .*?)\n(.*?)```", page, re.DOTALL)
+    shown = re.search(
+        r"\$ optim2optax (rewrite --interactive .*?)\n(.*?)```", page, re.DOTALL
+    )
     assert program is not None
     assert shown is not None
     (project / "train.py").write_text(program[1])

@@ -27,12 +27,17 @@ def mixed(project: Path) -> Path:
 def test_links_lead_to_lines(mixed: Path) -> None:
     session = at_terminal(mixed, "rewrite", "--check", ".", environment=WITH_LINKS)
     address = f"file://{socket.gethostname()}{mixed}/describe.py#5"
-    assert f"{LINK}{address}\x1b\\\x1b[1mdescribe.py\x1b[0m:5{LINK}\x1b\\:" in session.shown
+    assert (
+        f"{LINK}{address}\x1b\\\x1b[1mdescribe.py\x1b[0m:5{LINK}\x1b\\:"
+        in session.shown
+    )
     assert f"{LINK}file://{socket.gethostname()}{mixed}/train.py\x1b\\" in session.shown
 
 
 def test_links_of_an_editor(mixed: Path) -> None:
-    session = at_terminal(mixed, "rewrite", "--check", ".", environment={"TERM_PROGRAM": "vscode"})
+    session = at_terminal(
+        mixed, "rewrite", "--check", ".", environment={"TERM_PROGRAM": "vscode"}
+    )
     assert f"{LINK}vscode://file{mixed}/describe.py:5\x1b\\" in session.shown
 
 
@@ -57,20 +62,29 @@ def test_colour_and_links(
 
 
 @pytest.mark.parametrize("command", [("explain", "FO202"), ("rules",)])
-@pytest.mark.parametrize(("environment", "has_colour"), [({}, True), ({"NO_COLOR": "1"}, False)])
+@pytest.mark.parametrize(
+    ("environment", "has_colour"), [({}, True), ({"NO_COLOR": "1"}, False)]
+)
 def test_colour_of_other_commands(
-    project: Path, command: tuple[str, ...], environment: dict[str, str], has_colour: bool
+    project: Path,
+    command: tuple[str, ...],
+    environment: dict[str, str],
+    has_colour: bool,
 ) -> None:
     session = at_terminal(project, *command, environment=environment)
     assert (CODE.search(session.shown) is not None) == has_colour
 
 
-def test_a_pipe_is_plain(mixed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_plain(
+    mixed: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VTE_VERSION", "7600")
     assert "\x1b" not in run("rewrite", "--check", ".").stdout
 
 
-def test_forced_colour_in_a_pipe(mixed: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forced_colour_in_a_pipe(
+    mixed: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("VTE_VERSION", "7600")
     output = run("rewrite", "--check", ".").stdout
@@ -109,7 +123,8 @@ def test_verbose(mixed: Path, run: Run) -> None:
         "train.py: analysed, 5 sites",
     ]
     assert re.fullmatch(
-        r"Finding \S+ s, Reading \S+ s, Analysing \S+ s, Rewriting \S+ s; \S+ s in all", times
+        r"Finding \S+ s, Reading \S+ s, Analysing \S+ s, Rewriting \S+ s; \S+ s in all",
+        times,
     )
     assert "Writing 0." in run("rewrite", "--verbose", "train.py").stderr
 
@@ -132,7 +147,9 @@ def test_stat(mixed: Path, run: Run) -> None:
         (("--stat", "--output-format", "json"), "--stat is for people"),
     ],
 )
-def test_wrong_usage(mixed: Path, run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_usage(
+    mixed: Path, run: Run, arguments: tuple[str, ...], message: str
+) -> None:
     result = run("rewrite", *arguments, ".")
     assert result.exit_code == 2
     assert message in result.stderr

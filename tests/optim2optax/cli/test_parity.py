@@ -83,7 +83,8 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
         "def test_of_the_user():\n    raise AssertionError\n"
     )
     reports = [
-        f"--{name}={tmp_path / f'parity.{name}'}" for name in ("json", "junit", "markdown", "html")
+        f"--{name}={tmp_path / f'parity.{name}'}"
+        for name in ("json", "junit", "markdown", "html")
     ]
     done = started("parity", *QUICK, *reports, ".", cwd=tmp_path)
 
@@ -94,7 +95,10 @@ def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> Non
     )
     assert (tmp_path / "train.py").read_text() == dedent(LEGACY)
     content = json.loads((tmp_path / "parity.json").read_text())
-    assert [case["name"] for case in content["cases"]] == ["train.py:5 Adam", "train.py:8 Momentum"]
+    assert [case["name"] for case in content["cases"]] == [
+        "train.py:5 Adam",
+        "train.py:8 Momentum",
+    ]
     assert content["environment"]["platform"] == "cpu"
     suite = ET.parse(tmp_path / "parity.junit").getroot().find("testsuite")
     assert suite is not None
@@ -124,7 +128,16 @@ def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) ->
         "--all",
     )
     subprocess.run(
-        ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qam", "new"],
+        [
+            "git",
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=a@example.org",
+            "commit",
+            "-qam",
+            "new",
+        ],
         check=True,
     )
 
@@ -157,7 +170,9 @@ def test_packages_are_not_imported(project: Path, run: Run) -> None:
     (package / "train.py").write_text(
         "from flax import optim\n\n\ndef create(params):\n    return optim.GradientDescent(0.1).create(params)\n"
     )
-    outputs = [run("parity", *QUICK, path).output for path in ("lab", "lab/agents/train.py")]
+    outputs = [
+        run("parity", *QUICK, path).output for path in ("lab", "lab/agents/train.py")
+    ]
     for output in (*outputs, started("parity", *QUICK, ".", cwd=project).stdout):
         assert "1 case: 1 identical" in output, output
 
@@ -166,19 +181,27 @@ def test_packages_are_not_imported(project: Path, run: Run) -> None:
 def test_the_code_as_it_is_now_against_what_it_was(
     repository: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)  # several jobs have their own
+    monkeypatch.delenv(
+        "JAX_COMPILATION_CACHE_DIR", raising=False
+    )  # several jobs have their own
     result = run("parity", *QUICK, "--before", "HEAD", ".")
     assert result.exit_code == 0
-    assert "2 of 2 optimizers of the old tree are paired with the new one" in result.stdout
+    assert (
+        "2 of 2 optimizers of the old tree are paired with the new one" in result.stdout
+    )
 
     path = repository / "train.py"
     path.write_text(path.read_text().replace("b2=0.99", "b2=0.98"))
-    done = started("parity", *QUICK, "--before", "HEAD", "--jobs", "2", ".", cwd=repository)
+    done = started(
+        "parity", *QUICK, "--before", "HEAD", "--jobs", "2", ".", cwd=repository
+    )
     assert done.returncode == 1
     assert "different" in done.stdout
     assert "what departs: moments" in done.stdout
 
-    path.write_text(path.read_text().replace("optax.adam(config.lr, b2=0.98)", "make(config)"))
+    path.write_text(
+        path.read_text().replace("optax.adam(config.lr, b2=0.98)", "make(config)")
+    )
     result = run("parity", *QUICK, "--before", "HEAD", "-k", "Adam", ".")
     assert result.exit_code == 2
     assert "the new tree has no transformation at this place" in result.stdout
@@ -216,7 +239,9 @@ def test_a_scenario_of_code_that_is_not_migrated_yet(project: Path, run: Run) ->
         (project / name / "scenario.py").write_text(told + SCENARIO)
     result = run("parity", *QUICK, "-k", "scenario", ".")
     verdicts = {
-        words[1]: words[0] for line in result.output.splitlines() if len(words := line.split()) > 2
+        words[1]: words[0]
+        for line in result.output.splitlines()
+        if len(words := line.split()) > 2
     }
     assert (verdicts["beside"], verdicts["whole"]) == ("identical", "identical")
     assert result.exit_code == 0
@@ -225,7 +250,8 @@ def test_a_scenario_of_code_that_is_not_migrated_yet(project: Path, run: Run) ->
 
 @pytest.mark.thorough
 @pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="Python cannot leave the current folder out of its path"
+    sys.version_info < (3, 11),
+    reason="Python cannot leave the current folder out of its path",
 )
 def test_several_processes_import_nothing_of_the_current_folder(project: Path) -> None:
     (project / "train.py").write_text(
@@ -233,8 +259,20 @@ def test_several_processes_import_nothing_of_the_current_folder(project: Path) -
     )
     for name in ("json", "pytest"):
         (project / f"{name}.py").write_text("raise RuntimeError\n")
-    words = [sys.executable, "-P", "-m", "optim2optax", "parity", *QUICK, "--jobs", "2", "."]
-    done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "optim2optax",
+        "parity",
+        *QUICK,
+        "--jobs",
+        "2",
+        ".",
+    ]
+    done = subprocess.run(
+        words, cwd=project, capture_output=True, text=True, check=False
+    )
     assert "1 case: 1 identical" in done.stdout, done.stdout + done.stderr
 
 
@@ -244,7 +282,9 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
         folder.mkdir()
         shutil.copy(FIXTURES / "train_script" / name, folder / "train.py")
     scenario = (FIXTURES / "train_script" / "scenario.py").read_text()
-    (after / "scenario.py").write_text(scenario.replace('"""\n', '"""\n\nmodule = "train.py"\n', 1))
+    (after / "scenario.py").write_text(
+        scenario.replace('"""\n', '"""\n\nmodule = "train.py"\n', 1)
+    )
     (after / "data").mkdir()
     options = ("--before", str(before), "--timeout", "600", "--link", "data")
     words = (*options, ".", "--", "python", "train.py", "--steps", "12")
@@ -260,7 +300,10 @@ REFUSED = {
         ["--legacy-wheel", "other", "."],
         "not the published wheel",
     ),
-    "an interpreter that is none": (["--legacy-python", "other", "."], "other cannot be run"),
+    "an interpreter that is none": (
+        ["--legacy-python", "other", "."],
+        "other cannot be run",
+    ),
     "an environment where something else is": (
         ["--create-legacy-env", "."],
         ". is not empty, and no environment",
@@ -292,12 +335,16 @@ def test_without_the_extra(
 
 
 @pytest.mark.parametrize("words", [(".",), ("--", "python", "train.py")])
-def test_an_old_tree_that_is_not_there(words: tuple[str, ...], project: Path, run: Run) -> None:
+def test_an_old_tree_that_is_not_there(
+    words: tuple[str, ...], project: Path, run: Run
+) -> None:
     (project / "train.py").write_text(PROGRAM)
     result = run("parity", "--before", "no-such-branch", *words)
     assert result.exit_code == 2
     why = "error: collection: no-such-branch is neither a folder nor a revision of "
-    assert any(line.startswith(why) for line in result.stderr.splitlines()), result.stderr
+    assert any(line.startswith(why) for line in result.stderr.splitlines()), (
+        result.stderr
+    )
 
 
 def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
@@ -308,7 +355,9 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
         (project / name).mkdir()
         (project / name / "scenario.py").write_text(SCENARIO)
     (project / "unfinished" / "scenario.py").write_text(SCENARIO + "(")
-    (project / "unnamed" / "scenario.py").write_text(f'module = "train" + ".py"\n{SCENARIO}')
+    (project / "unnamed" / "scenario.py").write_text(
+        f'module = "train" + ".py"\n{SCENARIO}'
+    )
     for name, text in {
         "before": PROGRAM,
         "after": new,
@@ -329,7 +378,8 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
     done = run("parity", "-k", "not Momentum", "--json", "parity.json", ".")
     assert (done.exit_code, done.stderr) == (2, "")
     cases = {
-        case["name"]: case for case in json.loads((project / "parity.json").read_text())["cases"]
+        case["name"]: case
+        for case in json.loads((project / "parity.json").read_text())["cases"]
     }
     assert {name: case["verdict"] for name, case in cases.items()} == {
         "notebooks": "identical",
@@ -339,9 +389,13 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
         "variants (slower)": "different",
     }
     assert (
-        cases["unfinished"]["reason"] == "SyntaxError: '(' was never closed (scenario.py, line 7)"
+        cases["unfinished"]["reason"]
+        == "SyntaxError: '(' was never closed (scenario.py, line 7)"
     )
-    assert "`module = 'train' + '.py'` is not the path of a file" in cases["unnamed"]["reason"]
+    assert (
+        "`module = 'train' + '.py'` is not the path of a file"
+        in cases["unnamed"]["reason"]
+    )
 
 
 def test_a_baseline_is_kept_and_compared_with_later(
@@ -417,7 +471,10 @@ def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
 
 WRONG = {
     "nothing to do": ([], "give files or directories"),
-    "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
+    "a command without an old side": (
+        ["--", "python", "train.py"],
+        "a command needs --before",
+    ),
     "what a command leaves behind without one": (
         ["--compare", "metrics.json", "."],
         "are of a command behind --",
@@ -482,9 +539,16 @@ def test_a_gate_that_compares_nothing_does_not_pass(
 def test_what_proves_nothing_is_a_verdict_in_every_report(tmp_path: Path) -> None:
     still = dedent(LEGACY).replace("optim.Momentum(config.lr)", "optim.Momentum(0.0)")
     (tmp_path / "train.py").write_text(still)
-    reports = {name: tmp_path / f"parity.{name}" for name in ("json", "junit", "markdown", "html")}
+    reports = {
+        name: tmp_path / f"parity.{name}"
+        for name in ("json", "junit", "markdown", "html")
+    }
     done = started(
-        "parity", *QUICK, *(f"--{name}={path}" for name, path in reports.items()), ".", cwd=tmp_path
+        "parity",
+        *QUICK,
+        *(f"--{name}={path}" for name, path in reports.items()),
+        ".",
+        cwd=tmp_path,
     )
 
     assert done.returncode == 2, done.stdout + done.stderr
@@ -498,7 +562,9 @@ def test_what_proves_nothing_is_a_verdict_in_every_report(tmp_path: Path) -> Non
     cases = json.loads(reports["json"].read_text())["cases"]
     assert [case["verdict"] for case in cases] == ["nothing_proven", "equivalent"]
     failures = ET.parse(reports["junit"]).getroot().findall(".//failure")
-    assert ["nothing proven" in str(failure.get("message")) for failure in failures] == [True]
+    assert [
+        "nothing proven" in str(failure.get("message")) for failure in failures
+    ] == [True]
 
 
 @pytest.mark.usefixtures("judged")
@@ -506,7 +572,9 @@ def test_nothing_unproven_is_written(project: Path, run: Run) -> None:
     """Where no rate is, every optimizer is the same as every other."""
     (project / "train.py").write_text(dedent(LEGACY).replace("config.lr", "0.0"))
     assert run("rewrite", "--verify", ".").exit_code == 1
-    assert (project / "train.py").read_text() == dedent(LEGACY).replace("config.lr", "0.0")
+    assert (project / "train.py").read_text() == dedent(LEGACY).replace(
+        "config.lr", "0.0"
+    )
 
 
 @pytest.mark.thorough

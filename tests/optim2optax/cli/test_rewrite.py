@@ -15,7 +15,13 @@ from codemods import Options
 from optim2optax.project import Patterns, find_files, write_files
 from optim2optax.rewriting import rewrite_files
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.programs import LEGACY, MODERN, SUPPRESSED, UNPARSABLE, UNRESOLVABLE
+from tests.optim2optax.programs import (
+    LEGACY,
+    MODERN,
+    SUPPRESSED,
+    UNPARSABLE,
+    UNRESOLVABLE,
+)
 
 
 def write(project: Path, **programs: str) -> None:
@@ -24,17 +30,24 @@ def write(project: Path, **programs: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--check",), ("--diff",), ("--check", "--diff"), ("--check", "--unsafe")]
+    "arguments",
+    [("--check",), ("--diff",), ("--check", "--diff"), ("--check", "--unsafe")],
 )
 @pytest.mark.parametrize("output_format", ["text", "json", "github", "sarif"])
 def test_a_preview_writes_nothing(
     project: Path, run: Run, arguments: tuple[str, ...], output_format: str
 ) -> None:
     write(project, train=LEGACY, other=UNRESOLVABLE)
-    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()}
-    assert run("rewrite", *arguments, "--output-format", output_format, ".").exit_code == 1
+    before = {
+        path.name: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in project.iterdir()
+    }
+    assert (
+        run("rewrite", *arguments, "--output-format", output_format, ".").exit_code == 1
+    )
     assert {
-        path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()
+        path.name: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in project.iterdir()
     } == before
 
 
@@ -76,7 +89,9 @@ def test_a_second_run_changes_nothing(project: Path, run: Run) -> None:
         pytest.param(UNPARSABLE, 1, 1, id="cannot be parsed"),
     ],
 )
-def test_exit_codes(project: Path, run: Run, program: str, written: int, checked: int) -> None:
+def test_exit_codes(
+    project: Path, run: Run, program: str, written: int, checked: int
+) -> None:
     write(project, train=program)
     assert run("rewrite", "--check", ".").exit_code == checked
     assert run("rewrite", "--diff", ".").exit_code == checked
@@ -109,16 +124,22 @@ def test_wrong_usage(project: Path, run: Run, arguments: tuple[str, ...]) -> Non
     assert (project / "train.py").read_text() == LEGACY
 
 
-def test_a_bad_file_does_not_stop_the_others(project: Path, run: Run, unreadable: Path) -> None:
+def test_a_bad_file_does_not_stop_the_others(
+    project: Path, run: Run, unreadable: Path
+) -> None:
     write(project, train=LEGACY, broken=UNPARSABLE)
     (project / "nul.py").write_bytes(b"from flax import optim\n\x00\n")
-    (project / "coding.py").write_bytes(b"# coding: no-such-codec\nfrom flax import optim\n")
+    (project / "coding.py").write_bytes(
+        b"# coding: no-such-codec\nfrom flax import optim\n"
+    )
     bad = {
         path: path.read_bytes()
         for name in ("broken", "nul", "coding")
         for path in [project / f"{name}.py"]
     }
-    result = run("rewrite", "train.py", "broken.py", "nul.py", "coding.py", unreadable.name)
+    result = run(
+        "rewrite", "train.py", "broken.py", "nul.py", "coding.py", unreadable.name
+    )
     assert result.exit_code == 1
     assert "optax" in (project / "train.py").read_text()
     assert {path: path.read_bytes() for path in bad} == bad
@@ -227,7 +248,12 @@ def test_a_file_that_changes_underneath_the_run(project: Path) -> None:
 def test_select_and_ignore(project: Path, run: Run) -> None:
     write(project, train="import jax\n" + LEGACY)
     assert "optax" not in run("rewrite", "--diff", "--ignore", "fo1,FO202", ".").stdout
-    assert "optax" in run("rewrite", "--diff", "--select", "FO1,FO2", "--select", "FO9", ".").stdout
+    assert (
+        "optax"
+        in run(
+            "rewrite", "--diff", "--select", "FO1,FO2", "--select", "FO9", "."
+        ).stdout
+    )
 
 
 def test_forms(project: Path, run: Run) -> None:
@@ -280,8 +306,15 @@ def test_the_current_folder_changes_nothing(
     step = "from pkg.build import create_optimizer\n\nprint(create_optimizer({'w': 1.0}).target)\n"
     (project / "src/pkg/step.py").write_text(step)
     monkeypatch.chdir(project / current)
-    assert run("rewrite", project / "src/pkg/step.py", project / "src/pkg/build.py").exit_code == 0
-    assert (project / "src/pkg/step.py").read_text() == step.replace(".target", ".params")
+    assert (
+        run(
+            "rewrite", project / "src/pkg/step.py", project / "src/pkg/build.py"
+        ).exit_code
+        == 0
+    )
+    assert (project / "src/pkg/step.py").read_text() == step.replace(
+        ".target", ".params"
+    )
 
 
 def test_reasons_name_other_files_as_people_see_them(
@@ -338,7 +371,10 @@ def test_what_is_beyond_the_budget_is_told_in_one_line(project: Path, run: Run) 
     write(project / "src", train=LEGACY, evaluate=LEGACY)
     result = run("rewrite", "--budget", "1", ".")
     assert result.exit_code == 1
-    assert "Beyond the budget of the analysis: 2 files (src): see --budget.\n" in result.stdout
+    assert (
+        "Beyond the budget of the analysis: 2 files (src): see --budget.\n"
+        in result.stdout
+    )
     (project / "src/evaluate.py").unlink()
     assert (
         "Beyond the budget of the analysis: 1 file (src/train.py): see --budget."
@@ -346,17 +382,20 @@ def test_what_is_beyond_the_budget_is_told_in_one_line(project: Path, run: Run) 
     )
 
 
-def test_a_path_in_a_reason_is_that_from_the_current_folder(project: Path, run: Run) -> None:
+def test_a_path_in_a_reason_is_that_from_the_current_folder(
+    project: Path, run: Run
+) -> None:
     """Wherever in a sentence it stands, and whatever stands behind it."""
     (project / "lab/.git").mkdir(parents=True)
     calls = (
         f"def f{number}(x):\n    return [x, f{number * 7 % 97}, f{number * 5 % 97}(x)]\n"
         for number in range(97)
     )
-    write(project / "lab", tables=f"def advance(one):\n    return f0(one)[0]\n{''.join(calls)}")
-    given = (
-        "optimizer = optim.Adam(0.1).create(params)\n    return tables.advance(optimizer).target"
+    write(
+        project / "lab",
+        tables=f"def advance(one):\n    return f0(one)[0]\n{''.join(calls)}",
     )
+    given = "optimizer = optim.Adam(0.1).create(params)\n    return tables.advance(optimizer).target"
     write(
         project / "lab",
         train=f"from flax import optim\nimport tables\n\n\ndef run(params):\n    {given}\n",

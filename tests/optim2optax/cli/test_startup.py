@@ -62,7 +62,9 @@ def test_nothing_to_migrate(project: Path, arguments: tuple[str, ...]) -> None:
     assert imported(project, "rewrite", *arguments, ".") == set()
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("rewrite", "--help")])
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("--version",), ("rewrite", "--help")]
+)
 def test_help(project: Path, arguments: tuple[str, ...]) -> None:
     assert imported(project, *arguments) == set()
 
@@ -79,7 +81,11 @@ def test_the_functions_for_other_programs() -> None:
 
 def test_something_to_migrate_needs_no_jax(project: Path) -> None:
     (project / "train.py").write_text(LEGACY)
-    assert imported(project, "rewrite", ".") == {"libcst", "codemods.engine", "codemods.rules"}
+    assert imported(project, "rewrite", ".") == {
+        "libcst",
+        "codemods.engine",
+        "codemods.rules",
+    }
 
 
 def test_takes_no_longer_than_its_libraries(project: Path) -> None:
@@ -90,7 +96,9 @@ def test_takes_no_longer_than_its_libraries(project: Path) -> None:
         times = []
         for _ in range(5):
             start = time.perf_counter()
-            subprocess.run([sys.executable, *command], cwd=project, check=True, capture_output=True)
+            subprocess.run(
+                [sys.executable, *command], cwd=project, check=True, capture_output=True
+            )
             times.append(time.perf_counter() - start)
         return min(times)
 

@@ -17,13 +17,17 @@ from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
     [
         pytest.param(b"", id="empty"),
         pytest.param(b"x = 1", id="no final newline"),
-        pytest.param(b"\xef\xbb\xbfx = 1\r\n\x0c\r\ny = '\xc3\xa9'\r\n", id="BOM, CRLF, form feed"),
+        pytest.param(
+            b"\xef\xbb\xbfx = 1\r\n\x0c\r\ny = '\xc3\xa9'\r\n",
+            id="BOM, CRLF, form feed",
+        ),
         pytest.param(b"# coding: latin-1\ns = '\xe9'\n", id="latin-1"),
         pytest.param(b"mixed = 1\r\nendings = 2\nold = 3\r", id="mixed line endings"),
         pytest.param(b"\xff\x00not Python at all", id="no text"),
         pytest.param(UNPARSABLE.encode(), id="legacy, but cannot be parsed"),
         pytest.param(
-            UNRESOLVABLE.replace("\n", "\r\n").encode(), id="legacy, but cannot be rewritten"
+            UNRESOLVABLE.replace("\n", "\r\n").encode(),
+            id="legacy, but cannot be rewritten",
         ),
     ],
 )
@@ -65,7 +69,12 @@ def test_exit_codes_and_report(run: Run) -> None:
 
 def test_diff(run: Run) -> None:
     result = run(
-        "rewrite", "--diff", "--stdin-filename", "src/train.py", "-", stdin=LEGACY.encode()
+        "rewrite",
+        "--diff",
+        "--stdin-filename",
+        "src/train.py",
+        "-",
+        stdin=LEGACY.encode(),
     )
     assert result.exit_code == 1
     assert result.stdout.startswith("--- a/src/train.py\n+++ b/src/train.py\n")
@@ -76,7 +85,9 @@ def test_check(run: Run) -> None:
     result = run("rewrite", "--check", "-", stdin=LEGACY.encode())
     assert result.exit_code == 1
     assert result.stdout.startswith("<stdin>: 5 sites would be rewritten\n")
-    result = run("rewrite", "--check", "--output-format", "json", "-", stdin=LEGACY.encode())
+    result = run(
+        "rewrite", "--check", "--output-format", "json", "-", stdin=LEGACY.encode()
+    )
     assert result.stdout.startswith('{\n  "version": 1,')
 
 

@@ -15,7 +15,9 @@ def text(program: str) -> str:
     return dedent(program).lstrip("\n")
 
 
-def result_of(path: str, content: str | bytes, options: Options = CHANGING) -> FileResult:
+def result_of(
+    path: str, content: str | bytes, options: Options = CHANGING
+) -> FileResult:
     """What becomes of a file, which a second run leaves as it is."""
     before = content if isinstance(content, bytes) else content.encode()
     [result] = dependencies([Source(path, before)], options)
@@ -32,4 +34,8 @@ def after(path: str, content: str) -> str:
 def told(path: str, content: str | bytes) -> list[tuple[str, int, str]]:
     """The codes, lines and messages of what is left."""
     sites = result_of(path, content).sites
-    return [(site.code, site.line, site.message) for site in sites if site.status == "unresolved"]
+    return [
+        (site.code, site.line, site.message)
+        for site in sites
+        if site.status == "unresolved"
+    ]

@@ -20,7 +20,10 @@ REQUIREMENTS = {
     "a wildcard": ("jax==0.3.*\n", "jax>=0.4.27\n"),
     "spaces": ("  flax == 0.3.4\n", "  flax >= 0.8.0\n  optax >= 0.2.4\n"),
     "brackets": ("jax (>=0.2, <0.3)\n", "jax (>=0.4.27)\n"),
-    "other letters": ("Flax==0.3.4\nJAX==0.2\n", "Flax>=0.8.0\noptax>=0.2.4\nJAX>=0.4.27\n"),
+    "other letters": (
+        "Flax==0.3.4\nJAX==0.2\n",
+        "Flax>=0.8.0\noptax>=0.2.4\nJAX>=0.4.27\n",
+    ),
     "markers and comments": (
         "jax==0.2.9 ; python_version < '3.8'  # why\njax>=0.3\n",
         "jax>=0.4.27 ; python_version < '3.8'  # why\njax>=0.3\n",
@@ -38,7 +41,10 @@ REQUIREMENTS = {
         "flax==0.3.4 \\\n  --no-binary flax\njax\n",
         "flax>=0.8.0 \\\n  --no-binary flax\noptax>=0.2.4\njax\n",
     ),
-    "a version behind the end of a line": ("jax \\\n  ==0.2.9\n", "jax \\\n  >=0.4.27\n"),
+    "a version behind the end of a line": (
+        "jax \\\n  ==0.2.9\n",
+        "jax \\\n  >=0.4.27\n",
+    ),
     "options and other packages": (
         "-f ./wheels\n--extra-index-url x\nclu==0.0.6\njax==0.2  # a\n\n# end",
         "-f ./wheels\n--extra-index-url x\nclu==0.0.6\njax>=0.4.27  # a\n\n# end",
@@ -50,10 +56,14 @@ REQUIREMENTS = {
 }
 
 
-@pytest.mark.parametrize(("before", "expected"), REQUIREMENTS.values(), ids=REQUIREMENTS)
+@pytest.mark.parametrize(
+    ("before", "expected"), REQUIREMENTS.values(), ids=REQUIREMENTS
+)
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_requirements(before: str, expected: str, end: str) -> None:
-    assert after("requirements.txt", before.replace("\n", end)) == expected.replace("\n", end)
+    assert after("requirements.txt", before.replace("\n", end)) == expected.replace(
+        "\n", end
+    )
 
 
 def test_constraints_are_raised_and_not_added_to() -> None:
@@ -299,9 +309,9 @@ PYPROJECT = {
 @pytest.mark.parametrize(("before", "expected"), PYPROJECT.values(), ids=PYPROJECT)
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_pyproject(before: str, expected: str, end: str) -> None:
-    assert after("pyproject.toml", text(before).replace("\n", end)) == text(expected).replace(
-        "\n", end
-    )
+    assert after("pyproject.toml", text(before).replace("\n", end)) == text(
+        expected
+    ).replace("\n", end)
 
 
 def test_pipfile() -> None:
@@ -378,12 +388,14 @@ ENVIRONMENTS = {
 }
 
 
-@pytest.mark.parametrize(("before", "expected"), ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+@pytest.mark.parametrize(
+    ("before", "expected"), ENVIRONMENTS.values(), ids=ENVIRONMENTS
+)
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
 def test_environments(before: str, expected: str, end: str) -> None:
-    assert after("environment.yml", text(before).replace("\n", end)) == text(expected).replace(
-        "\n", end
-    )
+    assert after("environment.yml", text(before).replace("\n", end)) == text(
+        expected
+    ).replace("\n", end)
 
 
 DOCKERFILES = {
@@ -407,7 +419,10 @@ DOCKERFILES = {
             rm -rf /tmp/flax==0.3.4
         """,
     ),
-    "no versions": ("RUN pip3 install -U flax jax\n", "RUN pip3 install -U flax optax jax\n"),
+    "no versions": (
+        "RUN pip3 install -U flax jax\n",
+        "RUN pip3 install -U flax optax jax\n",
+    ),
     "two commands": (
         "RUN pip install flax==0.3.4\nRUN pip install -f page jaxlib==0.1.67+cuda111 -q\n",
         'RUN pip install "flax>=0.8.0" "optax>=0.2.4"\nRUN pip install -f page "jaxlib>=0.4.27" -q\n',
@@ -435,11 +450,15 @@ NOTEBOOK = """\
 
 
 def test_notebooks() -> None:
-    expected = NOTEBOOK.replace("flax==0.3.4", '\\"flax>=0.8.0\\" \\"optax>=0.2.4\\"').replace(
-        "jax<0.3", "jax>=0.4.27"
+    expected = NOTEBOOK.replace(
+        "flax==0.3.4", '\\"flax>=0.8.0\\" \\"optax>=0.2.4\\"'
+    ).replace("jax<0.3", "jax>=0.4.27")
+    assert after("a.ipynb", NOTEBOOK) == expected.replace(
+        "jaxlib==0.1.67", '\\"jaxlib>=0.4.27\\"'
     )
-    assert after("a.ipynb", NOTEBOOK) == expected.replace("jaxlib==0.1.67", '\\"jaxlib>=0.4.27\\"')
-    assert [(site.line, site.column) for site in result_of("a.ipynb", NOTEBOOK).sites] == [
+    assert [
+        (site.line, site.column) for site in result_of("a.ipynb", NOTEBOOK).sites
+    ] == [
         (5, 22),
         (5, 22),
         (5, 34),
@@ -462,7 +481,12 @@ def test_the_coding_line_of_a_setup_py() -> None:
 
 def test_sites() -> None:
     [added, raised] = result_of("requirements.txt", "numpy\n flax==0.3.4\n").sites
-    assert (added.code, added.line, added.column, added.after) == ("FO851", 2, 2, "optax>=0.2.4")
+    assert (added.code, added.line, added.column, added.after) == (
+        "FO851",
+        2,
+        2,
+        "optax>=0.2.4",
+    )
     assert (raised.code, raised.before, raised.after, raised.end_column) == (
         "FO852",
         "flax==0.3.4",

@@ -58,7 +58,12 @@ LEFT = {
     ),
     "no requirement": ("requirements.txt", "flax=0.3.4\n", "FO954", 1),
     "no version": ("requirements.txt", "flax==new\n", "FO954", 1),
-    "a wildcard that is none any more": ("requirements.txt", "jax>=0.2.*\n", "FO954", 1),
+    "a wildcard that is none any more": (
+        "requirements.txt",
+        "jax>=0.2.*\n",
+        "FO954",
+        1,
+    ),
     "an arbitrary version": ("requirements.txt", "jax===new\n", "FO954", 1),
     "optax from a repository": (
         "requirements.txt",
@@ -91,29 +96,59 @@ LEFT = {
         "FO954",
         2,
     ),
-    "a string of lines": ("setup.py", "setup(install_requires='flax==0.3.4')\n", "FO954", 1),
+    "a string of lines": (
+        "setup.py",
+        "setup(install_requires='flax==0.3.4')\n",
+        "FO954",
+        1,
+    ),
     "a string of parts": (
         "setup.py",
         "setup(install_requires=['jax' '<0.3', f'flax=={x}'])\n",
         "FO954",
         1,
     ),
-    "one build": ("environment.yml", "dependencies:\n  - jaxlib=0.1.67=cuda111py38\n", "FO954", 2),
+    "one build": (
+        "environment.yml",
+        "dependencies:\n  - jaxlib=0.1.67=cuda111py38\n",
+        "FO954",
+        2,
+    ),
     "what Poetry does not know": (
         "pyproject.toml",
         '[tool.poetry.dependencies]\nflax = "new"\noptax = "*"\n',
         "FO954",
         2,
     ),
-    "a variable of the shell": ("Dockerfile", "ARG V\nRUN pip install jax==$V\n", "FO954", 2),
-    "no line of a shell": ("Dockerfile", 'RUN ["pip", "install", "flax==0.3.4"]\n', "FO954", 1),
-    "the Python of an image": ("Dockerfile", "FROM x/python:3.7-slim AS jax\n", "FO955", 1),
+    "a variable of the shell": (
+        "Dockerfile",
+        "ARG V\nRUN pip install jax==$V\n",
+        "FO954",
+        2,
+    ),
+    "no line of a shell": (
+        "Dockerfile",
+        'RUN ["pip", "install", "flax==0.3.4"]\n',
+        "FO954",
+        1,
+    ),
+    "the Python of an image": (
+        "Dockerfile",
+        "FROM x/python:3.7-slim AS jax\n",
+        "FO955",
+        1,
+    ),
     "no TOML": ("pyproject.toml", '[project]\nname = "flax\n', "FO954", 2),
     "no YAML": ("environment.yml", "name: flax\ndependencies: [jax\n", "FO954", 3),
     "no Python": ("setup.py", "import jax\nprint 'flax'\n", "FO954", 2),
     "no JSON": ("a.ipynb", '{"cells": ["jax"', "FO954", 1),
     "a notebook of another form": ("a.ipynb", '{"cells": {"jax": 1}}', "FO954", 1),
-    "a lock file": ("poetry.lock", '[[package]]\nname = "flax"\nversion = "0.3.4"\n', "FO950", 3),
+    "a lock file": (
+        "poetry.lock",
+        '[[package]]\nname = "flax"\nversion = "0.3.4"\n',
+        "FO950",
+        3,
+    ),
     "a lock file without optax": (
         "uv.lock",
         '[[package]]\nname = "flax"\nversion = "0.9.0"\n',
@@ -159,6 +194,12 @@ def test_bytes_that_are_no_text() -> None:
 
 
 def test_what_is_left_does_not_keep_the_rest() -> None:
-    result = result_of("requirements.txt", "flax==0.3.4\njax @ https://example.org/jax.whl\n")
+    result = result_of(
+        "requirements.txt", "flax==0.3.4\njax @ https://example.org/jax.whl\n"
+    )
     assert result.after.startswith(b"flax>=0.8.0\noptax>=0.2.4\njax @ ")
-    assert [site.status for site in result.sites] == ["rewritten", "rewritten", "unresolved"]
+    assert [site.status for site in result.sites] == [
+        "rewritten",
+        "rewritten",
+        "unresolved",
+    ]

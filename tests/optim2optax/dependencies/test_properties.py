@@ -16,7 +16,17 @@ from optim2optax.dependencies.versions import admits
 from tests.optim2optax.dependencies.files import result_of
 
 NAMES = st.sampled_from(
-    ["flax", "Flax", "jax", "jaxlib", "optax", "numpy", "clu", "jax-md", "typing_extensions"]
+    [
+        "flax",
+        "Flax",
+        "jax",
+        "jaxlib",
+        "optax",
+        "numpy",
+        "clu",
+        "jax-md",
+        "typing_extensions",
+    ]
 )
 VERSIONS = st.builds(
     "{}{}".format,
@@ -30,9 +40,17 @@ CLAUSES = st.builds("{}{}{}".format, OPERATORS, st.sampled_from(["", " "]), VERS
 SPECS = st.lists(CLAUSES, max_size=3).map(",".join)
 EXTRAS = st.sampled_from(["", "", "[cpu]", "[cuda12_pip]", "[cuda111]", " [tpu, cpu]"])
 MARKERS = st.sampled_from(["", "; python_version < '3.8'", ' ;sys_platform=="linux"'])
-BEHIND = st.sampled_from(["", " ", "  # see #3", " \\\n --no-binary :all:", " --hash=sha256:0a1"])
+BEHIND = st.sampled_from(
+    ["", " ", "  # see #3", " \\\n --no-binary :all:", " --hash=sha256:0a1"]
+)
 LINES = st.builds(
-    "{}{}{}{}{}{}".format, NAMES, EXTRAS, st.sampled_from(["", " "]), SPECS, MARKERS, BEHIND
+    "{}{}{}{}{}{}".format,
+    NAMES,
+    EXTRAS,
+    st.sampled_from(["", " "]),
+    SPECS,
+    MARKERS,
+    BEHIND,
 )
 OTHERS = st.sampled_from(
     [
@@ -60,7 +78,9 @@ FILES = st.builds(
 def test_nothing_but_versions_extras_and_optax_changes(content: str) -> None:
     result = result_of("requirements.txt", content)
     after = result.after.decode()
-    if any(site.code == "FO851" and site.status == "rewritten" for site in result.sites):
+    if any(
+        site.code == "FO851" and site.status == "rewritten" for site in result.sites
+    ):
         after = re.sub(r"(?m)^optax( ?>= ?0\.2\.4)?(?:\r?\n|\Z)", "", after, count=1)
     assert skeleton(after).rstrip("\r\n") == skeleton(content).rstrip("\r\n")
 
@@ -83,19 +103,25 @@ def test_a_requirement_admits_what_is_needed(
 
 
 @given(SPECS, VERSIONS, VERSIONS)
-def test_a_version_that_is_admitted_is_seen(spec: str, lowest: str, version: str) -> None:
+def test_a_version_that_is_admitted_is_seen(
+    spec: str, lowest: str, version: str
+) -> None:
     """`admits` may not say that nothing fits where something does."""
     try:
         specifier = SpecifierSet(spec)
     except ValueError:
         return
-    if Version(version) >= Version(lowest) and specifier.contains(version, prereleases=True):
+    if Version(version) >= Version(lowest) and specifier.contains(
+        version, prereleases=True
+    ):
         assert admits(spec, lowest, "pep440")
 
 
 @given(
     st.text(max_size=60),
-    st.sampled_from(["setup.cfg", "requirements.txt", "Dockerfile", "Pipfile", "environment.yml"]),
+    st.sampled_from(
+        ["setup.cfg", "requirements.txt", "Dockerfile", "Pipfile", "environment.yml"]
+    ),
 )
 def test_any_text(content: str, path: str) -> None:
     result_of(path, f"{content}\njax flax".encode("utf-8", "replace"))
@@ -110,4 +136,6 @@ def requirement(content: str) -> Requirement | None:
 
 def skeleton(content: str) -> str:
     """A text without versions of requirements and names of extras."""
-    return re.sub(r"(?:[<>=!~]=|[<>]) ?[\w.]+,?|cuda12(?:_pip)?| (?=[<>=!~])", "", content)
+    return re.sub(
+        r"(?:[<>=!~]=|[<>]) ?[\w.]+,?|cuda12(?:_pip)?| (?=[<>=!~])", "", content
+    )

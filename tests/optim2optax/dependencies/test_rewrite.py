@@ -23,7 +23,9 @@ READERS = ("packaging", "tomlkit", "ruamel.yaml", "libcst")
 
 def write(project: Path, **files: str) -> None:
     for name, content in files.items():
-        path = project / name.replace("__", "/").replace("_txt", ".txt").replace("_py", ".py")
+        path = project / name.replace("__", "/").replace("_txt", ".txt").replace(
+            "_py", ".py"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
 
@@ -37,7 +39,13 @@ def write(project: Path, **files: str) -> None:
         (LEGACY, NEW),
         (MODERN, "flax\njax[cuda111]\n"),
     ],
-    ids=["no optax", "no Flax", "new versions", "new versions already", "nothing too old"],
+    ids=[
+        "no optax",
+        "no Flax",
+        "new versions",
+        "new versions already",
+        "nothing too old",
+    ],
 )
 def test_nothing_to_say(project: Path, run: Run, code: str, declared: str) -> None:
     write(project, train_py=code, requirements_txt=declared)
@@ -57,12 +65,18 @@ def test_it_is_told(project: Path, run: Run) -> None:
     assert run("rewrite", "--check", "src").stdout.splitlines()[-1] == told
     again = json.loads(run("rewrite", "--output-format", "json", "src").stdout)
     [file] = again["files"]
-    assert (file["path"], file["changed"], file["sites"]) == ("requirements.txt", False, [])
+    assert (file["path"], file["changed"], file["sites"]) == (
+        "requirements.txt",
+        False,
+        [],
+    )
     assert [hint["code"] for hint in file["hints"]] == ["FO851", "FO852", "FO852"]
 
 
 @pytest.mark.parametrize(
-    "steps", [("src",), ("src/train.py",), (".",), ("src", "."), (".", "src")], ids=" ".join
+    "steps",
+    [("src",), ("src/train.py",), (".",), ("src", "."), (".", "src")],
+    ids=" ".join,
 )
 def test_it_is_changed(project: Path, run: Run, steps: tuple[str, ...]) -> None:
     write(
@@ -78,11 +92,14 @@ def test_it_is_changed(project: Path, run: Run, steps: tuple[str, ...]) -> None:
     assert "+++ b/requirements.txt\n@@ -1,2 +1,3 @@\n-flax==0.3.4\n" in shown.stdout
     result = run("rewrite", "--modernize", *steps)
     assert "requirements.txt: 3 sites rewritten\n" in result.stdout
-    assert "9 sites in 3 files: 9 rewritten, 0 suppressed, 0 unresolved\n" in result.stdout
+    assert (
+        "9 sites in 3 files: 9 rewritten, 0 suppressed, 0 unresolved\n" in result.stdout
+    )
     assert (project / "requirements.txt").read_text() == NEW
     assert (project / "requirements" / "gpu.txt").read_text() == "jaxlib>=0.4.27\n"
     assert (
-        run("rewrite", "--modernize", "--check", *steps).stdout == "Nothing to migrate in 1 file.\n"
+        run("rewrite", "--modernize", "--check", *steps).stdout
+        == "Nothing to migrate in 1 file.\n"
     )
 
 
@@ -94,12 +111,22 @@ def test_it_is_changed_after_an_earlier_run(project: Path, run: Run) -> None:
 
 
 def test_what_is_left(project: Path, run: Run) -> None:
-    write(project, train_py=LEGACY, requirements_txt="flax @ git+https://example.org/flax\n")
+    write(
+        project,
+        train_py=LEGACY,
+        requirements_txt="flax @ git+https://example.org/flax\n",
+    )
     told = run("rewrite", "--check", ".").stdout.splitlines()[-1]
-    assert told == "1 dependency to see to by hand in requirements.txt: --modernize tells which."
+    assert (
+        told
+        == "1 dependency to see to by hand in requirements.txt: --modernize tells which."
+    )
     result = run("rewrite", "--modernize", ".")
     assert result.exit_code == 1
-    assert "requirements.txt:1:1: FO951 `flax` comes from a place of its own" in result.stdout
+    assert (
+        "requirements.txt:1:1: FO951 `flax` comes from a place of its own"
+        in result.stdout
+    )
 
 
 def test_only_where_code_has_moved(project: Path, run: Run) -> None:
@@ -118,7 +145,9 @@ def test_only_where_code_has_moved(project: Path, run: Run) -> None:
         docs__requirements_txt=OLD,
     )
     run("rewrite", "--modernize", ".")
-    changed = [path for path in sorted(project.rglob("*.txt")) if "optax" in path.read_text()]
+    changed = [
+        path for path in sorted(project.rglob("*.txt")) if "optax" in path.read_text()
+    ]
     assert [str(path.relative_to(project)) for path in changed] == [
         "a/docker/requirements.txt",
         "a/requirements.txt",
@@ -145,8 +174,13 @@ def declared_for(project: Path, run: Run, code: str, **files: str) -> list[str]:
     """What is declared once code is rewritten, and again as nothing is left to do, nor anything lowered."""
     write(project, train_py=code, **files)
     run("rewrite", "--modernize", ".")
-    before = [path.read_text() for path in sorted(project.iterdir()) if path.suffix != ".py"]
-    assert run("rewrite", "--modernize", "--check", ".").stdout == "Nothing to migrate in 1 file.\n"
+    before = [
+        path.read_text() for path in sorted(project.iterdir()) if path.suffix != ".py"
+    ]
+    assert (
+        run("rewrite", "--modernize", "--check", ".").stdout
+        == "Nothing to migrate in 1 file.\n"
+    )
     return before
 
 
@@ -180,7 +214,10 @@ def test_what_replaces_removed_names_is_there(
         ("jax>=0.4.27  # new\njaxlib\n", "jax>=0.8.0  # new\njaxlib\n"),
         ("jax>=0.4.27,<0.10\n", "jax>=0.8.0,<0.10\n"),
         ("jax[cuda12] != 0.9.0\n", "jax[cuda12] >= 0.8.0,!= 0.9.0\n"),
-        ("jax[cpu]\nnumpy<2\nscipy>=1.9\n", "jax[cpu]>=0.8.0\nnumpy>=2.0\nscipy>=1.9\n"),
+        (
+            "jax[cpu]\nnumpy<2\nscipy>=1.9\n",
+            "jax[cpu]>=0.8.0\nnumpy>=2.0\nscipy>=1.9\n",
+        ),
     ],
     ids=["pins", "a lower bound", "a range", "no lower bound", "no version"],
 )
@@ -192,15 +229,25 @@ def test_what_replaces_removed_names_needs_a_later_version(
 
 def test_it_is_told_which_name_needs_a_later_version(project: Path, run: Run) -> None:
     write(project, train_py=NEWER, requirements_txt="jax\n")
-    found = json.loads(run("rewrite", "--modernize", "--output-format", "json", ".").stdout)
-    [site] = [site for file in found["files"] for site in file["sites"] if site["code"] == "FO852"]
+    found = json.loads(
+        run("rewrite", "--modernize", "--output-format", "json", ".").stdout
+    )
+    [site] = [
+        site
+        for file in found["files"]
+        for site in file["sites"]
+        if site["code"] == "FO852"
+    ]
     assert (
-        site["message"] == "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
+        site["message"]
+        == "What replaces `jax.experimental.enable_x64` needs JAX 0.8.0 or later."
     )
 
 
 def test_a_name_that_is_left_needs_nothing(project: Path, run: Run) -> None:
-    write(project, train_py=NEWER.replace("(True)", "(*given)"), requirements_txt="jax\n")
+    write(
+        project, train_py=NEWER.replace("(True)", "(*given)"), requirements_txt="jax\n"
+    )
     run("rewrite", "--modernize", ".")
     assert (project / "requirements.txt").read_text() == "jax\n"
 
@@ -211,7 +258,9 @@ def test_python_goes_with_a_later_version(project: Path, run: Run) -> None:
     assert declared_for(project, run, NEWER, **{"pyproject.toml": toml}) == [later]
 
 
-def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(project: Path, run: Run) -> None:
+def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(
+    project: Path, run: Run
+) -> None:
     locked = '[[package]]\nname = "jax"\nversion = "0.4.30"\n'
     write(
         project,
@@ -229,9 +278,13 @@ def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(project: Path,
 
 
 def test_what_jax_asks_for_is_known_of_each_version_that_is_needed() -> None:
-    since = {row.since for row in table().values() if row.module.partition(".")[0] == "jax"}
+    since = {
+        row.since for row in table().values() if row.module.partition(".")[0] == "jax"
+    }
     assert {
-        version for version in since if version and Version(version) > Version(LOWEST["jax"])
+        version
+        for version in since
+        if version and Version(version) > Version(LOWEST["jax"])
     } == set(JAX)
 
 
@@ -256,20 +309,25 @@ def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
     (project / "train.ipynb").write_text(
         json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
     )
-    hinted = json.loads(run("rewrite", "--check", "--output-format", "json", ".").stdout)["files"][
-        0
-    ]
+    hinted = json.loads(
+        run("rewrite", "--check", "--output-format", "json", ".").stdout
+    )["files"][0]
     assert [hint["code"] for hint in hinted["hints"]] == ["FO851", "FO852"]
-    assert run("rewrite", "--modernize", ".").stdout.startswith("train.ipynb: 7 sites rewritten\n")
+    assert run("rewrite", "--modernize", ".").stdout.startswith(
+        "train.ipynb: 7 sites rewritten\n"
+    )
     installs, code = (
-        found["source"] for found in json.loads((project / "train.ipynb").read_text())["cells"]
+        found["source"]
+        for found in json.loads((project / "train.ipynb").read_text())["cells"]
     )
     assert installs == '!pip install "flax>=0.8.0" "optax>=0.2.4"'
     assert "optax.sgd(" in code
 
 
 @pytest.mark.parametrize("paths", [(".",), ("src", "setup.py"), ("src",)], ids=" ".join)
-def test_a_setup_py_is_code_too(project: Path, run: Run, paths: tuple[str, ...]) -> None:
+def test_a_setup_py_is_code_too(
+    project: Path, run: Run, paths: tuple[str, ...]
+) -> None:
     write(
         project,
         src__train_py=LEGACY,
@@ -281,7 +339,9 @@ def test_a_setup_py_is_code_too(project: Path, run: Run, paths: tuple[str, ...])
     assert "['flax>=0.8.0', 'optax>=0.2.4']" in (project / "setup.py").read_text()
 
 
-@pytest.mark.parametrize(("option", "expected"), [("--no-modernize", 0), ("--modernize", 1)])
+@pytest.mark.parametrize(
+    ("option", "expected"), [("--no-modernize", 0), ("--modernize", 1)]
+)
 def test_a_file_that_cannot_be_read(
     run: Run, unprivileged: Path, option: str, expected: int
 ) -> None:
@@ -289,13 +349,17 @@ def test_a_file_that_cannot_be_read(
     (unprivileged / "requirements.txt").chmod(0)
     result = run("rewrite", option, unprivileged / "train.py")
     assert result.exit_code == expected
-    assert ("requirements.txt: error: cannot be read" in result.stdout) == (expected == 1)
+    assert ("requirements.txt: error: cannot be read" in result.stdout) == (
+        expected == 1
+    )
 
 
 @pytest.mark.parametrize("output_format", ["github", "sarif"])
 def test_other_formats(project: Path, run: Run, output_format: str) -> None:
     write(project, train_py=LEGACY, requirements_txt=OLD)
-    result = run("rewrite", "--modernize", "--check", "--output-format", output_format, ".")
+    result = run(
+        "rewrite", "--modernize", "--check", "--output-format", output_format, "."
+    )
     assert all(code in result.stdout for code in ("FO851", "FO852"))
 
 

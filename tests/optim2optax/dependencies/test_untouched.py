@@ -12,12 +12,18 @@ ENOUGH = {
     "a version that is admitted": ("requirements.txt", "flax==0.10.2\noptax==0.2.4\n"),
     "an open end": ("requirements.txt", "flax>=0.3.4\noptax\njax>=0.2.5\n"),
     "an upper end above": ("requirements.txt", "flax>=0.3.4,<0.9\noptax~=0.2\n"),
-    "versions that are left out": ("requirements.txt", "flax!=0.8.*,!=0.9.0\noptax!=0.2.4\n"),
+    "versions that are left out": (
+        "requirements.txt",
+        "flax!=0.8.*,!=0.9.0\noptax!=0.2.4\n",
+    ),
     "packages with like names": (
         "requirements.txt",
         "flaxmodels==0.1\njax-md==0.1\nmy-flax==1\noptax-extra==1\nnumpy-stl<1\n",
     ),
-    "an old package without Flax or JAX": ("requirements.txt", "numpy==1.19.5\nscipy<1.5\n"),
+    "an old package without Flax or JAX": (
+        "requirements.txt",
+        "numpy==1.19.5\nscipy<1.5\n",
+    ),
     "names in comments": ("requirements.txt", "# flax==0.3.4\nnumpy  # jax==0.2\n"),
     "constraints on Flax alone": ("constraints.txt", "flax<0.9\n"),
     "requirements of another tool": (
@@ -28,7 +34,10 @@ ENOUGH = {
         "setup.py",
         'FLAX = ">=0.9"\nsetup(install_requires=["flax" + FLAX])\n',
     ),
-    "another key": ("setup.cfg", "[metadata]\nname = flax\ndescription = flax==0.3.4\n"),
+    "another key": (
+        "setup.cfg",
+        "[metadata]\nname = flax\ndescription = flax==0.3.4\n",
+    ),
     "the Python of a setup.cfg": (
         "setup.cfg",
         "[options]\npython_requires = >=3.6\ninstall_requires =\n    jax\n",
@@ -65,7 +74,10 @@ ENOUGH = {
         "Dockerfile",
         "FROM python:3.11\n# RUN pip install flax==0.3.4\nRUN echo flax==0.3.4\n",
     ),
-    "what comes behind the command": ("Dockerfile", "RUN pip install numpy && echo flax==0.3.4\n"),
+    "what comes behind the command": (
+        "Dockerfile",
+        "RUN pip install numpy && echo flax==0.3.4\n",
+    ),
     "arguments of options": (
         "Dockerfile",
         "RUN pip install -r flax==0.3.4 --target jax==0.2 numpy\n",
@@ -94,7 +106,15 @@ def test_untouched(path: str, content: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["train.py", "notes.txt", "setup.md", "config.yml", "Dockerfile2", "lock.json", "a/b.toml"],
+    [
+        "train.py",
+        "notes.txt",
+        "setup.md",
+        "config.yml",
+        "Dockerfile2",
+        "lock.json",
+        "a/b.toml",
+    ],
 )
 def test_other_files(path: str) -> None:
     assert not declares(path)
@@ -140,7 +160,10 @@ def test_without_modernize_nothing_is_changed() -> None:
     result = result_of("requirements.txt", "flax==0.3.4\njax[cuda111]\n", Options())
     assert not result.changed
     assert result.sites == ()
-    hints = [(site.code, site.status, site.line, site.column, site.after) for site in result.hints]
+    hints = [
+        (site.code, site.status, site.line, site.column, site.after)
+        for site in result.hints
+    ]
     assert hints == [
         ("FO851", "hint", 1, 1, None),
         ("FO852", "hint", 1, 1, None),
@@ -149,14 +172,20 @@ def test_without_modernize_nothing_is_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [Options(modernize=True, select=("FO2",)), Options(modernize=True, ignore=("FO85",))]
+    "options",
+    [
+        Options(modernize=True, select=("FO2",)),
+        Options(modernize=True, ignore=("FO85",)),
+    ],
 )
 def test_codes_that_are_not_wanted(options: Options) -> None:
     assert result_of("requirements.txt", "flax==0.3.4\n", options).sites == ()
 
 
 def test_comments_that_suppress() -> None:
-    content = "flax==0.3.4  # optim2optax: ignore[FO852]\njax<0.3  # optim2optax: ignore\n"
+    content = (
+        "flax==0.3.4  # optim2optax: ignore[FO852]\njax<0.3  # optim2optax: ignore\n"
+    )
     result = result_of("requirements.txt", content)
     assert result.after.decode() == content.replace("\njax", "\noptax>=0.2.4\njax")
     assert [(site.code, site.status) for site in result.sites] == [
@@ -177,7 +206,9 @@ def test_what_is_included_is_not_added() -> None:
     results = dependencies(
         [Source(path, content.encode()) for path, content in files.items()], CHANGING
     )
-    assert [result.path for result in results if result.changed] == ["dev-requirements.txt"]
+    assert [result.path for result in results if result.changed] == [
+        "dev-requirements.txt"
+    ]
 
 
 def test_a_text_that_is_indented() -> None:

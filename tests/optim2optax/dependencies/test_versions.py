@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from optim2optax.dependencies.declared import Syntax
-from optim2optax.dependencies.versions import NotUnderstoodError, admits, at_least, with_floor
+from optim2optax.dependencies.versions import (
+    NotUnderstoodError,
+    admits,
+    at_least,
+    with_floor,
+)
 
 
 @pytest.mark.parametrize(

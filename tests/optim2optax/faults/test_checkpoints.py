@@ -58,7 +58,15 @@ application(sys.argv[1:])
 def convert(
     folder: Path, format_: str, program: str, *more: str
 ) -> subprocess.CompletedProcess[str]:
-    arguments = ["checkpoint", "convert", "checkpoint_3", "new", "--format", format_, "--force"]
+    arguments = [
+        "checkpoint",
+        "convert",
+        "checkpoint_3",
+        "new",
+        "--format",
+        format_,
+        "--force",
+    ]
     words = [
         sys.executable,
         "-c",
@@ -84,10 +92,16 @@ def test_killed_at_any_moment(format_: str, folder: Path) -> None:
     moments = int(done.stdout.rpartition("moments: ")[2])
     numbers = random.Random(0)
     for _ in range(KILLS):
-        killed = convert(folder, format_, ENDING, str(numbers.randint(1, moments)), str(folder))
+        killed = convert(
+            folder, format_, ENDING, str(numbers.randint(1, moments)), str(folder)
+        )
         assert killed.returncode in (0, -signal.SIGKILL), killed.stderr
         assert (folder / "checkpoint_3").read_bytes() == old
-        there = [path for path in (folder / "new", *folder.glob(".new.*/old")) if path.exists()]
+        there = [
+            path
+            for path in (folder / "new", *folder.glob(".new.*/old"))
+            if path.exists()
+        ]
         assert there
         for path in there:
             [found] = contents(read(path)).found

@@ -61,7 +61,9 @@ def test_a_long_line_takes_no_longer_than_a_short_one() -> None:
 )
 def test_encodings_that_are_none(encoding: str) -> None:
     content = f"# coding: {encoding}\n{LEGACY}".encode()
-    [result, other] = migrate([Source("odd.py", content), Source("train.py", LEGACY.encode())])
+    [result, other] = migrate(
+        [Source("odd.py", content), Source("train.py", LEGACY.encode())]
+    )
     assert result.after == content
     assert encoding in str(result.error)
     assert other.changed
@@ -74,7 +76,9 @@ NOTEBOOKS: dict[str, Any] = {
     "numbers": [{"cell_type": "code", "source": [1, 2], "x": CODE}],
     "no cells": {"a": CODE},
     "nothing": None,
-    "a marker": [{"cell_type": "code", "source": f"{CODE}\n__cell__ = 9\n__cell__ = 1\n"}],
+    "a marker": [
+        {"cell_type": "code", "source": f"{CODE}\n__cell__ = 9\n__cell__ = 1\n"}
+    ],
     "a placeholder": [{"cell_type": "code", "source": f"{CODE}\ny = __magic_7__\n"}],
 }
 
@@ -87,7 +91,9 @@ def test_odd_notebooks(name: str, metadata: Any) -> None:
     content = json.dumps(
         {"cells": NOTEBOOKS[name], "metadata": metadata, "text": "flax.optim jax"}
     ).encode()
-    [result, other] = migrate([Source("odd.ipynb", content), Source("train.py", LEGACY.encode())])
+    [result, other] = migrate(
+        [Source("odd.ipynb", content), Source("train.py", LEGACY.encode())]
+    )
     assert not result.changed
     assert result.error is not None or name == "no type"
     assert other.changed
@@ -95,7 +101,12 @@ def test_odd_notebooks(name: str, metadata: Any) -> None:
 
 def test_a_notebook_with_an_endless_number() -> None:
     [result] = migrate(
-        [Source("odd.ipynb", b'{"x": "flax.optim jax", "cells": [], "n": ' + b"9" * 6_000 + b"}")]
+        [
+            Source(
+                "odd.ipynb",
+                b'{"x": "flax.optim jax", "cells": [], "n": ' + b"9" * 6_000 + b"}",
+            )
+        ]
     )
     assert result.error is not None
     assert not result.changed
@@ -108,7 +119,9 @@ def test_thousands_of_unreadable_files(project: Path, run: Run) -> None:
     result = run("rewrite", ".")
     assert result.exit_code == 1
     assert result.stdout.count("contains NUL bytes") == 3_000
-    assert result.stdout.endswith("3000 files could not be read, parsed or written: see above\n")
+    assert result.stdout.endswith(
+        "3000 files could not be read, parsed or written: see above\n"
+    )
 
 
 def test_what_is_no_checkpoint(project: Path, run: Run) -> None:

@@ -48,7 +48,10 @@ def assert_they_end(numbers: list[int]) -> None:
 
 def is_alive(process: int) -> bool:
     state = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+        ["ps", "-o", "stat=", "-p", str(process)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return state.stdout.strip()[:1] not in ("", "Z")
 
@@ -70,7 +73,8 @@ def test_a_command_while_which_the_run_is_told_to_end(
     (project / "wait.py").write_text(WAIT + SLEEP)
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "old"]):
         subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words], check=True
+            ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words],
+            check=True,
         )
     signal.signal(number, signal.SIG_DFL)  # which under nohup is another
     running = subprocess.Popen(
@@ -119,7 +123,9 @@ def test_a_program_in_the_group_of_others_does_not_end_them(tmp_path: Path) -> N
     program = WATCH + "import time\ntime.sleep(0.2)\n"
     shell = '"$0" -c "$1" "" 0; echo $?'
     words = ["sh", "-c", shell, sys.executable, program]
-    done = subprocess.run(words, capture_output=True, text=True, start_new_session=True, check=True)
+    done = subprocess.run(
+        words, capture_output=True, text=True, start_new_session=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 

@@ -41,7 +41,9 @@ def test_a_checkpoint_on_a_full_disk(tmp_path: Path) -> None:
     }
 
 
-def test_a_report_keeps_the_mode_of_the_one_before_and_follows_a_link(tmp_path: Path) -> None:
+def test_a_report_keeps_the_mode_of_the_one_before_and_follows_a_link(
+    tmp_path: Path,
+) -> None:
     path, link = tmp_path / "report.html", tmp_path / "link.html"
     path.write_bytes(b"old")
     path.chmod(0o640)
@@ -63,7 +65,8 @@ def test_a_report_keeps_the_mode_of_the_one_before_and_follows_a_link(tmp_path: 
 
 
 @pytest.mark.skipif(
-    not Path("/dev/full").exists(), reason="this system has no device that is always full"
+    not Path("/dev/full").exists(),
+    reason="this system has no device that is always full",
 )
 def test_reports_of_parity_that_cannot_be_written(
     project: Path, run: Run, legacy_wheel: Path
@@ -72,7 +75,11 @@ def test_reports_of_parity_that_cannot_be_written(
     (project / "train.py").write_text(LEGACY)
     paths = {"json": "/dev/full", "markdown": "missing/report.md", "junit": "junit.xml"}
     result = run(
-        "parity", "--steps", "1", *(f"--{name}={path}" for name, path in paths.items()), "."
+        "parity",
+        "--steps",
+        "1",
+        *(f"--{name}={path}" for name, path in paths.items()),
+        ".",
     )
     assert result.exit_code == 2
     assert result.stderr.splitlines() == [

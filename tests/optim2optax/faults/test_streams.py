@@ -19,15 +19,27 @@ FULL = Path("/dev/full")
 THE_END = "what nobody writes"
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+@pytest.mark.skipif(
+    not FULL.exists(), reason="this system has no device that is always full"
+)
 @pytest.mark.parametrize(
-    "words", [("rewrite", "--diff", "."), ("explain", "Adam"), ("--help",), ("rewrite", "--help")]
+    "words",
+    [
+        ("rewrite", "--diff", "."),
+        ("explain", "Adam"),
+        ("--help",),
+        ("rewrite", "--help"),
+    ],
 )
 def test_standard_output_takes_no_more(project: Path, words: tuple[str, ...]) -> None:
     (project / "train.py").write_text(LEGACY)
     with FULL.open("wb") as full:
         done = subprocess.run(
-            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*COMMAND, *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert (done.returncode, done.stderr) == (
         2,
@@ -47,7 +59,9 @@ def test_closed_streams(project: Path) -> None:
 def test_a_terminal_shows_where_a_run_is(project: Path) -> None:
     """In a line that goes when the run ends."""
     for number in range(20):
-        (project / f"train_{number}.py").write_text(f"{LEGACY}# {number}\n" if number < 3 else "")
+        (project / f"train_{number}.py").write_text(
+            f"{LEGACY}# {number}\n" if number < 3 else ""
+        )
     running, shown = on_a_terminal("--jobs", "1")
     text = read_until(shown, THE_END)
     os.close(shown)
@@ -55,7 +69,9 @@ def test_a_terminal_shows_where_a_run_is(project: Path) -> None:
         "15 sites in 3 files: 15 rewritten, 0 suppressed, 0 unresolved\n"
     )
     lines = [line.strip() for line in text.split("\r")]
-    assert {"Reading 20/20", "Analysing 0", "Rewriting 0/3", "Rewriting 3/3"} <= {*lines}
+    assert {"Reading 20/20", "Analysing 0", "Rewriting 0/3", "Rewriting 3/3"} <= {
+        *lines
+    }
     assert lines[-2:] == ["", ""]
     assert [*dict.fromkeys(line.split()[0] for line in lines if line)] == [
         "Reading",
@@ -84,7 +100,11 @@ def on_a_terminal(*words: str) -> tuple[subprocess.Popen[str], int]:
     shown, terminal = os.openpty()
     command = [*COMMAND, "rewrite", *words, "."]
     running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=terminal, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+        start_new_session=True,
     )
     os.close(terminal)
     return running, shown
@@ -100,7 +120,9 @@ def read_until(shown: int, word: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_while_worker_processes_run(project: Path, number: signal.Signals) -> None:
+def test_interrupted_while_worker_processes_run(
+    project: Path, number: signal.Signals
+) -> None:
     """Ctrl-C goes to the whole process group of a terminal, SIGTERM to one process: one word, and no process stays."""
     for index in range(100):
         (project / f"train_{index}.py").write_text(LEGACY)
@@ -125,7 +147,12 @@ def test_interrupted_while_worker_processes_run(project: Path, number: signal.Si
 def members(session: int) -> set[str]:
     """The living processes of a session, without its first."""
     table = subprocess.run(
-        ["ps", "-o", "pid=,stat=", "-s", str(session)], capture_output=True, text=True, check=False
+        ["ps", "-o", "pid=,stat=", "-s", str(session)],
+        capture_output=True,
+        text=True,
+        check=False,
     ).stdout
     rows = (line.split() for line in table.splitlines())
-    return {pid for pid, state in rows if pid != str(session) and not state.startswith("Z")}
+    return {
+        pid for pid, state in rows if pid != str(session) and not state.startswith("Z")
+    }

@@ -30,13 +30,25 @@ WRITE = (
 
 def traced(*words: str) -> list[str]:
     """A command that writes three files, under strace."""
-    return ["strace", "-qq", "-o", "/dev/null", *words, sys.executable, "-B", "-c", WRITE]
+    return [
+        "strace",
+        "-qq",
+        "-o",
+        "/dev/null",
+        *words,
+        sys.executable,
+        "-B",
+        "-c",
+        WRITE,
+    ]
 
 
 def can_trace() -> bool:
     return (
         shutil.which("strace") is not None
-        and subprocess.run(["strace", "-qq", "true"], check=False, capture_output=True).returncode
+        and subprocess.run(
+            ["strace", "-qq", "true"], check=False, capture_output=True
+        ).returncode
         == 0
     )
 
@@ -44,14 +56,20 @@ def can_trace() -> bool:
 @pytest.mark.skipif(not can_trace(), reason="strace is not there, or may not trace")
 @pytest.mark.parametrize("call", ["fsync", "chown", "chmod", "rename"])
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_killed_at_each_system_call_of_a_write(project: Path, call: str, number: int) -> None:
+def test_killed_at_each_system_call_of_a_write(
+    project: Path, call: str, number: int
+) -> None:
     paths = [project / f"{name}.py" for name in "abc"]
     for path in paths:
         path.write_bytes(b"old" * 999)
-    done = subprocess.run(traced("-e", f"inject={call}:signal=KILL:when={number}"), check=False)
+    done = subprocess.run(
+        traced("-e", f"inject={call}:signal=KILL:when={number}"), check=False
+    )
     assert done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
     contents = [path.read_bytes() for path in paths]
-    assert {*contents} <= ({b"old" * 999, b"new" * 999} if call == "rename" else {b"old" * 999})
+    assert {*contents} <= (
+        {b"old" * 999, b"new" * 999} if call == "rename" else {b"old" * 999}
+    )
     for path in paths:
         path.write_bytes(b"old" * 999)
     assert subprocess.run([sys.executable, "-c", WRITE], check=False).returncode == 0
@@ -60,9 +78,17 @@ def test_killed_at_each_system_call_of_a_write(project: Path, call: str, number:
 
 @pytest.mark.skipif(not can_trace(), reason="strace is not there, or may not trace")
 @pytest.mark.parametrize(
-    "fault", ["write:error=ENOSPC", "fsync:error=EIO", "rename:error=EROFS", "chmod:error=EPERM"]
+    "fault",
+    [
+        "write:error=ENOSPC",
+        "fsync:error=EIO",
+        "rename:error=EROFS",
+        "chmod:error=EPERM",
+    ],
 )
-def test_a_system_call_that_fails_leaves_files_as_they_were(project: Path, fault: str) -> None:
+def test_a_system_call_that_fails_leaves_files_as_they_were(
+    project: Path, fault: str
+) -> None:
     """From the first one on; strace lets the kernel refuse it."""
     for name in "abc":
         (project / f"{name}.py").write_bytes(b"old" * 999)
@@ -86,7 +112,9 @@ def test_killed_at_any_moment(project: Path) -> None:
     for _ in range(KILLS):
         for name in names:
             (project / name).write_text(LEGACY)
-        running = subprocess.Popen(COMMAND, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        running = subprocess.Popen(
+            COMMAND, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         time.sleep(whole * numbers.uniform(0.5, 1))
         running.kill()
         running.wait()
@@ -102,7 +130,15 @@ def test_a_full_disk(project: Path) -> None:
     for name in "ab":
         (project / f"{name}.py").write_text(program)
 
-    limited = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", sys.executable, "-B", *COMMAND[1:]]
+    limited = [
+        "sh",
+        "-c",
+        'ulimit -f 8; exec "$@"',
+        "sh",
+        sys.executable,
+        "-B",
+        *COMMAND[1:],
+    ]
     done = subprocess.run(limited, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout.count("cannot be written: File too large") == 2

@@ -34,7 +34,9 @@ def test_an_optimizer_for_which_the_memory_does_not_suffice() -> None:
 
 
 def test_a_scenario_for_which_the_memory_does_not_suffice(tmp_path: Path) -> None:
-    before, after, scenario = (tmp_path / name for name in ("before.py", "after.py", "scenario.py"))
+    before, after, scenario = (
+        tmp_path / name for name in ("before.py", "after.py", "scenario.py")
+    )
     for module in (before, after):
         module.write_text(
             f"import jax.numpy as jnp\n\ndef create():\n    return jnp.zeros({HUGE})\n"

@@ -44,14 +44,17 @@ if __name__ == "__main__":
 """
 SCENARIO = "def run(module):\n    yield from module.main()\n"
 INSISTING = BEFORE.replace(
-    "    grads = jax", "    assert optimizer.target['w'].dtype == np.float32\n    grads = jax"
+    "    grads = jax",
+    "    assert optimizer.target['w'].dtype == np.float32\n    grads = jax",
 )
 
 
 def compared(folder: Path, before: str, after: str) -> Comparison:
     for name, text in {"before": before, "after": after, "scenario": SCENARIO}.items():
         (folder / f"{name}.py").write_text(text)
-    return run_both_loops(folder / "scenario.py", folder / "before.py", folder / "after.py")[0]
+    return run_both_loops(
+        folder / "scenario.py", folder / "before.py", folder / "after.py"
+    )[0]
 
 
 def migrated(before: str) -> str:
@@ -60,9 +63,12 @@ def migrated(before: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("beta", "expected"), [("0.8", Verdict.EQUIVALENT), ("0.8000001", Verdict.DIFFERENT)]
+    ("beta", "expected"),
+    [("0.8", Verdict.EQUIVALENT), ("0.8000001", Verdict.DIFFERENT)],
 )
-def test_parameters_that_numpy_made(tmp_path: Path, beta: str, expected: Verdict) -> None:
+def test_parameters_that_numpy_made(
+    tmp_path: Path, beta: str, expected: Verdict
+) -> None:
     after = migrated(BEFORE)
     assert "b1=0.8" in after
     found = compared(tmp_path, BEFORE, after.replace("b1=0.8", f"b1={beta}"))
@@ -81,7 +87,9 @@ def test_a_command_that_insists_on_float32(tmp_path: Path) -> None:
     ):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "train.py").write_text(text)
-    found = compare_command(("python", "train.py"), str(tmp_path / "old"), tmp_path / "new")
+    found = compare_command(
+        ("python", "train.py"), str(tmp_path / "old"), tmp_path / "new"
+    )
     assert found.verdict is Verdict.DIFFERENT, found
 
 
@@ -117,9 +125,7 @@ gradient = jax.jit(jax.grad(lambda params, x: jnp.mean((params["w"] * x - 1.0) *
 
 
 def test_multi_steps(tmp_path: Path) -> None:
-    create = (
-        '\ndef create():\n    return optim.Adam(0.05).create({"w": jnp.linspace(-1.0, 1.0, 8)})\n'
-    )
+    create = '\ndef create():\n    return optim.Adam(0.05).create({"w": jnp.linspace(-1.0, 1.0, 8)})\n'
     found = compared(
         tmp_path,
         f"from flax import optim{GRADIENT}{create}{SUMMED}",

@@ -20,7 +20,10 @@ def make_files(root: Path, *names: str) -> None:
 
 
 def found(*arguments: str, exclude: Sequence[str] = ()) -> list[str]:
-    return [file.path for file in find_files(arguments or ["."], Patterns(os.getcwd(), exclude))]
+    return [
+        file.path
+        for file in find_files(arguments or ["."], Patterns(os.getcwd(), exclude))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -165,24 +168,36 @@ def test_modules_are_named_from_the_root_on(
     make_files(project, marker, "src/pkg/a.py", "src/pkg/b.py")
     monkeypatch.chdir(project / current)
     files = find_files(
-        [str(project / "src/pkg/a.py"), str(project / "src/pkg/b.py")], Patterns(".", ())
+        [str(project / "src/pkg/a.py"), str(project / "src/pkg/b.py")],
+        Patterns(".", ()),
     )
     assert module_paths(files) == ["src/pkg/a.py", "src/pkg/b.py"]
     assert module_paths(files[:1]) == ["src/pkg/a.py"]
 
 
-def test_modules_without_a_root_are_named_from_the_folder_on_that_was_named(project: Path) -> None:
+def test_modules_without_a_root_are_named_from_the_folder_on_that_was_named(
+    project: Path,
+) -> None:
     make_files(project, "x/a.py", "x/y/b.py")
     assert module_paths(find_files(["x"], Patterns(".", ()))) == ["a.py", "y/b.py"]
-    assert module_paths(find_files(["x/y", "x"], Patterns(".", ()))) == ["a.py", "y/b.py"]
+    assert module_paths(find_files(["x/y", "x"], Patterns(".", ()))) == [
+        "a.py",
+        "y/b.py",
+    ]
     assert module_paths(find_files(["x/y"], Patterns(".", ()))) == ["b.py"]
-    assert module_paths(find_files(["x/a.py", "x/y"], Patterns(".", ()))) == ["a.py", "y/b.py"]
+    assert module_paths(find_files(["x/a.py", "x/y"], Patterns(".", ()))) == [
+        "a.py",
+        "y/b.py",
+    ]
     assert module_paths([]) == []
 
 
 def test_a_single_package_below_what_was_named_keeps_its_name(project: Path) -> None:
     make_files(project, "x/pkg/a.py", "x/pkg/b.py")
-    assert module_paths(find_files(["x"], Patterns(".", ()))) == ["pkg/a.py", "pkg/b.py"]
+    assert module_paths(find_files(["x"], Patterns(".", ()))) == [
+        "pkg/a.py",
+        "pkg/b.py",
+    ]
 
 
 @pytest.mark.parametrize("named", ["pkg", "pkg/inner", "pkg/inner/a.py"])

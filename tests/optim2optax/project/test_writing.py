@@ -42,12 +42,16 @@ def test_a_file_that_vanished_is_not_created_again(project: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", [True, False])
-def test_a_file_that_became_a_folder_or_whose_folder_vanished(project: Path, folder: bool) -> None:
+def test_a_file_that_became_a_folder_or_whose_folder_vanished(
+    project: Path, folder: bool
+) -> None:
     kept, lost = project / "kept.py", project / "package" / "lost.py"
     kept.write_bytes(b"old")
     if folder:
         lost.mkdir(parents=True)
-    problems = write_files([FileChange(str(path), b"old", b"new") for path in (kept, lost)])
+    problems = write_files(
+        [FileChange(str(path), b"old", b"new") for path in (kept, lost)]
+    )
     assert problems[str(lost)].startswith(
         "cannot be written: Is a directory" if folder else "cannot be written: No such"
     )
@@ -95,14 +99,19 @@ def test_a_full_disk_leaves_the_file_whole(project: Path) -> None:
     )
 
     done = subprocess.run(
-        [sys.executable, "-B", "-c", program, path], capture_output=True, text=True, check=True
+        [sys.executable, "-B", "-c", program, path],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "cannot be written: File too large" in done.stdout
     assert path.read_bytes() == b"old\n"
     assert names(project) == ["a.py"]
 
 
-def test_who_reads_meanwhile_sees_all_of_the_old_or_all_of_the_new(project: Path) -> None:
+def test_who_reads_meanwhile_sees_all_of_the_old_or_all_of_the_new(
+    project: Path,
+) -> None:
     path = project / "a.py"
     path.write_bytes(b"old\n" * 10_000)
     with path.open("rb") as reader:
@@ -140,7 +149,11 @@ def test_any_bytes(project: Path) -> None:
 
 def test_new_files_and_deleted_ones(project: Path) -> None:
     """New ones come with their folder, and the folder of deleted ones goes if nothing of anybody's is in it."""
-    old, new, edited = project / "old" / "a.py", project / "new" / "a.py", project / "b.py"
+    old, new, edited = (
+        project / "old" / "a.py",
+        project / "new" / "a.py",
+        project / "b.py",
+    )
     old.parent.mkdir()
     (old.parent / "__pycache__").mkdir()
     (old.parent / "__pycache__" / "a.pyc").write_bytes(b"")
@@ -154,7 +167,10 @@ def test_new_files_and_deleted_ones(project: Path) -> None:
     assert write_files(changes) == {}
     assert names(project) == ["b.py", "new"]
     assert new.read_bytes() == edited.read_bytes() == b"new\n"
-    assert stat.S_IMODE(new.stat().st_mode) == stat.S_IMODE(new.parent.stat().st_mode) & 0o666
+    assert (
+        stat.S_IMODE(new.stat().st_mode)
+        == stat.S_IMODE(new.parent.stat().st_mode) & 0o666
+    )
 
 
 def test_a_folder_with_something_else_in_it_stays(project: Path) -> None:
@@ -167,7 +183,9 @@ def test_a_folder_with_something_else_in_it_stays(project: Path) -> None:
 
 
 @pytest.mark.parametrize("stale", ["edited", "deleted", "new"])
-def test_nothing_is_made_or_deleted_if_one_file_cannot_be(project: Path, stale: str) -> None:
+def test_nothing_is_made_or_deleted_if_one_file_cannot_be(
+    project: Path, stale: str
+) -> None:
     old, new, edited = project / "a.py", project / "new" / "a.py", project / "b.py"
     old.write_bytes(b"old\n")
     edited.write_bytes(b"old\n")
@@ -184,5 +202,7 @@ def test_nothing_is_made_or_deleted_if_one_file_cannot_be(project: Path, stale: 
     problems = write_files(changes)
     assert "run again" in problems.pop(str(place))
     assert {*problems.values()} == {"not written, because another file cannot be"}
-    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in project.rglob("*") if path.is_file()
+    } == before
     assert new.parent.exists() == (stale == "new")

@@ -8,7 +8,11 @@ from optim2optax.reporting import Report
 
 
 def site(
-    code: str, status: Status, line: int = 3, message: str = "a message", remedy: str | None = None
+    code: str,
+    status: Status,
+    line: int = 3,
+    message: str = "a message",
+    remedy: str | None = None,
 ) -> Site:
     return Site(
         code,
@@ -35,7 +39,13 @@ def report(*, preview: bool = False) -> Report:
             site("FO202", "rewritten"),
             site("FO203", "rewritten", 4),
             site("FO202", "suppressed", 5),
-            site("FO903", "unresolved", 6, "50% of this:\r\nis odd, yes", "Do it: by hand."),
+            site(
+                "FO903",
+                "unresolved",
+                6,
+                "50% of this:\r\nis odd, yes",
+                "Do it: by hand.",
+            ),
         ),
         unused_suppressions=(9,),
     )

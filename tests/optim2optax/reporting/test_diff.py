@@ -19,14 +19,17 @@ PROGRAMS = [
     pytest.param(LEGACY.replace("\n", "\r\n").encode(), id="CRLF"),
     pytest.param(LEGACY.encode().rstrip(), id="no final newline"),
     pytest.param(
-        b"\xef\xbb\xbf# \x0c\r\n" + LEGACY.encode(), id="BOM, form feed, mixed line endings"
+        b"\xef\xbb\xbf# \x0c\r\n" + LEGACY.encode(),
+        id="BOM, form feed, mixed line endings",
     ),
     pytest.param(b"# coding: latin-1\n# caf\xe9\n" + LEGACY.encode(), id="latin-1"),
 ]
 
 
 @pytest.mark.parametrize(
-    "command", [["git", "apply", "-"], ["patch", "-p1", "--binary", "-s"]], ids=["git", "patch"]
+    "command",
+    [["git", "apply", "-"], ["patch", "-p1", "--binary", "-s"]],
+    ids=["git", "patch"],
 )
 @pytest.mark.parametrize("content", PROGRAMS)
 def test_applies(project: Path, run: Run, content: bytes, command: list[str]) -> None:
@@ -49,7 +52,10 @@ def test_an_unchanged_file_has_none() -> None:
 def test_colour_is_added_and_nothing_else() -> None:
     result = FileResult("a.py", b"a\nb\nc", b"a\nB\nc\n")
     plain, coloured = unified_diff(result), unified_diff(result, colour=True)
-    assert b"\x1b[31m-b\x1b[0m\n\x1b[31m-c\x1b[0m\n\\ No newline at end of file\n" in coloured
+    assert (
+        b"\x1b[31m-b\x1b[0m\n\x1b[31m-c\x1b[0m\n\\ No newline at end of file\n"
+        in coloured
+    )
     assert re.sub(rb"\x1b\[\d*m", b"", coloured) == plain
 
 
@@ -61,5 +67,7 @@ def test_a_blank_line_between_changes_stays_in_a_long_file() -> None:
         *(b"" if number % 2 else b"line %d" % number for number in range(300)),
     ]
     after = [b"FIRST", b"", b"SECOND", *before[3:]]
-    lines = unified_diff(FileResult("a.py", b"\n".join(before), b"\n".join(after))).splitlines()
+    lines = unified_diff(
+        FileResult("a.py", b"\n".join(before), b"\n".join(after))
+    ).splitlines()
     assert lines[3:8] == [b"-first", b"+FIRST", b" ", b"-second", b"+SECOND"]

@@ -45,26 +45,44 @@ def shown(sites: Sequence[Site]) -> list[str]:
 def test_no_more_than_github_shows_and_the_last_counts_the_others() -> None:
     lines = shown([site("FO903", "unresolved", line) for line in range(1, 31)])
     assert len(lines) == MOST
-    assert [f"line={number}," in line for number, line in enumerate(lines, 1)] == [True] * (
-        MOST - 1
-    ) + [False]
+    assert [f"line={number}," in line for number, line in enumerate(lines, 1)] == [
+        True
+    ] * (MOST - 1) + [False]
     assert lines[-1].startswith("::warning title=optim2optax::21 more like these: ")
-    assert len(shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)])) == MOST
     assert (
-        "more" not in shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)])[-1]
+        len(shown([site("FO903", "unresolved", line) for line in range(1, MOST + 1)]))
+        == MOST
+    )
+    assert (
+        "more"
+        not in shown(
+            [site("FO903", "unresolved", line) for line in range(1, MOST + 1)]
+        )[-1]
     )
 
 
 def test_reasons_come_before_what_follows_from_them() -> None:
     lines = shown(
-        [site(code, "unresolved", line) for line, code in enumerate(("FO911", "FO901", "FO906"), 1)]
+        [
+            site(code, "unresolved", line)
+            for line, code in enumerate(("FO911", "FO901", "FO906"), 1)
+        ]
     )
-    assert [line.partition("title=")[2][:5] for line in lines] == ["FO906", "FO911", "FO901"]
+    assert [line.partition("title=")[2][:5] for line in lines] == [
+        "FO906",
+        "FO911",
+        "FO901",
+    ]
 
 
 def test_several_lines_have_no_columns() -> None:
-    [line] = shown([replace(site("FO903", "unresolved", 6, remedy="Name it."), end_line=8)])
-    assert line == "::warning file=a.py,line=6,endLine=8,title=FO903::a message%0Afix: Name it."
+    [line] = shown(
+        [replace(site("FO903", "unresolved", 6, remedy="Name it."), end_line=8)]
+    )
+    assert (
+        line
+        == "::warning file=a.py,line=6,endLine=8,title=FO903::a message%0Afix: Name it."
+    )
 
 
 def test_two_sites_at_one_place_are_one_annotation() -> None:
@@ -72,7 +90,9 @@ def test_two_sites_at_one_place_are_one_annotation() -> None:
 
 
 def test_nothing_ends_a_line_or_a_property_but_its_end() -> None:
-    odd = FileResult("a,line=1::b%0A\n::error::c.py", b"", b"", error="x\r\n::stop-commands::%0A")
+    odd = FileResult(
+        "a,line=1::b%0A\n::error::c.py", b"", b"", error="x\r\n::stop-commands::%0A"
+    )
     assert render(Report([odd]), "github", colour=False) == (
         "::error file=a%2Cline=1%3A%3Ab%250A%0A%3A%3Aerror%3A%3Ac.py::x%0D%0A::stop-commands::%250A\n"
     )

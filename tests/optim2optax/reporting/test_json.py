@@ -10,7 +10,13 @@ import pytest
 
 from optim2optax.reporting import render
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.programs import LEGACY, MODERN, SUPPRESSED, UNPARSABLE, UNRESOLVABLE
+from tests.optim2optax.programs import (
+    LEGACY,
+    MODERN,
+    SUPPRESSED,
+    UNPARSABLE,
+    UNRESOLVABLE,
+)
 from tests.optim2optax.reporting.reports import report
 
 SITE = {
@@ -33,7 +39,13 @@ SITE = {
 
 @pytest.fixture
 def described(project: Path, run: Run) -> dict[str, Any]:
-    programs = {"a": LEGACY, "b": UNRESOLVABLE, "c": SUPPRESSED, "d": UNPARSABLE, "e": MODERN}
+    programs = {
+        "a": LEGACY,
+        "b": UNRESOLVABLE,
+        "c": SUPPRESSED,
+        "d": UNPARSABLE,
+        "e": MODERN,
+    }
     for name, program in programs.items():
         (project / f"{name}.py").write_text(program)
     result = run("rewrite", "--output-format", "json", ".")
@@ -46,7 +58,12 @@ def described(project: Path, run: Run) -> dict[str, Any]:
 def test_schema(described: dict[str, Any]) -> None:
     assert list(described) == ["version", "summary", "files"]
     assert described["version"] == 1
-    assert [file["path"] for file in described["files"]] == ["a.py", "b.py", "c.py", "d.py"]
+    assert [file["path"] for file in described["files"]] == [
+        "a.py",
+        "b.py",
+        "c.py",
+        "d.py",
+    ]
     for file in described["files"]:
         assert set(file) == {
             "path",
@@ -77,25 +94,34 @@ def test_totals_add_up(described: dict[str, Any]) -> None:
         "unresolved": statuses.count("unresolved"),
         "errors": 1,
     }
-    assert summary["sites"] == summary["rewritten"] + summary["suppressed"] + summary["unresolved"]
+    assert (
+        summary["sites"]
+        == summary["rewritten"] + summary["suppressed"] + summary["unresolved"]
+    )
     assert summary["rewritten"] == 5
 
 
-def test_positions_are_those_of_the_text(project: Path, described: dict[str, Any]) -> None:
+def test_positions_are_those_of_the_text(
+    project: Path, described: dict[str, Any]
+) -> None:
     for file in described["files"]:
         if not file["changed"]:
             lines = (project / file["path"]).read_text().splitlines()
             for found in file["sites"]:
                 if found["line"] == found["end_line"]:
                     assert (
-                        lines[found["line"] - 1][found["column"] - 1 : found["end_column"] - 1]
+                        lines[found["line"] - 1][
+                            found["column"] - 1 : found["end_column"] - 1
+                        ]
                         == found["before"]
                     )
 
 
 def test_a_diff_comes_inside(project: Path, run: Run) -> None:
     (project / "train.py").write_text(LEGACY)
-    [file] = json.loads(run("rewrite", "--diff", "--output-format", "json", ".").stdout)["files"]
+    [file] = json.loads(
+        run("rewrite", "--diff", "--output-format", "json", ".").stdout
+    )["files"]
     assert file["changed"]
     assert file["diff"].startswith("--- a/train.py\n+++ b/train.py\n")
     assert (project / "train.py").read_text() == LEGACY

@@ -16,7 +16,13 @@ from codemods.rules import catalogue
 from optim2optax import __version__
 from optim2optax.reporting import Report, render
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.programs import LEGACY, MODERN, SUPPRESSED, UNPARSABLE, UNRESOLVABLE
+from tests.optim2optax.programs import (
+    LEGACY,
+    MODERN,
+    SUPPRESSED,
+    UNPARSABLE,
+    UNRESOLVABLE,
+)
 from tests.optim2optax.reporting.reports import report
 
 SCHEMA_PACKAGE = "@microsoft/jest-sarif@1.0.0-beta.0"
@@ -46,19 +52,37 @@ def test_rules_have_help() -> None:
     ("preview", "expected"),
     [
         (False, [("FO202", "note"), ("FO903", "warning")]),
-        (True, [("FO202", "note"), ("FO203", "note"), ("FO202", "note"), ("FO903", "warning")]),
+        (
+            True,
+            [
+                ("FO202", "note"),
+                ("FO203", "note"),
+                ("FO202", "note"),
+                ("FO903", "warning"),
+            ],
+        ),
     ],
 )
 def test_results(preview: bool, expected: list[tuple[str, str]]) -> None:
     run = run_of(report(preview=preview))
-    assert [(result["ruleId"], result["level"]) for result in run["results"]] == expected
+    assert [
+        (result["ruleId"], result["level"]) for result in run["results"]
+    ] == expected
     for result in run["results"]:
-        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert (
+            run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"]
+            == result["ruleId"]
+        )
     assert run["results"][-1]["locations"] == [
         {
             "physicalLocation": {
                 "artifactLocation": {"uri": "src/train%2C%20100%25%3A.py"},
-                "region": {"startLine": 6, "startColumn": 5, "endLine": 6, "endColumn": 9},
+                "region": {
+                    "startLine": 6,
+                    "startColumn": 5,
+                    "endLine": 6,
+                    "endColumn": 9,
+                },
             }
         }
     ]
@@ -101,7 +125,12 @@ def validator(tmp_path_factory: pytest.TempPathFactory) -> Draft4Validator:
 
 
 PROJECTS = {
-    "every status": {"a.py": LEGACY, "b.py": UNRESOLVABLE, "c.py": SUPPRESSED, "d.py": UNPARSABLE},
+    "every status": {
+        "a.py": LEGACY,
+        "b.py": UNRESOLVABLE,
+        "c.py": SUPPRESSED,
+        "d.py": UNPARSABLE,
+    },
     "odd names": dict.fromkeys(
         ("a b,#?%:.py", "ü ∇/é.py", "x\ny.py", "\udcff.py", "[1]{2}^`.py"), UNRESOLVABLE
     ),
@@ -133,4 +162,7 @@ def test_the_schema_tells_what_is_no_log(validator: Draft4Validator) -> None:
     [location] = log["runs"][0]["results"][0]["locations"]
     location["physicalLocation"]["artifactLocation"]["uri"] = "a b"
     del log["runs"][0]["results"][0]["message"]
-    assert {error.validator for error in validator.iter_errors(log)} == {"required", "format"}
+    assert {error.validator for error in validator.iter_errors(log)} == {
+        "required",
+        "format",
+    }

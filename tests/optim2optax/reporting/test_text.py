@@ -25,10 +25,18 @@ def test_a_whole_report() -> None:
         Report([FileResult("a.py", b"old", b"new", (site("FO202", "rewritten"),))]),
         "text",
         colour=False,
-    ) == ("a.py: 1 site rewritten\n1 site in 1 file: 1 rewritten, 0 suppressed, 0 unresolved\n")
-    left = site("FO903", "unresolved", 6, "The class is chosen at run time.", "Name it.")
+    ) == (
+        "a.py: 1 site rewritten\n1 site in 1 file: 1 rewritten, 0 suppressed, 0 unresolved\n"
+    )
+    left = site(
+        "FO903", "unresolved", 6, "The class is chosen at run time.", "Name it."
+    )
     mixed = FileResult(
-        "a.py", b"old", b"new", (site("FO202", "rewritten"), left), unused_suppressions=(9,)
+        "a.py",
+        b"old",
+        b"new",
+        (site("FO202", "rewritten"), left),
+        unused_suppressions=(9,),
     )
     bad = FileResult("b.py", b"", b"", error="line 1: cannot be parsed")
     assert render(Report([mixed, bad], preview=True), "text", colour=False) == (
@@ -44,8 +52,12 @@ def test_a_whole_report() -> None:
 
 
 def test_a_remark_on_what_was_rewritten() -> None:
-    noted = replace(site("FO204", "rewritten"), note="The rate stays one that each step sets.")
-    assert render(Report([FileResult("a.py", b"old", b"new", (noted,))]), "text", colour=False) == (
+    noted = replace(
+        site("FO204", "rewritten"), note="The rate stays one that each step sets."
+    )
+    assert render(
+        Report([FileResult("a.py", b"old", b"new", (noted,))]), "text", colour=False
+    ) == (
         "a.py:3:5: note The rate stays one that each step sets.\n"
         "\n"
         "a.py: 1 site rewritten\n"
@@ -89,9 +101,7 @@ def test_what_waits_for_a_suppressed_site(project: Path, run: Run) -> None:
     ]
 
 
-RENAMED = (
-    "def halve(grads):\n    return jax.tree_map(abs, jax.tree_map(lambda grad: grad / 2, grads))\n"
-)
+RENAMED = "def halve(grads):\n    return jax.tree_map(abs, jax.tree_map(lambda grad: grad / 2, grads))\n"
 GONE = "from flax import nn\n"
 HINTS = {
     "renamed": (
@@ -117,7 +127,9 @@ HINTS = {
 
 
 @pytest.mark.parametrize(("more", "lines"), HINTS.values(), ids=HINTS)
-def test_what_else_is_gone_since(project: Path, run: Run, more: str, lines: list[str]) -> None:
+def test_what_else_is_gone_since(
+    project: Path, run: Run, more: str, lines: list[str]
+) -> None:
     (project / "train.py").write_text(LEGACY + more)
     assert run("rewrite", ".").stdout.splitlines()[1:] == [
         "5 sites in 1 file: 5 rewritten, 0 suppressed, 0 unresolved",
@@ -156,7 +168,12 @@ def test_what_is_not_known_is_told_by_name_at_the_end(project: Path, run: Run) -
     "arguments", [(), ("--check",), ("--partial",), ("--unsafe",), ("--ignore", "FO2")]
 )
 def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> None:
-    for name, program in {"a": LEGACY, "b": UNRESOLVABLE, "c": SUPPRESSED, "d": UNPARSABLE}.items():
+    for name, program in {
+        "a": LEGACY,
+        "b": UNRESOLVABLE,
+        "c": SUPPRESSED,
+        "d": UNPARSABLE,
+    }.items():
         (project / f"{name}.py").write_text(program)
     stdout = run("rewrite", *arguments, ".").stdout
     match = TOTALS.search(stdout)
@@ -175,7 +192,9 @@ def test_totals_add_up(project: Path, run: Run, arguments: tuple[str, ...]) -> N
     assert rewritten == sum(
         map(
             int,
-            re.findall(r"^\S+\.py: (\d+) sites? (?:would be )?rewritten$", stdout, re.MULTILINE),
+            re.findall(
+                r"^\S+\.py: (\d+) sites? (?:would be )?rewritten$", stdout, re.MULTILINE
+            ),
         )
     )
 

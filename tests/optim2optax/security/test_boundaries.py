@@ -102,7 +102,8 @@ def test_configuration_reaches_nothing_outside(project: Path, run: Run) -> None:
     assert outside.read_text() == LEGACY
     assert "optax" in (project / "hard.py").read_text()
     assert [
-        file.path for file in find_files(["."], Patterns(str(project), ["!../outside.py"]))
+        file.path
+        for file in find_files(["."], Patterns(str(project), ["!../outside.py"]))
     ] == ["hard.py"]
 
 
@@ -135,9 +136,13 @@ def test_a_configuration_from_elsewhere_holds_for_the_folder_of_its_link(
     for folder in (project, elsewhere):
         (folder / "kept.py").write_text(LEGACY)
         (folder / "train.py").write_text(LEGACY)
-    (elsewhere / "pyproject.toml").write_text('[tool.optim2optax]\nexclude = ["/kept.py"]\n')
+    (elsewhere / "pyproject.toml").write_text(
+        '[tool.optim2optax]\nexclude = ["/kept.py"]\n'
+    )
     (project / "pyproject.toml").symlink_to(elsewhere / "pyproject.toml")
     assert run("rewrite", ".").exit_code == 0
     assert "optax" in (project / "train.py").read_text()
     assert (project / "kept.py").read_text() == LEGACY
-    assert {(elsewhere / name).read_text() for name in ("kept.py", "train.py")} == {LEGACY}
+    assert {(elsewhere / name).read_text() for name in ("kept.py", "train.py")} == {
+        LEGACY
+    }

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 NAME = "legacy_flax_optim"
 POINTED = UNRESOLVABLE.replace("from flax import optim", f"import {NAME} as optim")
-DECIDED = POINTED.replace("getattr(optim, name, None)(learning_rate=0.1)", "optim.Momentum(0.1)")
+DECIDED = POINTED.replace(
+    "getattr(optim, name, None)(learning_rate=0.1)", "optim.Momentum(0.1)"
+)
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -55,7 +57,10 @@ def test_what_needs_no_copy_gets_none(project: Path, run: Run) -> None:
     (project / "modern.py").write_text(MODERN)
     assert run("rewrite", "--vendor", ".").exit_code == 0
     assert {*tree(project)} == {"goes.py", "modern.py"}
-    assert run("rewrite", "--vendor", "modern.py").stdout == "Nothing to migrate in 1 file.\n"
+    assert (
+        run("rewrite", "--vendor", "modern.py").stdout
+        == "Nothing to migrate in 1 file.\n"
+    )
 
 
 def test_it_is_made_for_nobody_who_does_not_ask(script: Path, run: Run) -> None:
@@ -111,15 +116,22 @@ def test_the_diff_is_a_patch(script: Path, run: Run, is_new: bool) -> None:
     )
     assert tree(script) != expected
     subprocess.run(
-        ["git", "apply", "--unsafe-paths"], cwd=script, input=patch, check=True, capture_output=True
+        ["git", "apply", "--unsafe-paths"],
+        cwd=script,
+        input=patch,
+        check=True,
+        capture_output=True,
     )
     assert tree(script) == expected
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("--vendor",), ("--check",), ("--vendor", "--check"), ("--modernize",)]
+    "options",
+    [(), ("--vendor",), ("--check",), ("--vendor", "--check"), ("--modernize",)],
 )
-def test_a_second_run_changes_nothing(vendored: Path, run: Run, options: tuple[str, ...]) -> None:
+def test_a_second_run_changes_nothing(
+    vendored: Path, run: Run, options: tuple[str, ...]
+) -> None:
     before = tree(vendored)
     result = run("rewrite", *options, ".")
     assert result.exit_code == 0
@@ -153,8 +165,12 @@ def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
         "from kit import make, names\n\n\ndef step(o, g):\n    return make.create_optimizer('Adam', o)\n"
     )
     result = run("rewrite", "--vendor", ".")
-    assert "kit/names.py: pointed at the copy of flax.optim by its name\n" in result.stdout
-    assert (project / "kit" / "names.py").read_text() == f'OPTIMIZER = "kit.{NAME}.Adam"\n'
+    assert (
+        "kit/names.py: pointed at the copy of flax.optim by its name\n" in result.stdout
+    )
+    assert (
+        project / "kit" / "names.py"
+    ).read_text() == f'OPTIMIZER = "kit.{NAME}.Adam"\n'
     before = tree(project)
     assert run("rewrite", "--exclude", f"kit/{NAME}", ".").stdout.endswith(
         "3 vendored, 0 unresolved\n"
@@ -177,7 +193,9 @@ def test_what_is_migrated_later_needs_it_no_more(vendored: Path, run: Run) -> No
 
 
 @pytest.mark.parametrize("change", ["changed", "added"])
-def test_a_copy_that_was_changed_is_not_deleted(vendored: Path, run: Run, change: str) -> None:
+def test_a_copy_that_was_changed_is_not_deleted(
+    vendored: Path, run: Run, change: str
+) -> None:
     (vendored / "stays.py").write_text(DECIDED)
     name = "adam.py" if change == "changed" else "ours.txt"
     with (vendored / NAME / name).open("a") as file:
@@ -209,7 +227,9 @@ def test_where_it_is_wanted(project: Path, run: Run) -> None:
     (project / "src" / "kit" / "__init__.py").write_text("")
     (project / "src" / "kit" / "make.py").write_text(UNRESOLVABLE)
     (project / "train.py").write_text("from kit.make import create_optimizer\n")
-    assert run("rewrite", "--vendor", "--vendor-as", "src/kit/_optim", ".").exit_code == 0
+    assert (
+        run("rewrite", "--vendor", "--vendor-as", "src/kit/_optim", ".").exit_code == 0
+    )
     assert (
         (project / "src" / "kit" / "make.py")
         .read_text()
@@ -251,7 +271,9 @@ def test_without_a_place(project: Path, run: Run) -> None:
     assert "a/train.py:1:1: FO928 `--vendor` finds no place" in result.stdout
     assert {*tree(project)} == {"a/train.py", "b/train.py"}
     assert (
-        run("rewrite", "--vendor", "a").exit_code == run("rewrite", "--vendor", "b").exit_code == 0
+        run("rewrite", "--vendor", "a").exit_code
+        == run("rewrite", "--vendor", "b").exit_code
+        == 0
     )
     assert (project / "b" / NAME / "adam.py").exists()
     assert run("rewrite", "--check", ".").exit_code == 0
@@ -346,7 +368,9 @@ def test_json(script: Path, run: Run) -> None:
     kinds = {entry["path"]: entry["kind"] for entry in report["files"]}
     assert kinds["stays.py"] == "edited"
     assert kinds[f"{NAME}/adam.py"] == "new"
-    sites = next(entry["sites"] for entry in report["files"] if entry["path"] == "stays.py")
+    sites = next(
+        entry["sites"] for entry in report["files"] if entry["path"] == "stays.py"
+    )
     assert {(site["code"], site["status"]) for site in sites} == {
         (code, "vendored") for code in ("FO901", "FO903", "FO911")
     }
@@ -356,9 +380,13 @@ def test_json(script: Path, run: Run) -> None:
 def test_github_and_sarif(script: Path, run: Run) -> None:
     assert (
         "::notice file=stays.py,line=5,col=20,endColumn=25,title=FO903::vendored: "
-        in run("rewrite", "--vendor", "--check", "--output-format", "github", ".").stdout
+        in run(
+            "rewrite", "--vendor", "--check", "--output-format", "github", "."
+        ).stdout
     )
-    report = json.loads(run("rewrite", "--vendor", "--output-format", "sarif", ".").stdout)
+    report = json.loads(
+        run("rewrite", "--vendor", "--output-format", "sarif", ".").stdout
+    )
     found = report["runs"][0]["results"]
     assert {(result["ruleId"], result["level"]) for result in found} == {
         (code, "note") for code in ("FO901", "FO903", "FO911")
@@ -386,7 +414,10 @@ def test_parity_records_a_copy_on_either_side(
     shutil.copytree(project, copy)
     monkeypatch.chdir(copy)
     assert run("rewrite", "--vendor", ".").exit_code == 0
-    assert compare_command(("python", "train.py"), str(project), copy).verdict is Verdict.IDENTICAL
+    assert (
+        compare_command(("python", "train.py"), str(project), copy).verdict
+        is Verdict.IDENTICAL
+    )
     assert "legacy_flax_optim" not in str(run("parity", ".").output)
     shutil.copytree(copy, modern)
     monkeypatch.chdir(modern)
@@ -398,5 +429,6 @@ def test_parity_records_a_copy_on_either_side(
     assert run("rewrite", ".").exit_code == 0
     assert {*tree(modern)} == {"train.py"}
     assert (
-        compare_command(("python", "train.py"), str(copy), modern).verdict is not Verdict.DIFFERENT
+        compare_command(("python", "train.py"), str(copy), modern).verdict
+        is not Verdict.DIFFERENT
     )

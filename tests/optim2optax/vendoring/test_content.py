@@ -18,14 +18,27 @@ import pytest
 from codemods.analysis.legacy import SUBPACKAGE
 from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probing.probe import probe_params, recorded_gradients
-from optim2optax.vendoring.content import MODULES, ORIGIN, is_as_written, origin_of, package_files
+from optim2optax.vendoring.content import (
+    MODULES,
+    ORIGIN,
+    is_as_written,
+    origin_of,
+    package_files,
+)
 
 NAME = "legacy_flax_optim"
 STEPS = 12
 DEFINITIONS = {
     **{
         name: f"optim.{name}(0.01)"
-        for name in ("Adadelta", "Adagrad", "GradientDescent", "LARS", "LAMB", "RMSProp")
+        for name in (
+            "Adadelta",
+            "Adagrad",
+            "GradientDescent",
+            "LARS",
+            "LAMB",
+            "RMSProp",
+        )
     },
     "Adam": "optim.Adam(0.01, beta1=0.8, weight_decay=0.1)",
     "AdaBelief": "optim.AdaBelief(0.01, weight_decay=0.1)",
@@ -69,7 +82,9 @@ def trained(optim: Any, definition: str, without_scalars: bool) -> list[Any]:
     )
     optimizer = eval(definition, {"optim": optim}).create(params)
     step = jax.jit(
-        lambda optimizer, grads, rate: optimizer.apply_gradient(grads, learning_rate=rate)
+        lambda optimizer, grads, rate: optimizer.apply_gradient(
+            grads, learning_rate=rate
+        )
     )
     found = []
     for number in range(STEPS):
@@ -81,11 +96,15 @@ def trained(optim: Any, definition: str, without_scalars: bool) -> list[Any]:
 
 
 def assert_identical(one: Any, other: Any) -> None:
-    left, right = (jax.tree_util.tree_flatten_with_path(tree)[0] for tree in (one, other))
+    left, right = (
+        jax.tree_util.tree_flatten_with_path(tree)[0] for tree in (one, other)
+    )
     assert [path for path, _ in left] == [path for path, _ in right]
     for (path, value), (_, expected) in zip(left, right, strict=True):
         assert np.array_equal(
-            np.asarray(value), np.asarray(expected), equal_nan=not isinstance(value, bytes)
+            np.asarray(value),
+            np.asarray(expected),
+            equal_nan=not isinstance(value, bytes),
         ), path
 
 
@@ -103,7 +122,9 @@ def test_replicated(copy: Any) -> None:
 
     def replicated(optim: Any) -> Any:
         optimizer = optim.Adam(0.1).create(params).replicate()
-        step = jax.pmap(lambda optimizer, grads: optimizer.apply_gradient(grads), axis_name="batch")
+        step = jax.pmap(
+            lambda optimizer, grads: optimizer.apply_gradient(grads), axis_name="batch"
+        )
         optimizer = step(optimizer, gradients)
         return optimizer.target, optimizer.state_dict(), optimizer.unreplicate().target
 
@@ -113,10 +134,15 @@ def test_replicated(copy: Any) -> None:
 
 
 def test_dynamic_scale(copy: Any) -> None:
-    scale, finite, value, gradient = copy.DynamicScale(growth_interval=2).value_and_grad(
-        lambda x: x**2
-    )(jnp.float32(3))
-    assert (bool(finite), float(value), float(gradient), scale.fin_steps) == (True, 9.0, 6.0, 1)
+    scale, finite, value, gradient = copy.DynamicScale(
+        growth_interval=2
+    ).value_and_grad(lambda x: x**2)(jnp.float32(3))
+    assert (bool(finite), float(value), float(gradient), scale.fin_steps) == (
+        True,
+        9.0,
+        6.0,
+        1,
+    )
 
 
 def test_it_has_all_that_there_was(copy: Any) -> None:

@@ -49,7 +49,10 @@ def test_stays(line: str) -> None:
 
 def test_a_note_says_why() -> None:
     result = result_of(PROGRAM.replace("{line}", LEFT["what is logged, too"]))
-    assert any("The gradients are scaled before this step" in site.note for site in result.sites)
+    assert any(
+        "The gradients are scaled before this step" in site.note
+        for site in result.sites
+    )
 
 
 @pytest.mark.parametrize("style", ["train-state", "functional"])

@@ -47,7 +47,9 @@ def train_step(optimizer, batch):
                     ast.Lambda(
                         args=ast.arguments(args=[leaf]),
                         body=ast.BinOp(
-                            left=ast.Constant() as factor, op=ast.Mult(), right=ast.Name(id=name)
+                            left=ast.Constant() as factor,
+                            op=ast.Mult(),
+                            right=ast.Name(id=name),
                         ),
                     ),
                     ast.Name() as tree,

@@ -33,7 +33,10 @@ def test_the_optimizer_migrates() -> None:
     ("source", "after"),
     [
         ("optim.Yogi(0.1)", "optax.yogi(0.1)"),
-        ("optim.Yogi(0.1, 0.8, 0.99, 1e-4)", "optax.yogi(0.1, b1=0.8, b2=0.99, eps=1e-4)"),
+        (
+            "optim.Yogi(0.1, 0.8, 0.99, 1e-4)",
+            "optax.yogi(0.1, b1=0.8, b2=0.99, eps=1e-4)",
+        ),
     ],
 )
 def test_its_constructor(source: str, after: str) -> None:
@@ -63,7 +66,12 @@ def legacy(**numbers: float) -> Any:
                 return State(jnp.full_like(param, 1e-6), jnp.full_like(param, 1e-6))
 
             def apply_param_gradient(
-                self, step: Any, hyper_params: HyperParams, param: Any, state: State, grad: Any
+                self,
+                step: Any,
+                hyper_params: HyperParams,
+                param: Any,
+                state: State,
+                grad: Any,
             ) -> tuple[Any, State]:
                 beta1, beta2 = hyper_params.beta1, hyper_params.beta2
                 squared = jnp.square(grad)
@@ -84,4 +92,6 @@ def test_is_the_same_function(form: Form) -> None:
     new = transformation("optim.Yogi(0.01, beta1=0.8, beta2=0.99, eps=1e-2)", form)
     old = legacy(learning_rate=0.01, beta1=0.8, beta2=0.99, eps=1e-2)
     params = {"kernel": np.linspace(-0.5, 0.6, 12).reshape(4, 3), "bias": np.zeros(3)}
-    assert compare_transformations(old, new, params=params).verdict is Verdict.EQUIVALENT
+    assert (
+        compare_transformations(old, new, params=params).verdict is Verdict.EQUIVALENT
+    )

@@ -14,4 +14,6 @@ def adagrad(use: Use, context: Context) -> Refusal:
     are stored, has a name of its own in the program.
     """
     del context
-    return Refusal("FO199", f"`{use.name}` is asked for here.", "Ask for `sparse_embeddings`.")
+    return Refusal(
+        "FO199", f"`{use.name}` is asked for here.", "Ask for `sparse_embeddings`."
+    )

@@ -76,7 +76,9 @@ class Copies:
         modules = list(sys.modules.values())
         files = {getattr(module, "__file__", None) for module in modules}
         paths = [file for file in files if isinstance(file, str)]
-        return sorted(file for file in paths if self.of(file) or self._is_installed(file))
+        return sorted(
+            file for file in paths if self.of(file) or self._is_installed(file)
+        )
 
     def _is_installed(self, file: str) -> bool:
         """Whether a module is from an installed package, and the tree has one of its name."""
@@ -120,7 +122,10 @@ class Finder:
         self.arming = False
 
     def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """The spec of a module, as `sys.meta_path` asks for it."""
         if name == APPLICATION and self.side["elsewhere"]:
@@ -170,14 +175,18 @@ class Finder:
         located = spec.origin if spec.has_location else None
         origin = self.copies.of(located) if located else None
         places = spec.submodule_search_locations
-        moved = None if places is None else [self.copies.instead(place) for place in places]
+        moved = (
+            None if places is None else [self.copies.instead(place) for place in places]
+        )
         if not origin and (places is None or moved == list(places)):
             return spec
         # The recorder has no imports from the user's tree, and a file may not be in the copy.
         if self.arming or (origin and not os.path.exists(origin)):
             raise ModuleNotFoundError(f"No module named {spec.name!r}", name=spec.name)
         if origin:
-            return spec_from_file_location(spec.name, origin, submodule_search_locations=moved)
+            return spec_from_file_location(
+                spec.name, origin, submodule_search_locations=moved
+            )
         # A namespace package has no file, only folders.
         namespace = ModuleSpec(spec.name, None, is_package=True)
         namespace.submodule_search_locations = moved or []
@@ -201,7 +210,9 @@ def _already(module: ModuleType) -> ModuleSpec:
 
 
 def _tell(folder: str, message: str) -> None:
-    with open(os.path.join(folder, f"{os.getpid()}.error"), "a", encoding="utf-8") as file:
+    with open(
+        os.path.join(folder, f"{os.getpid()}.error"), "a", encoding="utf-8"
+    ) as file:
         file.write(message + "\n")
 
 
@@ -216,8 +227,12 @@ def _refuse_changes(copies: Copies, scratch: str) -> None:
         elif event in CHANGES:
             paths = arguments[: CHANGES[event]]
         for path in paths:
-            if isinstance(path, (str, bytes)) and _is_the_users(os.fsdecode(path), event == "open"):
-                reason = "parity writes nothing to your own files; give a path in the tree"
+            if isinstance(path, (str, bytes)) and _is_the_users(
+                os.fsdecode(path), event == "open"
+            ):
+                reason = (
+                    "parity writes nothing to your own files; give a path in the tree"
+                )
                 raise PermissionError(13, reason, os.fsdecode(path))
 
     def _is_the_users(path: str, followed: bool) -> bool:

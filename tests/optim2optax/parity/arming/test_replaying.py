@@ -63,14 +63,21 @@ def test_the_states_agree_as_well(tmp_path: Path) -> None:
 
 def test_a_wrong_count_of_steps(tmp_path: Path) -> None:
     """Nothing depends on it yet; what is trained on from there, or a schedule, does."""
-    found = compared(tmp_path, STEADY, ("grads=grad)", "grads=grad).replace(step=2 * step + 1)"))
+    found = compared(
+        tmp_path, STEADY, ("grads=grad)", "grads=grad).replace(step=2 * step + 1)")
+    )
     assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 12), found
     assert found.first_difference is not None
     assert (found.first_difference.leaf, found.first_difference.step) == ("step", 2)
-    assert "The parameters agree; what the optimizer keeps beside them does not." in found.remarks
+    assert (
+        "The parameters agree; what the optimizer keeps beside them does not."
+        in found.remarks
+    )
 
 
-CLIPPED = "    grad = jax.tree_util.tree_map(lambda leaf: jnp.clip(leaf, -0.5, 0.5), grad)\n"
+CLIPPED = (
+    "    grad = jax.tree_util.tree_map(lambda leaf: jnp.clip(leaf, -0.5, 0.5), grad)\n"
+)
 
 
 def test_a_new_side_that_gives_its_optimizer_other_gradients(tmp_path: Path) -> None:
@@ -93,7 +100,9 @@ ACCUMULATED = """\
 """
 
 
-def test_gradients_that_the_new_side_accumulates_in_the_transformation(tmp_path: Path) -> None:
+def test_gradients_that_the_new_side_accumulates_in_the_transformation(
+    tmp_path: Path,
+) -> None:
     """By default `optax.MultiSteps` does so in float32, which is no difference either."""
     head, _, _ = STEADY.replace("range(12)", "range(24)").partition(
         "    optimizer = optimizer.apply"

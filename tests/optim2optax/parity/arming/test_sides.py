@@ -63,16 +63,23 @@ class Lab:
         self.write("train.py", MAIN)
 
     def write(self, path: str, before: str, now: str | None = None) -> None:
-        for tree, text in ((self.before, before), (self.now, before if now is None else now)):
+        for tree, text in (
+            (self.before, before),
+            (self.now, before if now is None else now),
+        ):
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (tree / path).write_text(dedent(text))
 
     def plant(self) -> None:
         """Let the new side have another rate."""
-        (self.now / "src" / "lab" / "learning.py").write_text(NEW.replace("RATE", "0.1001"))
+        (self.now / "src" / "lab" / "learning.py").write_text(
+            NEW.replace("RATE", "0.1001")
+        )
 
     def compare(self, command: str, timeout: float | None = None) -> Comparison:
-        return compare_command(shlex.split(command), str(self.before), self.now, timeout)
+        return compare_command(
+            shlex.split(command), str(self.before), self.now, timeout
+        )
 
 
 @pytest.fixture
@@ -102,7 +109,9 @@ def install():
 
 
 def by_sys_path(lab: Lab, site: Path) -> None:
-    lab.write("train.py", f"import sys\nsys.path.insert(0, {str(lab.now / 'src')!r})\n{MAIN}")
+    lab.write(
+        "train.py", f"import sys\nsys.path.insert(0, {str(lab.now / 'src')!r})\n{MAIN}"
+    )
 
 
 def by_a_pth_file(lab: Lab, site: Path) -> None:
@@ -110,7 +119,9 @@ def by_a_pth_file(lab: Lab, site: Path) -> None:
 
 
 def by_a_finder(lab: Lab, site: Path) -> None:
-    (site / "__editable___lab_finder.py").write_text(FINDER.format(lab=lab.now / "src" / "lab"))
+    (site / "__editable___lab_finder.py").write_text(
+        FINDER.format(lab=lab.now / "src" / "lab")
+    )
     (site / "__editable__.lab.pth").write_text(
         "import __editable___lab_finder; __editable___lab_finder.install()\n"
     )
@@ -122,7 +133,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder, start = tmp_path / "installed", tmp_path / "start"
     folder.mkdir()
     start.mkdir()
-    (start / "sitecustomize.py").write_text(f"import site\nsite.addsitedir({str(folder)!r})\n")
+    (start / "sitecustomize.py").write_text(
+        f"import site\nsite.addsitedir({str(folder)!r})\n"
+    )
     monkeypatch.setenv("PYTHONPATH", str(start), prepend=":")
     return folder
 
@@ -153,9 +166,13 @@ learning.train(4)
 def test_code_that_is_loaded_from_the_users_own_tree(lab: Lab) -> None:
     lab.write(
         "train.py",
-        LOADED_BY_PATH.replace("PATH", repr(str(lab.before / "src" / "lab" / "learning.py"))),
+        LOADED_BY_PATH.replace(
+            "PATH", repr(str(lab.before / "src" / "lab" / "learning.py"))
+        ),
     )
-    with pytest.raises(CommandError, match=r"the old side ran code .*before/src/lab/learning\.py"):
+    with pytest.raises(
+        CommandError, match=r"the old side ran code .*before/src/lab/learning\.py"
+    ):
         lab.compare("python train.py")
 
 
@@ -172,7 +189,9 @@ def test_a_package_that_is_installed_as_a_copy(
         lab.compare("python train.py")
 
 
-def test_an_old_side_without_a_legacy_optimizer(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_side_without_a_legacy_optimizer(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
     lab.write("src/lab/learning.py", NEW.replace("RATE", "0.1"))
     with pytest.raises(CommandError, match="the old side met no legacy optimizer"):
@@ -185,8 +204,12 @@ def test_nothing_is_written_to_the_users_own_tree(
     monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
     result = lab.now / "result.txt"
     result.write_text("mine")
-    lab.write("train.py", f"{MAIN}    open({str(result)!r}, 'w').write('overwritten')\n")
-    with pytest.raises(CommandError, match=r"parity writes nothing to your own files.*result\.txt"):
+    lab.write(
+        "train.py", f"{MAIN}    open({str(result)!r}, 'w').write('overwritten')\n"
+    )
+    with pytest.raises(
+        CommandError, match=r"parity writes nothing to your own files.*result\.txt"
+    ):
         lab.compare("python train.py")
     assert result.read_text() == "mine"
 
@@ -243,7 +266,8 @@ def test_a_side_that_hangs(lab: Lab) -> None:
         "import sys, time\nprint('waiting for data', file=sys.stderr)\ntime.sleep(600)\n",
     )
     with pytest.raises(
-        CommandError, match=r"the old side was ended after 1 seconds; .*\n.*waiting for data"
+        CommandError,
+        match=r"the old side was ended after 1 seconds; .*\n.*waiting for data",
     ):
         lab.compare("python train.py", timeout=1)
 
@@ -290,14 +314,18 @@ for key in jax.random.split(jax.random.PRNGKey(1), 12):
 @pytest.mark.network
 def test_the_old_side_in_the_old_world(lab: Lab, legacy_python: Path) -> None:
     [result] = migrate([Source("train.py", OLD_WORLD.encode())], Options())
-    now = result.after.decode().replace('== "0.5.3" and jax.__version__ == "0.4.13"', '!= "0.5.3"')
+    now = result.after.decode().replace(
+        '== "0.5.3" and jax.__version__ == "0.4.13"', '!= "0.5.3"'
+    )
     lab.write("train.py", OLD_WORLD, now)
 
     comparison = compare_command(
         ("python3", "train.py"), str(lab.before), lab.now, legacy_python=legacy_python
     )
 
-    assert (comparison.verdict, comparison.steps) == (Verdict.EQUIVALENT, 12), comparison
+    assert (comparison.verdict, comparison.steps) == (Verdict.EQUIVALENT, 12), (
+        comparison
+    )
 
 
 DATA = """
@@ -324,7 +352,9 @@ def git(folder: Path, *words: str) -> None:
         "-c",
         "protocol.file.allow=always",
     ]
-    subprocess.run(["git", "-C", str(folder), *names, *words], capture_output=True, check=True)
+    subprocess.run(
+        ["git", "-C", str(folder), *names, *words], capture_output=True, check=True
+    )
 
 
 def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
@@ -350,7 +380,9 @@ def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
     lab.plant()
     before = sorted(path for path in lab.now.rglob("*"))
 
-    comparison = compare_command(("python", "train.py"), "HEAD", lab.now, links=[Path("data")])
+    comparison = compare_command(
+        ("python", "train.py"), "HEAD", lab.now, links=[Path("data")]
+    )
 
     assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 4), comparison
     assert sorted(path for path in lab.now.rglob("*")) == before
@@ -360,7 +392,9 @@ def test_nothing_is_written_through_a_link(lab: Lab) -> None:
     lab.write("data/numbers.txt", "1 2 3")
     lab.write("train.py", "open('data/numbers.txt', 'w').write('4')")
     with pytest.raises(CommandError, match="parity writes nothing to your own files"):
-        compare_command(("python", "train.py"), str(lab.before), lab.now, links=[Path("data")])
+        compare_command(
+            ("python", "train.py"), str(lab.before), lab.now, links=[Path("data")]
+        )
     assert (lab.now / "data" / "numbers.txt").read_text() == "1 2 3"
 
 

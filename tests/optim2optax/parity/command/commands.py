@@ -20,7 +20,9 @@ def migrated(program: str, *changes: tuple[str, str]) -> str:
     return now
 
 
-def compared(folder: Path, program: str, *changes: tuple[str, str], **options: Any) -> Comparison:
+def compared(
+    folder: Path, program: str, *changes: tuple[str, str], **options: Any
+) -> Comparison:
     """A program against what `rewrite` makes of it, with changes of that."""
     for tree, text in (("before", program), ("now", migrated(program, *changes))):
         (folder / tree).mkdir()

@@ -51,13 +51,18 @@ def test_the_same_updates_and_nothing_is_written_to_the_tree(repository: Path) -
         "def main():\n",
         "def main():\n    open('trace.txt', 'w').close()\n",
     )
-    before = sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts)
+    before = sorted(
+        path for path in repository.parent.rglob("*") if ".git" not in path.parts
+    )
     comparison = compare_command(COMMAND, "HEAD", repository)
 
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
     assert comparison.steps == 10
     assert (
-        sorted(path for path in repository.parent.rglob("*") if ".git" not in path.parts) == before
+        sorted(
+            path for path in repository.parent.rglob("*") if ".git" not in path.parts
+        )
+        == before
     )
 
 
@@ -101,7 +106,11 @@ def test_a_side_that_takes_fewer_steps(repository: Path) -> None:
     assert comparison.verdict is Verdict.DIFFERENT
     first = comparison.first_difference
     assert first is not None
-    assert (first.step, math.isfinite(first.before), math.isnan(first.after)) == (9, True, True)
+    assert (first.step, math.isfinite(first.before), math.isnan(first.after)) == (
+        9,
+        True,
+        True,
+    )
     assert first.link == (
         "only the old side takes this step; the old side took 10 steps of this optimizer, the new side 9"
     )
@@ -152,8 +161,12 @@ def test_updates_of_many_parameters_that_are_applied_by_hand(
     (repository / "loop.py").write_text(LOOP)
     subprocess.run(["git", "add", "loop.py"], cwd=repository, check=True)
     identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    subprocess.run(["git", *identity, "commit", "-q", "-m", "loop"], cwd=repository, check=True)
-    (repository / "loop.py").write_text(result.after.decode().replace("0.1)", f"{rate})"))
+    subprocess.run(
+        ["git", *identity, "commit", "-q", "-m", "loop"], cwd=repository, check=True
+    )
+    (repository / "loop.py").write_text(
+        result.after.decode().replace("0.1)", f"{rate})")
+    )
 
     comparison = compare_command(command, "HEAD", repository)
 
@@ -191,7 +204,9 @@ def test_members_of_a_definition_that_never_becomes_an_optimizer(
         result.after.decode().replace("beta=0.8)", "beta=0.800001)")
     )
 
-    comparison = compare_command(("python", "members.py"), str(tmp_path / "old"), repository)
+    comparison = compare_command(
+        ("python", "members.py"), str(tmp_path / "old"), repository
+    )
 
     assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 20)
     assert comparison.first_difference is not None

@@ -36,7 +36,9 @@ for number in range(10):
     x = np.random.default_rng([jax.process_index(), number]).normal(size=(1, 8, 4)).astype(np.float32)
     optimizer = train_step(optimizer, x)
 """
-BOTH = 'python train.py 0 "$0" & first=$!; python train.py 1 "$0" & wait $first && wait $!'
+BOTH = (
+    'python train.py 0 "$0" & first=$!; python train.py 1 "$0" & wait $first && wait $!'
+)
 
 
 def free_port() -> str:
@@ -46,7 +48,9 @@ def free_port() -> str:
 
 
 @pytest.mark.thorough
-def test_two_processes_with_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_with_one_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XLA_FLAGS", "")
     [result] = migrate([Source("train.py", PROGRAM.encode())])
     old, new = tmp_path / "old", tmp_path / "new"
@@ -57,6 +61,7 @@ def test_two_processes_with_one_model(tmp_path: Path, monkeypatch: pytest.Monkey
     command = ["sh", "-c", BOTH, free_port()]
 
     found = compare_command(command, str(old), new)
-    assert (found.verdict, found.steps) in [(Verdict.IDENTICAL, 10), (Verdict.EQUIVALENT, 10)], (
-        found
-    )
+    assert (found.verdict, found.steps) in [
+        (Verdict.IDENTICAL, 10),
+        (Verdict.EQUIVALENT, 10),
+    ], found

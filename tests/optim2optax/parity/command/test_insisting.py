@@ -61,15 +61,19 @@ LARGE = FAILING.replace(
 )
 def test_a_right_program(program: str, tmp_path: Path) -> None:
     found = compared(tmp_path, program)
-    assert (found.verdict, found.steps, found.remarks) == (Verdict.EQUIVALENT, 12, (IN_FLOAT32,)), (
-        found
-    )
+    assert (found.verdict, found.steps, found.remarks) == (
+        Verdict.EQUIVALENT,
+        12,
+        (IN_FLOAT32,),
+    ), found
     assert found.drift is not None
     assert found.drift < 1e-5
 
 
 def test_a_rule_whose_fault_is_below_the_rounding_of_float32(tmp_path: Path) -> None:
-    found = compared(tmp_path, FAILING, ("optax.adam(0.01)", "optax.adam(0.01, eps=1.1e-8)"))
+    found = compared(
+        tmp_path, FAILING, ("optax.adam(0.01)", "optax.adam(0.01, eps=1.1e-8)")
+    )
     assert (found.verdict, found.remarks) == (Verdict.DIFFERENT, (IN_FLOAT32,)), found
 
 

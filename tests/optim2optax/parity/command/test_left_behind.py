@@ -40,7 +40,10 @@ WANTED = Wanted(["*.json"], [r"loss [\d.]+ of"])
 def test_a_wrong_metric(tmp_path: Path) -> None:
     """The updates are right; what varies from run to run is no difference."""
     found = compared(
-        tmp_path, PROGRAM, ("accuracy = float(", "accuracy = 1.000001 * float("), wanted=WANTED
+        tmp_path,
+        PROGRAM,
+        ("accuracy = float(", "accuracy = 1.000001 * float("),
+        wanted=WANTED,
     )
     assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 12), found
     assert found.first_difference is not None
@@ -52,7 +55,9 @@ def test_what_rounding_explains_or_varies_is_no_difference(tmp_path: Path) -> No
     found = compared(tmp_path, PROGRAM, wanted=WANTED)
     assert found.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), found
     assert found.remarks[-1].startswith("metrics.json: started")
-    assert "from run to run of the old side, so nothing is proven of" in found.remarks[-1]
+    assert (
+        "from run to run of the old side, so nothing is proven of" in found.remarks[-1]
+    )
 
 
 @pytest.mark.usefixtures("legacy_wheel")
@@ -96,16 +101,22 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
     old, near = left(tmp_path / "old", 0.1), left(tmp_path / "near", 0.1 + 1e-10)
     far, other = left(tmp_path / "far", 0.1001), left(tmp_path / "other", 0.1, "nobody")
     for name, found in old.items():
-        assert compare_left_behind(found, near[name], found).verdict is not Verdict.DIFFERENT, name
-        assert compare_left_behind(found, far[name], found).verdict is Verdict.DIFFERENT, name
+        assert (
+            compare_left_behind(found, near[name], found).verdict
+            is not Verdict.DIFFERENT
+        ), name
+        assert (
+            compare_left_behind(found, far[name], found).verdict is Verdict.DIFFERENT
+        ), name
         says_words = name != "a.npy"
         assert (
             compare_left_behind(found, other[name], found).verdict is Verdict.DIFFERENT
         ) is says_words, name
         assert compare_left_behind(found, {}, found).verdict is Verdict.DIFFERENT, name
-        assert compare_left_behind(found, far[name], far[name]).verdict is not Verdict.DIFFERENT, (
-            name
-        )
+        assert (
+            compare_left_behind(found, far[name], far[name]).verdict
+            is not Verdict.DIFFERENT
+        ), name
 
 
 def lines(*texts: str) -> LeftBehind:
@@ -129,9 +140,12 @@ def test_lines_with_numbers(old: str, new: str, equal: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("new", "equal"), [("loss 0.1235", True), ("loss 0.1236", False), ("loss 0.12341", True)]
+    ("new", "equal"),
+    [("loss 0.1235", True), ("loss 0.1236", False), ("loss 0.12341", True)],
 )
-def test_a_last_digit_that_rounding_in_float32_may_change(new: str, equal: bool) -> None:
+def test_a_last_digit_that_rounding_in_float32_may_change(
+    new: str, equal: bool
+) -> None:
     found = compare_left_behind(
         lines("loss 0.1234"), lines(new), lines("loss 0.1234"), FLOAT32_GATE
     )

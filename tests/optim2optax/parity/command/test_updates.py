@@ -22,12 +22,19 @@ def update(
     """The update of a model that is `model` times as far from its start after each."""
     part = Part(leaf, "whole", (3,))
     return Update(
-        step, {part: START}, {part: np.array([0.3, 0.1, 0.7]) * model * (count + 1)}, idle
+        step,
+        {part: START},
+        {part: np.array([0.3, 0.1, 0.7]) * model * (count + 1)},
+        idle,
     )
 
 
 def run(models: Sequence[float], known: bool = True) -> list[Update]:
-    return [update(step if known else None, model, step) for step in range(12) for model in models]
+    return [
+        update(step if known else None, model, step)
+        for step in range(12)
+        for model in models
+    ]
 
 
 def test_the_same() -> None:
@@ -35,9 +42,7 @@ def test_the_same() -> None:
 
 
 def test_other_parameters() -> None:
-    message = (
-        r"only the old side steps w of shape \(3,\); only the new side steps v of shape \(3,\)"
-    )
+    message = r"only the old side steps w of shape \(3,\); only the new side steps v of shape \(3,\)"
     with pytest.raises(DifferentParametersError, match=message):
         compare_updates([update(0, 1.0, 0)], [update(0, 1.0, 0, "v")])
 
@@ -49,7 +54,10 @@ def test_several_models_in_turn_and_without_counts() -> None:
 
 
 def test_members_whose_callbacks_race() -> None:
-    assert compare_updates(run([1.0, 2.0, 3.0]), run([3.0, 1.0, 2.0])).verdict is Verdict.IDENTICAL
+    assert (
+        compare_updates(run([1.0, 2.0, 3.0]), run([3.0, 1.0, 2.0])).verdict
+        is Verdict.IDENTICAL
+    )
     found = compare_updates(run([1.0, 2.0, 3.0]), run([3.001, 1.0, 2.0]))
     assert found.verdict is Verdict.DIFFERENT
 
@@ -82,8 +90,9 @@ def test_a_step_that_one_side_takes_alone(known: bool) -> None:
         assert (found.verdict, found.steps) == (Verdict.DIFFERENT, 10)
         assert first is not None
         assert (first.step, math.isnan(getattr(first, missing))) == (10, True)
-        assert f"the old side took {old} steps of this optimizer, the new side {new}" in str(
-            first.link
+        assert (
+            f"the old side took {old} steps of this optimizer, the new side {new}"
+            in str(first.link)
         )
 
 
@@ -105,6 +114,8 @@ def test_what_a_program_hands_over() -> None:
     assert compare_updates(same, same).verdict is Verdict.IDENTICAL
     found = compare_updates(same, [*run([1.0]), *observed([0.5, 0.76])])
     assert found.verdict is Verdict.DIFFERENT
-    assert str(found.first_difference).startswith("step 1, accuracy: 0.75 before, 0.76 after")
+    assert str(found.first_difference).startswith(
+        "step 1, accuracy: 0.75 before, 0.76 after"
+    )
     with pytest.raises(DifferentParametersError, match="observed accuracy"):
         compare_updates(same, run([1.0]))

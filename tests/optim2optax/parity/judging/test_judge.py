@@ -77,7 +77,11 @@ def test_the_first_difference_is_named() -> None:
     comparison = compare_trajectories(trajectory(), wrong)
     difference = comparison.first_difference
     assert difference is not None
-    assert (difference.step, difference.leaf, difference.index) == (4, "Dense_0/kernel", (2, 1))
+    assert (difference.step, difference.leaf, difference.index) == (
+        4,
+        "Dense_0/kernel",
+        (2, 1),
+    )
     assert (difference.before, difference.after) == (
         trajectory()[4]["Dense_0"]["kernel"][2, 1],
         5.0,
@@ -103,7 +107,10 @@ def test_values_that_are_not_finite_on_one_side_differ(value: float) -> None:
         comparison = compare_trajectories(before, after)
         assert comparison.error == np.inf
         assert comparison.first_difference is not None
-        assert (comparison.first_difference.step, comparison.first_difference.index) == (5, (1, 1))
+        assert (
+            comparison.first_difference.step,
+            comparison.first_difference.index,
+        ) == (5, (1, 1))
 
 
 @pytest.mark.parametrize(
@@ -120,14 +127,19 @@ def test_values_that_are_not_finite_on_one_side_differ(value: float) -> None:
 def test_a_leaf_that_never_moves_may_only_round(
     value: float, moved_by: float, verdict: Verdict
 ) -> None:
-    before, after = (walk(bias=np.full(3, number)) for number in (value, value + moved_by))
+    before, after = (
+        walk(bias=np.full(3, number)) for number in (value, value + moved_by)
+    )
     assert compare_trajectories(before, after).verdict is verdict
 
 
 def test_movement_counts_from_the_start() -> None:
     before, after = [np.full(2, 100.0)] * STEPS, [np.full(2, 100.0 + 1e-10)] * STEPS
     assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
-    assert compare_trajectories(before, after, start=np.zeros(2)).verdict is Verdict.EQUIVALENT
+    assert (
+        compare_trajectories(before, after, start=np.zeros(2)).verdict
+        is Verdict.EQUIVALENT
+    )
 
 
 def test_half_precision_is_judged_too() -> None:
@@ -141,17 +153,26 @@ def test_a_closed_loop_may_drift() -> None:
     drifted = trajectory(kernel=lambda values: values * (1 + 4e-9))
     assert compare_trajectories(trajectory(), drifted).verdict is Verdict.DIFFERENT
     assert (
-        compare_trajectories(trajectory(), drifted, closed_loop=True).verdict is Verdict.EQUIVALENT
+        compare_trajectories(trajectory(), drifted, closed_loop=True).verdict
+        is Verdict.EQUIVALENT
     )
     wrong = trajectory(kernel=lambda values: values * (1 + 1e-6))
-    assert compare_trajectories(trajectory(), wrong, closed_loop=True).verdict is Verdict.DIFFERENT
+    assert (
+        compare_trajectories(trajectory(), wrong, closed_loop=True).verdict
+        is Verdict.DIFFERENT
+    )
 
 
-def test_in_a_closed_loop_a_leaf_moved_by_noise_alone_counts_like_its_siblings() -> None:
+def test_in_a_closed_loop_a_leaf_moved_by_noise_alone_counts_like_its_siblings() -> (
+    None
+):
     noise = np.random.default_rng(1).normal(size=(2, STEPS, 2)) * 1e-9
     before, after = (trajectory(bias=lambda _, noise=side: noise) for side in noise)
     assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
-    assert compare_trajectories(before, after, closed_loop=True).verdict is Verdict.EQUIVALENT
+    assert (
+        compare_trajectories(before, after, closed_loop=True).verdict
+        is Verdict.EQUIVALENT
+    )
 
 
 def test_rounding_that_moves_a_leaf_is_a_remark() -> None:
@@ -164,14 +185,21 @@ def test_rounding_that_moves_a_leaf_is_a_remark() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
-def test_in_a_closed_loop_a_leaf_with_gradients_is_judged_by_its_own_movement(size: float) -> None:
+def test_in_a_closed_loop_a_leaf_with_gradients_is_judged_by_its_own_movement(
+    size: float,
+) -> None:
     """However much larger the movement of the leaves beside it is."""
-    before = trajectory(bias=lambda values: size * values, kernel=lambda values: 100 * values)
+    before = trajectory(
+        bias=lambda values: size * values, kernel=lambda values: 100 * values
+    )
     after = trajectory(
-        bias=lambda values: size * values[:1].repeat(STEPS, 0), kernel=lambda values: 100 * values
+        bias=lambda values: size * values[:1].repeat(STEPS, 0),
+        kernel=lambda values: 100 * values,
     )
     evidence = Evidence(rounding={"Dense_0/bias": False})
-    comparison = compare_trajectories(before, after, closed_loop=True, evidence=evidence)
+    comparison = compare_trajectories(
+        before, after, closed_loop=True, evidence=evidence
+    )
     assert comparison.verdict is Verdict.DIFFERENT, comparison
     assert comparison.first_difference is not None
     assert comparison.first_difference.leaf == "Dense_0/bias"
@@ -180,7 +208,11 @@ def test_in_a_closed_loop_a_leaf_with_gradients_is_judged_by_its_own_movement(si
 def test_a_leaf_is_told_from_one_whose_path_is_the_end_of_its_own() -> None:
     before, after = (
         [
-            {"Block_0": {"Dense_0": {"kernel": float(step), "bias": 1e-14 * sign * step}}}
+            {
+                "Block_0": {
+                    "Dense_0": {"kernel": float(step), "bias": 1e-14 * sign * step}
+                }
+            }
             for step in range(STEPS)
         ]
         for sign in (1, -1)
@@ -192,10 +224,16 @@ def test_a_leaf_is_told_from_one_whose_path_is_the_end_of_its_own() -> None:
 
 def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:
     before, after = (
-        [{"step": np.asarray(step), "scale": np.asarray(factor * step)} for step in range(STEPS)]
+        [
+            {"step": np.asarray(step), "scale": np.asarray(factor * step)}
+            for step in range(STEPS)
+        ]
         for factor in (1e-6, 1e-6 * (1 + 1e-5))
     )
-    assert compare_trajectories(before, after, closed_loop=True).verdict is Verdict.DIFFERENT
+    assert (
+        compare_trajectories(before, after, closed_loop=True).verdict
+        is Verdict.DIFFERENT
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,11 +241,21 @@ def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:
     [
         ([np.ones(2)] * 2, [np.ones(2)], "2 steps, the new side 1"),
         ([{"a": 1.0, "b": 1.0}], [{"a": 1.0}], "only one of the two sides has b"),
-        ([{"a": np.ones(3)}], [{"a": np.ones(1)}], r"a has shape \(3,\) before and \(1,\) after"),
-        ([{"a": 1.0}, {"b": 1.0}], [{"a": 1.0}, {"a": 1.0}], "do not all have the same leaves"),
+        (
+            [{"a": np.ones(3)}],
+            [{"a": np.ones(1)}],
+            r"a has shape \(3,\) before and \(1,\) after",
+        ),
+        (
+            [{"a": 1.0}, {"b": 1.0}],
+            [{"a": 1.0}, {"a": 1.0}],
+            "do not all have the same leaves",
+        ),
     ],
 )
-def test_what_does_not_correspond_cannot_be_compared(before: Any, after: Any, message: str) -> None:
+def test_what_does_not_correspond_cannot_be_compared(
+    before: Any, after: Any, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         compare_trajectories(before, after)
 
@@ -225,7 +273,10 @@ VACUOUS = {
         "No parameter ever moved",
     ),
     "NaN from a step on": (
-        [{"kernel": np.full(3, step if step < 15 else np.nan)} for step in range(STEPS)],
+        [
+            {"kernel": np.full(3, step if step < 15 else np.nan)}
+            for step in range(STEPS)
+        ],
         "From step 15 on, no value is finite on either side",
     ),
     "inf throughout": (
@@ -236,7 +287,9 @@ VACUOUS = {
 
 
 @pytest.mark.parametrize(("held", "why"), VACUOUS.values(), ids=VACUOUS)
-def test_two_sides_that_agree_where_nothing_happens_prove_nothing(held: Any, why: str) -> None:
+def test_two_sides_that_agree_where_nothing_happens_prove_nothing(
+    held: Any, why: str
+) -> None:
     comparison = compare_trajectories(held, held)
     assert comparison.verdict is Verdict.NOTHING_PROVEN
     assert comparison.remarks[0].startswith(why)
@@ -272,4 +325,7 @@ def test_what_a_run_does_not_exercise_of_a_leaf_is_a_remark(
 
 
 def test_a_difference_is_one_in_few_steps_too() -> None:
-    assert compare_trajectories(walk(3), walk(3, kernel=np.ones(3))).verdict is Verdict.DIFFERENT
+    assert (
+        compare_trajectories(walk(3), walk(3, kernel=np.ones(3))).verdict
+        is Verdict.DIFFERENT
+    )

@@ -118,7 +118,9 @@ def test_nested_use_ends_with_the_outermost() -> None:
     assert trace() == before
 
 
-def test_a_name_that_jax_still_has_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_jax_still_has_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def present() -> None: ...
 
     monkeypatch.setitem(vars(jax), "tree_map", present)
@@ -149,7 +151,9 @@ def test_an_optimizer_works_on_after_the_end(make: Callable[[Any], Any]) -> None
     params = {"w": jnp.ones((3, 2))}
     with legacy_optim() as optim:
         optimizer = make(optim).create(params)
-    stepped = jax.jit(lambda optimizer, grads: optimizer.apply_gradient(grads))(optimizer, params)
+    stepped = jax.jit(lambda optimizer, grads: optimizer.apply_gradient(grads))(
+        optimizer, params
+    )
     assert int(stepped.state.step) == 1
     assert not jnp.array_equal(stepped.target["w"], params["w"])
 
@@ -175,7 +179,9 @@ def test_a_wheel_that_is_not_the_published_one_is_refused(tmp_path: Path) -> Non
     wheel = tmp_path / "flax-0.5.3-py3-none-any.whl"
     wheel.write_bytes(b"PK")
     with (
-        pytest.raises(LegacyWheelError, match=rf"(?s)not the published wheel.*{WHEEL_VARIABLE}"),
+        pytest.raises(
+            LegacyWheelError, match=rf"(?s)not the published wheel.*{WHEEL_VARIABLE}"
+        ),
         legacy_flax(wheel),
     ):
         pass
@@ -277,6 +283,8 @@ assert default is real, default
 """
 
 
-def test_defaults_do_not_depend_on_the_precision_at_the_first_use(legacy_wheel: Path) -> None:
+def test_defaults_do_not_depend_on_the_precision_at_the_first_use(
+    legacy_wheel: Path,
+) -> None:
     """Adafactor keeps its momentum as optax does, also if the old Flax is first met in float64."""
     subprocess.run([sys.executable, "-c", FIRST_IN_FLOAT64], check=True)

@@ -92,7 +92,9 @@ TAKING_RATES = sorted(published().keys() - {"MultiOptimizer", "WeightNorm"})
         *(f"WeightNorm(optim.{name}(rate))" for name in ("Adam", "Momentum")),
     ],
 )
-def test_a_schedule_in_the_transformation_is_the_rate_of_each_step(definition: str) -> None:
+def test_a_schedule_in_the_transformation_is_the_rate_of_each_step(
+    definition: str,
+) -> None:
     found = emitted(SCHEDULED.replace("{definition}", definition))
 
     assert {one.schedule for one in found} == {"rate"}
@@ -158,7 +160,9 @@ def test_a_mask_is_the_two_groups_that_it_takes_the_place_of(name: str) -> None:
 
     [whole] = [one for one in found if one.name == "MultiOptimizer"]
     assert "mask_by_path" in whole.optax_expression
-    assert [one.legacy_expression for one in found if one.name == name] == [f"optim.{name}(rate)"]
+    assert [one.legacy_expression for one in found if one.name == name] == [
+        f"optim.{name}(rate)"
+    ]
     case = optimizer_case("case", whole, steps=100, seed=3)
     assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
 
@@ -168,7 +172,10 @@ WRONG = {
     "optax.adam(0.01, b2=0.9990001)": ("optim.Adam(0.01)", "moments"),
     "optax.adam(0.01, eps=1.1e-8)": ("optim.Adam(0.01)", "epsilon"),
     "optax.rmsprop(0.01)": ("optim.RMSProp(0.01)", "epsilon"),
-    "optax.adamw(0.01, weight_decay=0.011)": ("optim.Adam(0.01, weight_decay=0.01)", "decay"),
+    "optax.adamw(0.01, weight_decay=0.011)": (
+        "optim.Adam(0.01, weight_decay=0.01)",
+        "decay",
+    ),
     "optax.chain(optax.clip_by_global_norm(100.0), optax.sgd(0.01))": (
         "optim.GradientDescent(0.01)",
         "clip",
@@ -217,7 +224,9 @@ def test_another_optimizer_that_divides_by_zero() -> None:
 @pytest.mark.parametrize(
     ("rate", "expected"), [("0.1", Outcome.EQUIVALENT), ("0.101", Outcome.DIFFERENT)]
 )
-def test_groups_by_paths_that_the_program_alone_has(rate: str, expected: Outcome) -> None:
+def test_groups_by_paths_that_the_program_alone_has(
+    rate: str, expected: Outcome
+) -> None:
     """A predicate that fits no leaf of the probe would compare nothing."""
     [found, *_] = emitted("""
         from flax import optim
@@ -229,7 +238,8 @@ def test_groups_by_paths_that_the_program_alone_has(rate: str, expected: Outcome
         """)
     assert found.name == "MultiOptimizer"
     other = replace(
-        found, optax_expression=found.optax_expression.replace("adam(0.1)", f"adam({rate})")
+        found,
+        optax_expression=found.optax_expression.replace("adam(0.1)", f"adam({rate})"),
     )
     assert optimizer_case("case", other, steps=20, seed=0).outcome is expected
 
@@ -257,13 +267,17 @@ def test_each_group_has_leaves_of_its_own(
         """)
     if wrong:
         assert wrong in found.optax_expression
-        found = replace(found, optax_expression=found.optax_expression.replace(wrong, f"{wrong}1"))
+        found = replace(
+            found, optax_expression=found.optax_expression.replace(wrong, f"{wrong}1")
+        )
     case = optimizer_case("case", found, steps=20, seed=0)
     assert case.outcome in (
         {Outcome.DIFFERENT} if wrong else {Outcome.IDENTICAL, Outcome.EQUIVALENT}
     )
 
-    exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
+    exec(
+        compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"}
+    )
     assert capsys.readouterr().out.strip() == str(case.comparison)
 
 
@@ -303,7 +317,9 @@ def test_a_reproduction_repeats_the_verdict(
 ) -> None:
     [found] = emitted(program)
     case = optimizer_case("case", found, steps=100, seed=3)
-    exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
+    exec(
+        compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"}
+    )
 
     assert capsys.readouterr().out.strip() == str(case.comparison)
     assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)

@@ -39,11 +39,16 @@ def train(params, grads):
         ("getattr(np, 'save')('trace', 1)", "getattr"),
         ("float(eval(\"open('trace', 'w').write('1')\"))", "eval"),
         ("np.lib.npyio.os.system('touch trace')", "np.lib.npyio.os.system"),
-        ("().__class__.__base__.__subclasses__()", "().__class__.__base__.__subclasses__"),
+        (
+            "().__class__.__base__.__subclasses__()",
+            "().__class__.__base__.__subclasses__",
+        ),
         ('float(f\'{open("trace", "w").write("1")}\')', "open('trace', 'w').write"),
     ],
 )
-def test_what_could_act_is_named_and_not_run(project: Path, argument: str, named: str) -> None:
+def test_what_could_act_is_named_and_not_run(
+    project: Path, argument: str, named: str
+) -> None:
     found = migrate([Source("train.py", PROGRAM.format(argument).encode())])[0]
     (emitted,) = found.optimizers
     case = optimizer_case("case", emitted, 3, 0)
@@ -67,7 +72,9 @@ def test_what_computes_is_evaluated(text: str) -> None:
     assert may_act(text) is None
 
 
-def test_a_name_that_the_program_itself_has_given_to_a_function_of_python_is_not_trusted() -> None:
+def test_a_name_that_the_program_itself_has_given_to_a_function_of_python_is_not_trusted() -> (
+    None
+):
     assert may_act("(lambda open: open, open('trace', 'w'))") == "open"
 
 
@@ -75,4 +82,6 @@ def test_the_last_result_of_an_interactive_python_is_no_function(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(builtins, "_", 0.5, raising=False)
-    assert may_act('optim.ModelParamTraversal(lambda path, _: "kernel" in path)') is None
+    assert (
+        may_act('optim.ModelParamTraversal(lambda path, _: "kernel" in path)') is None
+    )

@@ -8,7 +8,10 @@ from optim2optax.parity.optimizer.sampling import sample
 
 STAY = {
     "literals": ("optim.Adam(1e-3, beta2=0.99)", "optax.adam(1e-3, b2=0.99)"),
-    "arithmetic on literals": ("optim.Adam(0.1 * 2 ** -3)", "optax.adam(0.1 * 2 ** -3)"),
+    "arithmetic on literals": (
+        "optim.Adam(0.1 * 2 ** -3)",
+        "optax.adam(0.1 * 2 ** -3)",
+    ),
     "modules that are known": (
         "optim.Adam(float(np.float32(0.1)))",
         "optax.adam(float(np.float32(0.1)))",
@@ -62,7 +65,9 @@ def test_stays(old: str, new: str) -> None:
     assert found.values == {}
 
 
-@pytest.mark.parametrize(("old", "new", "legacy", "optax"), REPLACED.values(), ids=REPLACED)
+@pytest.mark.parametrize(
+    ("old", "new", "legacy", "optax"), REPLACED.values(), ids=REPLACED
+)
 def test_replaced(old: str, new: str, legacy: str, optax: str) -> None:
     found = sample(old, new, ["partition_by_path"])
     assert (found.legacy, found.optax) == (legacy, optax)
@@ -71,7 +76,8 @@ def test_replaced(old: str, new: str, legacy: str, optax: str) -> None:
 def test_values_fit_their_parameters_and_differ() -> None:
     values = list(
         sample(
-            "optim.Adam(a, b, c, d, e)", "optax.adamw(a, b1=b, b2=c, eps=d, weight_decay=e)"
+            "optim.Adam(a, b, c, d, e)",
+            "optax.adamw(a, b1=b, b2=c, eps=d, weight_decay=e)",
         ).values.values()
     )
     assert len(set(values)) == 5
@@ -86,7 +92,12 @@ def test_sampled_predicates_choose_different_leaves() -> None:
         ["partition_by_path"],
     )
     first, second = found.values.values()
-    for path in ("/Dense_0/kernel", "/Dense_0/bias", "/BatchNorm_0/scale", "/Embed_0/embedding"):
+    for path in (
+        "/Dense_0/kernel",
+        "/Dense_0/bias",
+        "/BatchNorm_0/scale",
+        "/Embed_0/embedding",
+    ):
         assert not (first(path, None) and second(path, None))
 
 

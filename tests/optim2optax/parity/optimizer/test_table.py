@@ -49,7 +49,10 @@ OTHER = {
         "optim.Adadelta(0.5, weight_decay=0.1)",
         "optax.adadelta(0.5, weight_decay=0.1)",
     ),
-    "Adafactor's second epsilon": ("optim.Adafactor(0.01, epsilon2=1e-2)", "optax.adafactor(0.01)"),
+    "Adafactor's second epsilon": (
+        "optim.Adafactor(0.01, epsilon2=1e-2)",
+        "optax.adafactor(0.01)",
+    ),
     "Adagrad by the alias": ("optim.Adagrad(0.01)", "optax.adagrad(0.01)"),
     "LAMB by the alias": ("optim.LAMB(0.01)", "optax.lamb(0.01)"),
     "LARS' decay by the alias": (
@@ -90,7 +93,9 @@ def outcome(legacy: str, new: str, rate_at_each_step: bool = False) -> Outcome:
         "\n".join((*support.imports, support.source))
         for support in (*supports(legacy), PARTITION_BY_PATH)
     )
-    emitted = EmittedOptimizer("Any", 1, legacy, new, legacy, new, rate_at_each_step, needed)
+    emitted = EmittedOptimizer(
+        "Any", 1, legacy, new, legacy, new, rate_at_each_step, needed
+    )
     case = optimizer_case(legacy, emitted, steps=100, seed=0)
     assert case.outcome is not Outcome.COULD_NOT_RUN, case.reason
     return case.outcome
@@ -126,7 +131,9 @@ def test_another_function(legacy: str, new: str) -> None:
 
 
 @pytest.mark.usefixtures("judged")
-@pytest.mark.parametrize(("late", "expected"), [(0, Outcome.EQUIVALENT), (1, Outcome.DIFFERENT)])
+@pytest.mark.parametrize(
+    ("late", "expected"), [(0, Outcome.EQUIVALENT), (1, Outcome.DIFFERENT)]
+)
 def test_a_schedule_off_by_one(late: int, expected: Outcome) -> None:
     new = f"optax.adam(lambda count: 0.021 * 0.97 ** (count + {late}))"
     assert outcome("optim.Adam(0.01)", new, rate_at_each_step=True) is expected

@@ -22,7 +22,10 @@ def case(old: str, new: str) -> Case:
 
 
 CHOICES = {
-    "a boolean parameter": ("optim.Momentum(0.1, nesterov=config.fast)", ["False", "True"]),
+    "a boolean parameter": (
+        "optim.Momentum(0.1, nesterov=config.fast)",
+        ["False", "True"],
+    ),
     "a branch": (
         "optim.Adam(0.1 if flag else 0.2)",
         ["0.1 if False else 0.2", "0.1 if True else 0.2"],
@@ -40,7 +43,9 @@ CHOICES = {
     "nothing to choose": ("optim.Adam(lr, beta1=b)", ["optim.Adam(lr, beta1=b)"]),
     "a parameter of a predicate": (
         "optim.ModelParamTraversal(lambda path, value: value.ndim > 1 if path else False)",
-        ["optim.ModelParamTraversal(lambda path, value: value.ndim > 1 if path else False)"],
+        [
+            "optim.ModelParamTraversal(lambda path, value: value.ndim > 1 if path else False)"
+        ],
     ),
     "a function of what a predicate is given": (
         "optim.ModelParamTraversal(lambda *args: not is_bias(*args))",
@@ -51,7 +56,9 @@ CHOICES = {
 
 @pytest.mark.parametrize(("text", "parts"), CHOICES.values(), ids=CHOICES)
 def test_every_choice_is_made(text: str, parts: list[str]) -> None:
-    found = sorted(one.legacy_expression for one in variants(emitted(text, "optax.sgd(1)")))
+    found = sorted(
+        one.legacy_expression for one in variants(emitted(text, "optax.sgd(1)"))
+    )
     assert len(found) == len(parts)
     assert all(part in one for part, one in zip(parts, found, strict=True)), found
 

@@ -34,7 +34,9 @@ def now(tmp_path: Path) -> Now:
             "train.py": dedent(program),
             **{f"{name}.py": dedent(text) for name, (text, _) in others.items()},
         }
-        results = migrate([Source(name, text.encode()) for name, text in sources.items()])
+        results = migrate(
+            [Source(name, text.encode()) for name, text in sources.items()]
+        )
         for name, text in sources.items():
             (old / name).write_text(text)
         for result in results:
@@ -77,7 +79,8 @@ def test_of_twins_each_is_compared_with_its_own(now: Now) -> None:
 
 def test_of_twins_in_another_order_each_is_compared_with_its_own(now: Now) -> None:
     found = now(
-        TWINS.replace("disc = optim.Adam(lr, beta1=0.5)", "disc = optim.Momentum(lr)"), EXCHANGED
+        TWINS.replace("disc = optim.Adam(lr, beta1=0.5)", "disc = optim.Momentum(lr)"),
+        EXCHANGED,
     )
     assert [outcome in SAME for outcome in outcomes(found)] == [True, True]
 
@@ -144,17 +147,23 @@ CHANGED = {
         '"kernel" not in path': '"kernel" in path',
     },
     "a constant": {"DECAY = 0.1": "DECAY = 0.2"},
-    "a part by its own name": {one: other.format("0.3") for one, other in WITH_PARTS.items()},
+    "a part by its own name": {
+        one: other.format("0.3") for one, other in WITH_PARTS.items()
+    },
     "two parts exchanged": {
         "(decayed, optax.adamw(": "(rest, optax.adamw(",
         "(rest, optax.sgd(": "(decayed, optax.sgd(",
     },
-    "a helper that selects otherwise": {"if selects(path, value)]": "if not selects(path, value)]"},
+    "a helper that selects otherwise": {
+        "if selects(path, value)]": "if not selects(path, value)]"
+    },
 }
 
 
 @pytest.mark.parametrize("changes", CHANGED.values(), ids=CHANGED)
-def test_what_the_new_tree_has_changed_is_what_runs(now: Now, changes: dict[str, str]) -> None:
+def test_what_the_new_tree_has_changed_is_what_runs(
+    now: Now, changes: dict[str, str]
+) -> None:
     assert outcomes(now(GROUPS, changes)) == [Outcome.DIFFERENT]
 
 
@@ -167,14 +176,23 @@ ONE_NAME = """
     """
 
 
-@pytest.mark.parametrize(("name", "layer"), [("bias", "Dense_0"), ("scale", "BatchNorm_0")])
-def test_a_predicate_that_leaves_out_another_layer(now: Now, name: str, layer: str) -> None:
-    found = now(ONE_NAME.replace("NAME", name), {f'"{name}" in path': f'"{layer}/{name}" in path'})
+@pytest.mark.parametrize(
+    ("name", "layer"), [("bias", "Dense_0"), ("scale", "BatchNorm_0")]
+)
+def test_a_predicate_that_leaves_out_another_layer(
+    now: Now, name: str, layer: str
+) -> None:
+    found = now(
+        ONE_NAME.replace("NAME", name),
+        {f'"{name}" in path': f'"{layer}/{name}" in path'},
+    )
     assert outcomes(found) == [Outcome.DIFFERENT]
 
 
 KEPT = {
-    "a part by its own name": {one: other.format("DECAY") for one, other in WITH_PARTS.items()},
+    "a part by its own name": {
+        one: other.format("DECAY") for one, other in WITH_PARTS.items()
+    },
     "optax by another name": {
         "import optax\n": "import optax\nimport optax as ox\n",
         "optax.adamw": "ox.adamw",
@@ -201,7 +219,9 @@ KEPT = {
 
 
 @pytest.mark.parametrize("changes", KEPT.values(), ids=KEPT)
-def test_another_way_to_write_it_is_the_same_function(now: Now, changes: dict[str, str]) -> None:
+def test_another_way_to_write_it_is_the_same_function(
+    now: Now, changes: dict[str, str]
+) -> None:
     found = now(GROUPS, changes)
     assert [outcome in SAME for outcome in outcomes(found)] == [True]
 
@@ -226,7 +246,9 @@ SAMPLED = """
     """
 
 
-def test_a_predicate_of_unknown_words_that_is_not_the_same_in_both_trees(now: Now) -> None:
+def test_a_predicate_of_unknown_words_that_is_not_the_same_in_both_trees(
+    now: Now,
+) -> None:
     [found] = now(SAMPLED, {"any(word in path": "all(word in path"})
     case = optimizer_case("case", found, 12, 0)
     assert case.outcome is Outcome.COULD_NOT_RUN
@@ -235,7 +257,10 @@ def test_a_predicate_of_unknown_words_that_is_not_the_same_in_both_trees(now: No
 def test_a_helper_that_acts_is_not_run(now: Now, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     [found] = now(
-        GROUPS, {"    transforms = {str": f"    open({str(trace)!r}, 'w')\n    transforms = {{str"}
+        GROUPS,
+        {
+            "    transforms = {str": f"    open({str(trace)!r}, 'w')\n    transforms = {{str"
+        },
     )
     case = optimizer_case("case", found, 12, 0)
     assert case.outcome is Outcome.COULD_NOT_RUN
@@ -260,7 +285,9 @@ CLIPPED = """
     """
 
 
-def test_what_rewrite_has_moved_to_the_front_is_no_part_of_the_definition(now: Now) -> None:
+def test_what_rewrite_has_moved_to_the_front_is_no_part_of_the_definition(
+    now: Now,
+) -> None:
     found = now(CLIPPED, {"optax.adam(lr)": "optax.adam(learning_rate=lr)"})
     assert [outcome in SAME for outcome in outcomes(found)] == [True]
 
@@ -306,5 +333,7 @@ def test_a_reproduction_has_the_functions_of_both_sides(
     [found] = now(program, {'return "kernel" in path': 'return "bias" in path'})
     case = optimizer_case("case", found, 12, 0)
     assert case.outcome is Outcome.DIFFERENT
-    exec(compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"})
+    exec(
+        compile(case.reproduction, "reproduction.py", "exec"), {"__name__": "__main__"}
+    )
     assert capsys.readouterr().out.startswith("different")

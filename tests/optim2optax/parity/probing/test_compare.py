@@ -44,7 +44,9 @@ inject = partial(optax.inject_hyperparams, static_args=("b1", "b2", "eps", "eps_
         (lambda optim: optim.GradientDescent(0.1), optax.sgd(0.1)),
         (
             lambda optim: optim.Momentum(0.1, 0.9, weight_decay=1e-3, nesterov=True),
-            optax.chain(optax.add_decayed_weights(1e-3), optax.sgd(0.1, 0.9, nesterov=True)),
+            optax.chain(
+                optax.add_decayed_weights(1e-3), optax.sgd(0.1, 0.9, nesterov=True)
+            ),
         ),
     ],
     ids=["sgd", "momentum"],
@@ -62,7 +64,10 @@ def test_forms_without_a_differing_bit_are_identical(
     [
         (lambda optim: optim.Adam(1e-3), optax.adam(1e-3)),
         (lambda optim: optim.Adam(1e-6), optax.adam(1e-6)),
-        (lambda optim: optim.Adam(1e-3, weight_decay=1e-2), optax.adamw(1e-3, weight_decay=1e-2)),
+        (
+            lambda optim: optim.Adam(1e-3, weight_decay=1e-2),
+            optax.adamw(1e-3, weight_decay=1e-2),
+        ),
         (lambda optim: optim.LARS(0.1, 0.9), optax.lars(0.1, momentum=0.9)),
     ],
     ids=["adam", "adam that hardly moves", "adamw", "lars"],
@@ -79,7 +84,8 @@ def test_forms_that_only_round_otherwise_are_equivalent(
 @pytest.mark.usefixtures("judged")
 def test_adafactor_is_judged_in_float64_although_it_asks_for_float32() -> None:
     comparison = compare(
-        lambda optim: optim.Adafactor(1e-2, beta1=0.9), optax.adafactor(1e-2, momentum=0.9)
+        lambda optim: optim.Adafactor(1e-2, beta1=0.9),
+        optax.adafactor(1e-2, momentum=0.9),
     )
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
@@ -113,7 +119,11 @@ def test_planted_faults_are_found(definition: Definition, transformation: Any) -
 def test_float32_has_a_veto_where_it_overflows_on_one_side_alone() -> None:
     """Gradients that are blown up and shrunk again are the same in float64, and infinite in float32."""
     ahead = optax.chain(
-        optax.scale(1e25), optax.scale(1e25), optax.scale(1e-25), optax.scale(1e-25), optax.sgd(0.1)
+        optax.scale(1e25),
+        optax.scale(1e25),
+        optax.scale(1e-25),
+        optax.scale(1e-25),
+        optax.sgd(0.1),
     )
     comparison = compare(lambda optim: optim.GradientDescent(0.1), ahead)
     assert comparison.verdict is Verdict.DIFFERENT
@@ -135,7 +145,9 @@ def test_an_optimizer_that_moves_nothing_proves_nothing() -> None:
 
 @pytest.mark.usefixtures("judged")
 def test_one_step_would_miss_a_wrong_beta2() -> None:
-    comparison = compare(lambda optim: optim.Adam(1e-3), optax.adam(1e-3, b2=0.999 + 1e-7), steps=1)
+    comparison = compare(
+        lambda optim: optim.Adam(1e-3), optax.adam(1e-3, b2=0.999 + 1e-7), steps=1
+    )
     assert comparison.verdict is not Verdict.DIFFERENT
 
 
@@ -146,9 +158,17 @@ def test_one_step_would_miss_a_wrong_beta2() -> None:
         (inject(optax.adam)(1.0), decay, Verdict.EQUIVALENT),
         (inject(optax.adam)(1.0), decay(np.arange(120)), Verdict.EQUIVALENT),
         (optax.adam(decay), decay, Verdict.EQUIVALENT),
-        (optax.adam(lambda count: count / 3), lambda step: step / 3, Verdict.EQUIVALENT),
+        (
+            optax.adam(lambda count: count / 3),
+            lambda step: step / 3,
+            Verdict.EQUIVALENT,
+        ),
         (optax.adam(lambda count: decay(count + 1)), decay, Verdict.DIFFERENT),
-        (optax.chain(optax.identity(), inject(optax.adam)(1.0)), decay, Verdict.EQUIVALENT),
+        (
+            optax.chain(optax.identity(), inject(optax.adam)(1.0)),
+            decay,
+            Verdict.EQUIVALENT,
+        ),
         (optax.adam(1.0), decay, Verdict.DIFFERENT),
     ],
     ids=[
@@ -164,18 +184,25 @@ def test_one_step_would_miss_a_wrong_beta2() -> None:
 def test_learning_rates_given_at_each_step(
     transformation: Any, overrides: Any, verdict: Verdict
 ) -> None:
-    comparison = compare(lambda optim: optim.Adam(), transformation, overrides=overrides)
+    comparison = compare(
+        lambda optim: optim.Adam(), transformation, overrides=overrides
+    )
     assert comparison.verdict is verdict, comparison
 
 
 def test_as_many_learning_rates_as_steps_are_needed() -> None:
     with pytest.raises(ValueError, match="one learning rate for each of 120 steps"):
-        compare(lambda optim: optim.Adam(), inject(optax.adam)(1.0), overrides=np.ones(7))
+        compare(
+            lambda optim: optim.Adam(), inject(optax.adam)(1.0), overrides=np.ones(7)
+        )
 
 
 def labels(params: Any) -> Any:
     return jax.tree_util.tree_map_with_path(
-        lambda path, _: path[-1].key if path[-1].key in {"kernel", "bias"} else "frozen", params
+        lambda path, _: (
+            path[-1].key if path[-1].key in {"kernel", "bias"} else "frozen"
+        ),
+        params,
     )
 
 
@@ -196,7 +223,11 @@ def labels(params: Any) -> Any:
         ),
         (
             optax.multi_transform(
-                {"kernel": optax.adam(1e-2), "bias": optax.sgd(1e-1), "frozen": optax.identity()},
+                {
+                    "kernel": optax.adam(1e-2),
+                    "bias": optax.sgd(1e-1),
+                    "frozen": optax.identity(),
+                },
                 labels,
             ),
             Verdict.DIFFERENT,
@@ -221,7 +252,9 @@ def test_traversals_against_labels(transformation: Any, verdict: Verdict) -> Non
     "params", [np.ones(3), (np.ones(3), np.asarray(0.5))], ids=["an array", "a tuple"]
 )
 def test_parameters_of_ones_own(params: Any) -> None:
-    comparison = compare(lambda optim: optim.Adam(1e-2), optax.adam(1e-2), params=params)
+    comparison = compare(
+        lambda optim: optim.Adam(1e-2), optax.adam(1e-2), params=params
+    )
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 

@@ -58,11 +58,17 @@ def test_optimizers_of_one_form_are_compiled_once(
 ) -> None:
     del legacy_wheel
     with legacy_optim() as optim:
-        first = compare_transformations(optim.Momentum(0.013, 0.83), optax.sgd(0.013, 0.83))
+        first = compare_transformations(
+            optim.Momentum(0.013, 0.83), optax.sgd(0.013, 0.83)
+        )
         number = len(compilations)
-        second = compare_transformations(optim.Momentum(0.017, 0.71), optax.sgd(0.017, 0.71))
+        second = compare_transformations(
+            optim.Momentum(0.017, 0.71), optax.sgd(0.017, 0.71)
+        )
         assert len(compilations) == number
-        wrong = compare_transformations(optim.Momentum(0.017, 0.71), optax.sgd(0.017, 0.71 + 1e-9))
+        wrong = compare_transformations(
+            optim.Momentum(0.017, 0.71), optax.sgd(0.017, 0.71 + 1e-9)
+        )
     assert first.verdict is second.verdict is Verdict.IDENTICAL
     assert wrong.verdict is Verdict.DIFFERENT
 
@@ -111,7 +117,10 @@ def scanned(number: float) -> Function:
     """A number in a scan, in a jitted function within, in one with a derivative of its own, and as a result."""
 
     def step(carry: Any, x: Any) -> Any:
-        return carry * number + jax.nn.softplus(x), (jnp.clip(carry, -number, number), number)
+        return carry * number + jax.nn.softplus(x), (
+            jnp.clip(carry, -number, number),
+            number,
+        )
 
     return lambda x: (jax.lax.scan(step, x[0], x), jax.nn.relu(number * x))
 
@@ -123,12 +132,15 @@ def chosen(number: float) -> Function:
 def looked_up(number: float) -> Function:
     table = np.linspace(number, 2.0, 1000)
     return lambda x: (
-        jax.lax.cond(x[0] > 0, lambda x: x, lambda x: jnp.asarray(table)[990] * x, x) + table[:6]
+        jax.lax.cond(x[0] > 0, lambda x: x, lambda x: jnp.asarray(table)[990] * x, x)
+        + table[:6]
     )
 
 
 @pytest.mark.parametrize("make", [scanned, chosen, looked_up])
-def test_each_function_is_computed_with_its_own_numbers(make: Callable[[float], Function]) -> None:
+def test_each_function_is_computed_with_its_own_numbers(
+    make: Callable[[float], Function],
+) -> None:
     for number in (0.3, 0.7):
         traced = hoisted(make(number), X)
         found = jax.jit(traced.function)(traced.numbers, traced.constants, [X])

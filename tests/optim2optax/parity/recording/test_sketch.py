@@ -31,7 +31,10 @@ def updates(change: Change = lambda _, kernel: kernel) -> list[Update]:
     rng = np.random.default_rng(0)
     found = []
     with precise():
-        kernel, bias = jnp.asarray(rng.normal(size=SHAPE)), jnp.asarray(rng.normal(size=5000))
+        kernel, bias = (
+            jnp.asarray(rng.normal(size=SHAPE)),
+            jnp.asarray(rng.normal(size=5000)),
+        )
         for step in range(STEPS):
             before = sketch({"kernel": kernel, "bias": bias}, whole_sketch=False)
             kernel = change(step, kernel + 1e-3 * rng.normal(size=SHAPE))
@@ -84,16 +87,24 @@ def test_one_element_that_is_not_as_it_should_be(place: tuple[int, int]) -> None
 
 
 def test_two_elements_that_are_exchanged() -> None:
-    found = compare(lambda _, kernel: kernel.at[7, 7].set(kernel[7, 8]).at[7, 8].set(kernel[7, 7]))
+    found = compare(
+        lambda _, kernel: kernel.at[7, 7].set(kernel[7, 8]).at[7, 8].set(kernel[7, 7])
+    )
     assert found.verdict is Verdict.DIFFERENT
 
 
 def test_a_fault_in_every_element_names_a_true_one() -> None:
     chosen = {
-        tuple(map(int, np.unravel_index(place, SHAPE))) for place in positions("kernel", 500 * 400)
+        tuple(map(int, np.unravel_index(place, SHAPE)))
+        for place in positions("kernel", 500 * 400)
     }
     with precise():
-        wrong = jnp.zeros(500 * 400).at[positions("kernel", 500 * 400)].set(1.0).reshape(SHAPE)
+        wrong = (
+            jnp.zeros(500 * 400)
+            .at[positions("kernel", 500 * 400)]
+            .set(1.0)
+            .reshape(SHAPE)
+        )
     found = compare(lambda step, kernel: kernel + wrong * (step >= 3))
     assert found.first_difference is not None
     assert (found.first_difference.step, found.first_difference.leaf) == (3, "kernel")
@@ -126,15 +137,29 @@ def test_values_that_are_not_finite_hide_none_of_those_beside_them() -> None:
 
 @pytest.mark.parametrize("wide", [True, False], ids=["float64", "float32"])
 @pytest.mark.parametrize("size", [5000, 200_003, 1_000_000])
-def test_sums_counts_and_the_largest_are_those_of_the_leaf(size: int, wide: bool) -> None:
-    values = np.random.default_rng(0).normal(size=size).astype(np.float64 if wide else np.float32)
+def test_sums_counts_and_the_largest_are_those_of_the_leaf(
+    size: int, wide: bool
+) -> None:
+    values = (
+        np.random.default_rng(0)
+        .normal(size=size)
+        .astype(np.float64 if wide else np.float32)
+    )
     odd = np.where(
-        np.arange(size) % 1000 == 7, np.nan, np.where(np.arange(size) % 2000 == 8, -np.inf, values)
+        np.arange(size) % 1000 == 7,
+        np.nan,
+        np.where(np.arange(size) % 2000 == 8, -np.inf, values),
     )
     with precise(wide):
-        one, other = (sketch({"leaf": jnp.asarray(leaf, values.dtype)}) for leaf in (values, odd))
-        sizes = [float(largest(jnp.asarray(leaf, values.dtype))) for leaf in (values, odd)]
-        zeroed = sketch({"leaf": jnp.asarray(np.where(np.isfinite(odd), odd, 0.0), values.dtype)})
+        one, other = (
+            sketch({"leaf": jnp.asarray(leaf, values.dtype)}) for leaf in (values, odd)
+        )
+        sizes = [
+            float(largest(jnp.asarray(leaf, values.dtype))) for leaf in (values, odd)
+        ]
+        zeroed = sketch(
+            {"leaf": jnp.asarray(np.where(np.isfinite(odd), odd, 0.0), values.dtype)}
+        )
     sums, counts = Part("leaf", "sums", (size,)), Part("leaf", "counts", (size,))
     assert one[counts].tolist() == [0, 0, 0]
     assert other[counts].tolist() == [np.isnan(odd).sum(), 0, np.isneginf(odd).sum()]
@@ -152,23 +177,33 @@ def test_a_checksum_tells_signs_of_zeros(wide: bool) -> None:
     signed[[17, 4711]] = -0.0
     digest = Part("leaf", "digest", (10_000,))
     with precise(wide):
-        one, other = (sketch({"leaf": jnp.asarray(leaf)})[digest] for leaf in (zeros, signed))
+        one, other = (
+            sketch({"leaf": jnp.asarray(leaf)})[digest] for leaf in (zeros, signed)
+        )
     assert one.tolist() != other.tolist()
 
 
 @pytest.mark.parametrize(
-    "dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.complex64, np.bool_]
+    "dtype",
+    [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, np.float32, np.complex64, np.bool_],
 )
 def test_parameters_of_every_type_are_recorded(dtype: type, tmp_path: Path) -> None:
-    params: dict[str, Any] = {"small": np.ones(3, dtype), "large": np.ones((100, 100), dtype)}
+    params: dict[str, Any] = {
+        "small": np.ones(3, dtype),
+        "large": np.ones((100, 100), dtype),
+    }
     recorder = Recorder(tmp_path, dict)
     with precise():
-        step = jax.jit(lambda tree: jax.debug.callback(recorder.update, sketch(tree), sketch(tree)))
+        step = jax.jit(
+            lambda tree: jax.debug.callback(recorder.update, sketch(tree), sketch(tree))
+        )
         step(params)
         jax.effects_barrier()  # type: ignore[no-untyped-call]
     [path] = tmp_path.iterdir()
     [(facts, arrays)] = read(path)
     assert facts == {"step": -1, "idle": True}
-    assert {part.name: values.dtype for part, values in arrays["after"].items()}["sample"] == dtype
+    assert {part.name: values.dtype for part, values in arrays["after"].items()}[
+        "sample"
+    ] == dtype
     path.write_bytes(path.read_bytes()[:-1])
     assert list(read(path)) == []

@@ -24,7 +24,9 @@ def test_a_state_without_one_stays_as_it_is() -> None:
 
 
 def test_a_parameter_of_that_name_keeps_its_moments() -> None:
-    state = optax.chain(optax.clip(1.0), optax.inject_hyperparams(optax.adam)(0.1)).init(PARAMS)
+    state = optax.chain(
+        optax.clip(1.0), optax.inject_hyperparams(optax.adam)(0.1)
+    ).init(PARAMS)
     new = with_rate(state, 0.5)
     assert new[1].hyperparams == {**state[1].hyperparams, "learning_rate": 0.5}
     assert all(
@@ -38,7 +40,8 @@ def test_a_parameter_of_that_name_keeps_its_moments() -> None:
 
 def test_no_rate_leaves_each_its_own() -> None:
     groups = {
-        name: optax.inject_hyperparams(optax.sgd)(rate) for name, rate in (("a", 0.1), ("b", 0.2))
+        name: optax.inject_hyperparams(optax.sgd)(rate)
+        for name, rate in (("a", 0.1), ("b", 0.2))
     }
     labels = {"learning_rate": "a", "hyperparams": "b"}
     state = optax.transforms.partition(groups, labels).init(PARAMS)
@@ -47,6 +50,7 @@ def test_no_rate_leaves_each_its_own() -> None:
         for rate in (jnp.nan, 0.5)
     ]
     rates = [
-        [float(value) for path, value in each if "hyperparams" in str(path[-2])] for each in found
+        [float(value) for path, value in each if "hyperparams" in str(path[-2])]
+        for each in found
     ]
     np.testing.assert_allclose(rates, [[0.1, 0.2], [0.5, 0.5]], rtol=1e-6)

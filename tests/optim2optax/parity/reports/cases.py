@@ -30,7 +30,9 @@ APART = replace(
     SAME,
     verdict=Verdict.DIFFERENT,
     error=float("inf"),
-    first_difference=Difference(1, "Dense_0/kernel", (0, 2), 0.5, float("nan"), None, "decay"),
+    first_difference=Difference(
+        1, "Dense_0/kernel", (0, 2), 0.5, float("nan"), None, "decay"
+    ),
 )
 VACUOUS = replace(
     SAME,
@@ -43,7 +45,11 @@ VACUOUS = replace(
     drift_by_step=(),
 )
 IDENTICAL = replace(
-    SAME, verdict=Verdict.IDENTICAL, error=0.0, error_by_step=(0.0,) * 3, drift_by_step=(0.0,) * 3
+    SAME,
+    verdict=Verdict.IDENTICAL,
+    error=0.0,
+    error_by_step=(0.0,) * 3,
+    drift_by_step=(0.0,) * 3,
 )
 IDENTICAL = replace(IDENTICAL, remarks=("scale never moved.",))
 
@@ -58,8 +64,21 @@ def report() -> Report:
             "optax.adam(lr)",
             reproduction="print(1)",
         ),
-        Case("train.py:9 Momentum", "optimizer", IDENTICAL, "optim.Momentum(lr)", "optax.sgd(lr)"),
-        Case(HOSTILE, "scenario", APART, f"x = '{HOSTILE}'", "```\ny = 1\n```", "a known fault"),
+        Case(
+            "train.py:9 Momentum",
+            "optimizer",
+            IDENTICAL,
+            "optim.Momentum(lr)",
+            "optax.sgd(lr)",
+        ),
+        Case(
+            HOSTILE,
+            "scenario",
+            APART,
+            f"x = '{HOSTILE}'",
+            "```\ny = 1\n```",
+            "a known fault",
+        ),
         Case("fixtures/still", "scenario", VACUOUS),
         Case(
             "python train.py",

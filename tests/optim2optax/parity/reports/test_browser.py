@@ -41,8 +41,12 @@ def test_the_page_holds_what_was_found(browser: str, tmp_path: Path) -> None:
     assert HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in text
 
 
-@pytest.mark.parametrize(("width", "height"), [(1200, 2000), (500, 4000)], ids=["wide", "narrow"])
-def test_nothing_is_cut_off(browser: str, tmp_path: Path, width: int, height: int) -> None:
+@pytest.mark.parametrize(
+    ("width", "height"), [(1200, 2000), (500, 4000)], ids=["wide", "narrow"]
+)
+def test_nothing_is_cut_off(
+    browser: str, tmp_path: Path, width: int, height: int
+) -> None:
     picture = tmp_path / "page.png"
     show(
         browser,
@@ -54,7 +58,9 @@ def test_nothing_is_cut_off(browser: str, tmp_path: Path, width: int, height: in
     assert picture.stat().st_size > 10_000
     script = "<script>document.title = document.documentElement.scrollWidth - document.documentElement.clientWidth</script>"
     page = tmp_path / "parity.html"
-    page.write_text(render_html(report()).replace("</body>", f"{script}</body>"), encoding="utf-8")
+    page.write_text(
+        render_html(report()).replace("</body>", f"{script}</body>"), encoding="utf-8"
+    )
     done = subprocess.run(
         [
             *(

@@ -17,7 +17,9 @@ NOT_ONE_BIT = "Not one bit differs in any step."
 
 
 def page(comparison: Comparison) -> str:
-    return render_html(Report((Case("train.py:3 Adam", "optimizer", comparison),), ENVIRONMENT))
+    return render_html(
+        Report((Case("train.py:3 Adam", "optimizer", comparison),), ENVIRONMENT)
+    )
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,9 @@ def page(comparison: Comparison) -> str:
     ids=["one step", "infinite", "mixed", "wide"],
 )
 def test_whatever_the_error_it_is_plotted(errors: tuple[float, ...]) -> None:
-    text = page(Comparison(Verdict.DIFFERENT, max(errors), len(errors), error_by_step=errors))
+    text = page(
+        Comparison(Verdict.DIFFERENT, max(errors), len(errors), error_by_step=errors)
+    )
 
     assert text.count("<svg") == 1
     assert NOT_ONE_BIT not in text
@@ -41,7 +45,9 @@ def test_a_leaf_that_should_not_move_is_plotted() -> None:
 
 def test_zeros_of_two_signs_differ_in_a_bit() -> None:
     held = [{"kernel": np.array([float(step)])} for step in range(10)]
-    before, after = ([{**step, "bias": np.array([zero])} for step in held] for zero in (0.0, -0.0))
+    before, after = (
+        [{**step, "bias": np.array([zero])} for step in held] for zero in (0.0, -0.0)
+    )
     found = compare_trajectories(before, after)
     text = page(found)
 

@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from optim2optax.parity.reports import render_html, render_json, render_markdown, render_text
+from optim2optax.parity.reports import (
+    render_html,
+    render_json,
+    render_markdown,
+    render_text,
+)
 from optim2optax.parity.reports.result import Report
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
 
@@ -57,7 +62,13 @@ def test_json_is_strict_and_complete() -> None:
     assert content["version"] == 1
     different, failed, still, same, _ = content["cases"]
     verdicts = [case["verdict"] for case in content["cases"]]
-    assert verdicts == ["different", "could_not_run", "nothing_proven", "equivalent", "identical"]
+    assert verdicts == [
+        "different",
+        "could_not_run",
+        "nothing_proven",
+        "equivalent",
+        "identical",
+    ]
     assert content["summary"] == dict.fromkeys(verdicts, 1)
     assert (still["remarks"], still["gate"], same["gate"]) == (
         ["No parameter ever moved."],
@@ -84,7 +95,8 @@ def test_exit_codes() -> None:
     different, failed, still, *passing = everything.cases
     codes = {0: passing, 1: [different, *passing], 2: everything.cases}
     assert {
-        code: replace(everything, cases=tuple(cases)).exit_code for code, cases in codes.items()
+        code: replace(everything, cases=tuple(cases)).exit_code
+        for code, cases in codes.items()
     } == {
         0: 0,
         1: 1,
@@ -132,7 +144,8 @@ def test_html_holds_no_element_or_attribute_of_a_users() -> None:
     plain, hostile = report(), report()
     for found, text in ((plain, "text"), (hostile, attack)):
         cases = tuple(
-            replace(case, name=text, before=text, after=text, reason=text) for case in found.cases
+            replace(case, name=text, before=text, after=text, reason=text)
+            for case in found.cases
         )
         page = render_html(replace(found, cases=cases))
         parser = Elements()

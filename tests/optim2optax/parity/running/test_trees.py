@@ -33,4 +33,7 @@ def test_projects_stay_what_they_are(
     copy_tree(source, target)
 
     found = by_repository(find_files([str(target)], Patterns(str(target), ())))
-    assert sorted(folder.removeprefix(str(target)).strip("/") for folder in found) == projects
+    assert (
+        sorted(folder.removeprefix(str(target)).strip("/") for folder in found)
+        == projects
+    )

@@ -33,7 +33,13 @@ CASES = (
         "maml",
         "pmap_replicate",
     ),
-    *("scan_over_steps", "target_network", "traversal_two_rates", "weight_decay", "weight_norm"),
+    *(
+        "scan_over_steps",
+        "target_network",
+        "traversal_two_rates",
+        "weight_decay",
+        "weight_norm",
+    ),
 )
 
 
@@ -66,7 +72,11 @@ def test_the_environment_stores_and_restores_checkpoints(
 ) -> None:
     words = [str(legacy_python), "-W", "ignore", "-c", CHECKPOINTS, str(tmp_path)]
     done = subprocess.run(
-        words, capture_output=True, text=True, check=False, env={**os.environ, "XLA_FLAGS": ""}
+        words,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XLA_FLAGS": ""},
     )
 
     assert done.stdout == "10 1\n", done.stderr
@@ -77,7 +87,10 @@ def test_the_environment_stores_and_restores_checkpoints(
 def test_the_same_verdict_as_in_one_process(name: str, legacy_python: Path) -> None:
     case = FIXTURES / name
     comparison = run_scenario(
-        case / "scenario.py", case / "before.py", case / "after.py", legacy_python=legacy_python
+        case / "scenario.py",
+        case / "before.py",
+        case / "after.py",
+        legacy_python=legacy_python,
     )
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
@@ -95,13 +108,18 @@ def test_a_planted_error_is_found(legacy_python: Path, project: Path, run: Run) 
     result = run("parity", "--legacy-python", legacy_python, "scenario.py")
 
     assert (result.exit_code, result.stderr) == (1, "")
-    assert "1 case: 0 identical, 0 equivalent, 1 different, 0 could not run" in result.stdout
+    assert (
+        "1 case: 0 identical, 0 equivalent, 1 different, 0 could not run"
+        in result.stdout
+    )
 
 
 @pytest.mark.network
 def test_an_error_there_is_shown(legacy_python: Path, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.py"
-    scenario.write_text("def run(module):\n    yield 0.0\n    raise RuntimeError('no data here')\n")
+    scenario.write_text(
+        "def run(module):\n    yield 0.0\n    raise RuntimeError('no data here')\n"
+    )
     before = tmp_path / "before.py"
     before.write_text("from flax import optim\n")
     with pytest.raises(LegacyRunError, match="RuntimeError: no data here"):
@@ -109,7 +127,9 @@ def test_an_error_there_is_shown(legacy_python: Path, tmp_path: Path) -> None:
 
 
 def test_an_interpreter_without_the_old_flax() -> None:
-    with pytest.raises(LegacyEnvironmentError, match=r"has no flax\.optim .*--create-legacy-env"):
+    with pytest.raises(
+        LegacyEnvironmentError, match=r"has no flax\.optim .*--create-legacy-env"
+    ):
         check_legacy_python(Path(sys.executable))
 
 
@@ -152,5 +172,7 @@ def test_a_folder_that_is_something_else(tmp_path: Path) -> None:
 def test_a_python_that_cannot_make_one(tmp_path: Path) -> None:
     false = shutil.which("false")
     assert false is not None
-    with pytest.raises(LegacyEnvironmentError, match="could not make a virtual environment"):
+    with pytest.raises(
+        LegacyEnvironmentError, match="could not make a virtual environment"
+    ):
         create_legacy_environment(tmp_path / "env", false)

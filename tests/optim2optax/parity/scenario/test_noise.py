@@ -63,9 +63,13 @@ SMOOTH = "(params['w'] * x - 1.0) ** 2"
 CHAOTIC = "jnp.cos(params['w'] * x)"
 
 
-def compared(folder: Path, loss: str, rate: float, factor: str, steps: int = 40) -> Comparison:
+def compared(
+    folder: Path, loss: str, rate: float, factor: str, steps: int = 40
+) -> Comparison:
     """The closed loop of a program whose new side takes its gradients times a factor."""
-    new = loss.replace("apply_gradient(", "apply_gradients(grads=").replace(".target", ".params")
+    new = loss.replace("apply_gradient(", "apply_gradients(grads=").replace(
+        ".target", ".params"
+    )
     for name, text in {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}.items():
         told = {
             "loss": new if name == "after" else loss,
@@ -74,11 +78,15 @@ def compared(folder: Path, loss: str, rate: float, factor: str, steps: int = 40)
             "steps": steps,
         }
         (folder / f"{name}.py").write_text(text.format(**told))
-    return run_both_loops(folder / "scenario.py", folder / "before.py", folder / "after.py")[0]
+    return run_both_loops(
+        folder / "scenario.py", folder / "before.py", folder / "after.py"
+    )[0]
 
 
 def test_rounding_is_no_difference(tmp_path: Path) -> None:
-    assert compared(tmp_path, SMOOTH, 0.01, "(1 + 2**-52)").verdict is Verdict.EQUIVALENT
+    assert (
+        compared(tmp_path, SMOOTH, 0.01, "(1 + 2**-52)").verdict is Verdict.EQUIVALENT
+    )
 
 
 @pytest.mark.parametrize("factor", ["1.0000001", "(1 - 1e-9)"])
@@ -114,7 +122,8 @@ def loss(params, x):
 
 
 @pytest.mark.parametrize(
-    ("factor", "expected"), [("1.0", Verdict.NOTHING_PROVEN), ("1.001", Verdict.DIFFERENT)]
+    ("factor", "expected"),
+    [("1.0", Verdict.NOTHING_PROVEN), ("1.001", Verdict.DIFFERENT)],
 )
 def test_chaos_in_one_leaf_hides_no_fault_in_another(
     tmp_path: Path, factor: str, expected: Verdict
@@ -125,16 +134,20 @@ def test_chaos_in_one_leaf_hides_no_fault_in_another(
     )
     texts = {
         "before": BEFORE.format(loss=0, rate=0) + old,
-        "after": AFTER.format(loss=0, rate=0, factor="(1 + 2**-52)") + BESIDE.format(factor=factor),
+        "after": AFTER.format(loss=0, rate=0, factor="(1 + 2**-52)")
+        + BESIDE.format(factor=factor),
         "scenario": SCENARIO.format(steps=80),
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(text)
-    found = run_both_loops(tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py")[
-        0
-    ]
+    found = run_both_loops(
+        tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py"
+    )[0]
     assert found.verdict is expected, found
 
 
 def test_a_fault_shows_before_chaos_does(tmp_path: Path) -> None:
-    assert compared(tmp_path, CHAOTIC, 60.0, "1.0001", steps=80).verdict is Verdict.DIFFERENT
+    assert (
+        compared(tmp_path, CHAOTIC, 60.0, "1.0001", steps=80).verdict
+        is Verdict.DIFFERENT
+    )

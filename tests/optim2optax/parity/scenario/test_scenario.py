@@ -166,9 +166,15 @@ def case(tmp_path: Path) -> Case:
     return write(tmp_path)
 
 
-def write(folder: Path, scenario: str = SCENARIO, before: str = BEFORE, after: str = AFTER) -> Case:
+def write(
+    folder: Path, scenario: str = SCENARIO, before: str = BEFORE, after: str = AFTER
+) -> Case:
     case = Case(folder / "scenario.py", folder / "before.py", folder / "after.py")
-    for path, text in [(case.scenario, scenario), (case.before, before), (case.after, after)]:
+    for path, text in [
+        (case.scenario, scenario),
+        (case.before, before),
+        (case.after, after),
+    ]:
         path.write_text(dedent(text))
     return case
 
@@ -302,12 +308,14 @@ def test_a_library_first_imported_by_the_user_keeps_its_float32(
 ) -> None:
     library = tmp_path / "elsewhere"
     library.mkdir()
-    (library / "some_library.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
-    monkeypatch.syspath_prepend(library)
-    (tmp_path / "beside.py").write_text("import jax.numpy as jnp\n\nDTYPE = jnp.float32\n")
-    check = (
-        "\n    import beside\n    import some_library\n\n    assert beside.DTYPE is jnp.float64\n"
+    (library / "some_library.py").write_text(
+        "import jax.numpy as jnp\n\nDTYPE = jnp.float32\n"
     )
+    monkeypatch.syspath_prepend(library)
+    (tmp_path / "beside.py").write_text(
+        "import jax.numpy as jnp\n\nDTYPE = jnp.float32\n"
+    )
+    check = "\n    import beside\n    import some_library\n\n    assert beside.DTYPE is jnp.float64\n"
     case = write(tmp_path, before=BEFORE + check)
     run_scenario(case.scenario, case.before, case.after, steps=1)
     assert "beside" not in sys.modules
@@ -323,22 +331,31 @@ def test_each_side_has_the_modules_beside_it(tmp_path: Path) -> None:
         (package / "numbers.py").write_text(
             f"import jax.numpy as jnp\n\nNUMBER = jnp.float32({number} / 3)\n"
         )
-        (package / "train.py").write_text("from . import numbers\nfrom lab.numbers import NUMBER\n")
+        (package / "train.py").write_text(
+            "from . import numbers\nfrom lab.numbers import NUMBER\n"
+        )
     scenario = tmp_path / "scenario.py"
     scenario.write_text(
         "def run(module):\n    yield 0.0\n    yield module.numbers.NUMBER / module.NUMBER * module.NUMBER\n"
     )
     comparison = run_scenario(
-        scenario, tmp_path / "old" / "lab" / "train.py", tmp_path / "new" / "lab" / "train.py"
+        scenario,
+        tmp_path / "old" / "lab" / "train.py",
+        tmp_path / "new" / "lab" / "train.py",
     )
 
     assert comparison.first_difference is not None
-    assert (comparison.first_difference.before, comparison.first_difference.after) == (1 / 3, 2 / 3)
+    assert (comparison.first_difference.before, comparison.first_difference.after) == (
+        1 / 3,
+        2 / 3,
+    )
     assert "lab" not in sys.modules
 
 
 def test_an_error_of_the_users_code_is_the_users_to_see(tmp_path: Path) -> None:
-    case = write(tmp_path, before=BEFORE.replace("assert isinstance", "assert not isinstance"))
+    case = write(
+        tmp_path, before=BEFORE.replace("assert isinstance", "assert not isinstance")
+    )
     with pytest.raises(AssertionError):
         run_scenario(case.scenario, case.before, case.after)
 
@@ -351,7 +368,10 @@ def test_parameters_take_the_place_of_every_optimizer() -> None:
     state = create(apply_fn=None, params=params, tx=optax.adam(0.1))
     assert parameters(legacy) is legacy.target
     assert parameters(state) is params
-    assert parameters({"actor": state, "log_alpha": 0.5}) == {"actor": params, "log_alpha": 0.5}
+    assert parameters({"actor": state, "log_alpha": 0.5}) == {
+        "actor": params,
+        "log_alpha": 0.5,
+    }
 
 
 def test_the_optimizers_alone_in_open_loop(case: Case) -> None:
@@ -392,12 +412,15 @@ OF_A_RATE = {
 }
 
 
-@pytest.mark.parametrize(("steps", "held", "rate", "why"), OF_A_RATE.values(), ids=OF_A_RATE)
+@pytest.mark.parametrize(
+    ("steps", "held", "rate", "why"), OF_A_RATE.values(), ids=OF_A_RATE
+)
 def test_a_scenario_in_which_nothing_happens_proves_nothing(
     steps: int, held: str, rate: float, why: str, tmp_path: Path
 ) -> None:
     held = held.replace(
-        "state.optimizer_count", "float(state.step if hasattr(state, 'tx') else state.state.step)"
+        "state.optimizer_count",
+        "float(state.step if hasattr(state, 'tx') else state.state.step)",
     )
     old = OLD.format(override="").replace("0.1", f"{rate}")
     new = NEW.format(tx=f"optax.adam({rate})", hyperparams="{}")
@@ -521,7 +544,10 @@ def test_steps_of_which_the_gradients_and_the_rate_tell_all_are_replayed(
     override: str, tx: str, hyperparams: str, replayed: bool, tmp_path: Path
 ) -> None:
     case = write(
-        tmp_path, STEPS, OLD.format(override=override), NEW.format(tx=tx, hyperparams=hyperparams)
+        tmp_path,
+        STEPS,
+        OLD.format(override=override),
+        NEW.format(tx=tx, hyperparams=hyperparams),
     )
     closed, opened = run_both_loops(case.scenario, case.before, case.after)
 

@@ -52,29 +52,44 @@ def step(optimizer, x):
 """
 
 
-def compare(folder: Path, definition: str, change: Callable[[str], str] = str) -> Comparison:
+def compare(
+    folder: Path, definition: str, change: Callable[[str], str] = str
+) -> Comparison:
     """The program against what it is migrated to, with a change."""
     old = dedent(PROGRAM.format(definition=definition))
     [result] = migrate([Source("before.py", old.encode())])
     new = change(result.after.decode())
-    for name, text in {"before": old, "after": new, "scenario": dedent(SCENARIO)}.items():
+    for name, text in {
+        "before": old,
+        "after": new,
+        "scenario": dedent(SCENARIO),
+    }.items():
         (folder / f"{name}.py").write_text(text)
-    return run_scenario(folder / "scenario.py", folder / "before.py", folder / "after.py")
+    return run_scenario(
+        folder / "scenario.py", folder / "before.py", folder / "after.py"
+    )
 
 
 @pytest.mark.parametrize(
     ("definition", "kept"),
     [
-        ("Adam(0.1)", {"step", "opt_state/0/count", "opt_state/0/mu/b", "opt_state/0/nu/w"}),
+        (
+            "Adam(0.1)",
+            {"step", "opt_state/0/count", "opt_state/0/mu/b", "opt_state/0/nu/w"},
+        ),
         ("Momentum(0.1)", {"step", "opt_state/0/trace/b", "opt_state/0/trace/w"}),
         ("LARS(0.1)", {"step", "opt_state/3/trace/b", "opt_state/3/trace/w"}),
     ],
 )
-def test_what_corresponds_is_compared(definition: str, kept: set[str], tmp_path: Path) -> None:
+def test_what_corresponds_is_compared(
+    definition: str, kept: set[str], tmp_path: Path
+) -> None:
     """The trace of LARS follows the way down in optax, where it followed the way up."""
     comparison = compare(tmp_path, definition)
     assert comparison.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), comparison
-    assert {f"trained/{leaf}" for leaf in kept} <= {leaf.leaf for leaf in comparison.leaves}
+    assert {f"trained/{leaf}" for leaf in kept} <= {
+        leaf.leaf for leaf in comparison.leaves
+    }
 
 
 FAULTS = {
@@ -109,6 +124,8 @@ def test_a_fault_that_the_parameters_do_not_show(
 
 def test_a_state_of_which_nothing_is_known_is_a_remark(tmp_path: Path) -> None:
     other = "optax.chain(optax.trace(0.0), optax.scale_by_adam(), optax.trace(0.0), optax.scale_by_learning_rate(0.1))"
-    comparison = compare(tmp_path, "Adam(0.1)", lambda text: text.replace("optax.adam(0.1)", other))
+    comparison = compare(
+        tmp_path, "Adam(0.1)", lambda text: text.replace("optax.adam(0.1)", other)
+    )
     assert comparison.verdict in (Verdict.IDENTICAL, Verdict.EQUIVALENT), comparison
     assert comparison.remarks == ("The state of the optimizer was not compared.",)

@@ -10,7 +10,13 @@ import pytest
 
 from codemods import FileResult
 from optim2optax.reporting.diff import unified_diff
-from optim2optax.reporting.html.code import LONGEST, changed_words, highlighted, shown, syntax
+from optim2optax.reporting.html.code import (
+    LONGEST,
+    changed_words,
+    highlighted,
+    shown,
+    syntax,
+)
 from optim2optax.reporting.html.excerpts import excerpts
 
 FIXTURES = sorted((Path(__file__).parents[4] / "fixtures").glob("*/before.py"))

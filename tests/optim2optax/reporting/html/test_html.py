@@ -77,7 +77,9 @@ def test_the_page_of_a_run_that_writes(project: Path, run: Run) -> None:
 
 @pytest.mark.usefixtures("legacy_wheel")
 def test_proofs(project: Path, run: Run) -> None:
-    (project / "train.py").write_text(LEGACY.replace("Momentum", "Adam").replace(", beta=0.9", ""))
+    (project / "train.py").write_text(
+        LEGACY.replace("Momentum", "Adam").replace(", beta=0.9", "")
+    )
     result = run("rewrite", "--verify", "--html", "review.html", ".")
     assert result.exit_code == 0, result.output
     text = (project / "review.html").read_text()

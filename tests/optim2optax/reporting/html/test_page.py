@@ -52,7 +52,9 @@ def visible(page: Page, selector: str) -> list[str]:
 def test_what_users_wrote_is_text(shown: Page) -> None:
     assert shown.title().startswith("Review: ")
     shown.get_by_role("button", name="Open all").click()
-    assert HOSTILE in (shown.locator(".diff").filter(has_text="NOTE").text_content() or "")
+    assert HOSTILE in (
+        shown.locator(".diff").filter(has_text="NOTE").text_content() or ""
+    )
     assert shown.locator("b:text('.py')").count() == 0
     assert shown.get_by_role("heading", name="<b>.py", exact=True).count() == 1
 
@@ -100,7 +102,9 @@ def test_filters(shown: Page) -> None:
     shown.keyboard.press("Escape")
     shown.locator("#by-code").select_option("FO204")
     assert {*visible(shown, ".file h3")} >= {"model/steps.py"}
-    assert all(code == "FO204" for code in visible(shown, ".sites li:not(.other) > .code"))
+    assert all(
+        code == "FO204" for code in visible(shown, ".sites li:not(.other) > .code")
+    )
     shown.locator("#by-status").select_option("suppressed")
     assert visible(shown, ".file h3") == []
     assert shown.get_by_text("Nothing is like that.").is_visible()
@@ -111,7 +115,11 @@ def test_filters(shown: Page) -> None:
 def test_one_optimizer_alone(shown: Page) -> None:
     choice = shown.locator("#by-optimizer")
     choice.select_option(label="Adam model/make.py:5")
-    assert {*visible(shown, ".file h3")} == {"model/make.py", "model/steps.py", "model/train.py"}
+    assert {*visible(shown, ".file h3")} == {
+        "model/make.py",
+        "model/steps.py",
+        "model/train.py",
+    }
 
 
 def test_keys(shown: Page) -> None:
@@ -139,7 +147,9 @@ def test_all_is_printed(shown: Page) -> None:
 @pytest.mark.parametrize("width", [1200, 390], ids=["wide", "narrow"])
 def test_nothing_is_cut_off(shown: Page, width: int) -> None:
     shown.set_viewport_size({"width": width, "height": 900})
-    shown.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    shown.evaluate(
+        "document.querySelectorAll('details').forEach(one => one.open = true)"
+    )
     assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
@@ -152,7 +162,9 @@ def test_accessible(
     page = context.new_page()
     page.goto(write_page(project, run).as_uri())
     page.add_style_tag(content="* { content-visibility: visible !important }")
-    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.evaluate(
+        "document.querySelectorAll('details').forEach(one => one.open = true)"
+    )
     found = axe.Axe().run(page)
     context.close()
     assert found.violations_count == 0, found.generate_report()
