@@ -29,12 +29,12 @@ def stands_in_class(node: ast.AST, unit: Unit, facts: Queries) -> bool:
     match statement:
         # optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):
-            return value is node and all(
-                isinstance(target, ast.Name) for target in targets
-            )
+            are_names = all(isinstance(target, ast.Name) for target in targets)
+            return value is node and are_names
         # optimizer: Any = optim.Adam, which is a field in a dataclass
-        case ast.AnnAssign(target=ast.Name(), value=value):
-            return value is node and not _has_fields(facts.flow.class_of(owner), facts)
+        case ast.AnnAssign(target=ast.Name(), value=value) if value is node:
+            cls = facts.flow.class_of(owner)
+            return not _has_fields(cls, facts)
     return False
 
 
@@ -72,11 +72,9 @@ def _is_plain(cls: Class, name: str, facts: Queries) -> bool:
         statement = cls.unit.parents.get(store)
         if isinstance(statement, ast.AnnAssign) and _has_fields(cls, facts):
             continue
-        value = (
-            statement.value
-            if isinstance(statement, ast.Assign | ast.AnnAssign)
-            else None
-        )
+        if not isinstance(statement, ast.Assign | ast.AnnAssign):
+            return False
+        value = statement.value
         if value is None or not _is_explicit(value, facts):
             return False
         if not stands_in_class(value, cls.unit, facts):
@@ -86,12 +84,14 @@ def _is_plain(cls: Class, name: str, facts: Queries) -> bool:
 
 def _is_explicit(value: ast.expr, facts: Queries) -> bool:
     """Whether an expression names a legacy class, or makes a traversal or static method."""
-    if isinstance(value, ast.Call):
-        is_static = "builtins.staticmethod" in facts.externals(value.func)
-        return is_static or any(
-            obj.node is value for obj in facts.legacy_objects(value, "traversal")
-        )
-    return facts.names_legacy(value)
+    if not isinstance(value, ast.Call):
+        return facts.names_legacy(value)
+    # staticmethod(optim.Adam)
+    if "builtins.staticmethod" in facts.externals(value.func):
+        return True
+    # optim.ModelParamTraversal(is_kernel)
+    made = facts.legacy_objects(value, "traversal")
+    return any(obj.node is value for obj in made)
 
 
 def _has_fields(cls: Class, facts: Queries) -> bool:
@@ -99,11 +99,15 @@ def _has_fields(cls: Class, facts: Queries) -> bool:
 
     That is so in a dataclass, a Flax module or a named tuple.
     """
-    return any(
-        isinstance(base, External) or (isinstance(base, Class) and _is_dataclass(base))
-        for base in facts.flow.ancestry(cls)
-    )
+    for base in facts.flow.ancestry(cls):
+        # class Trainer(nn.Module)
+        if isinstance(base, External):
+            return True
+        if isinstance(base, Class) and _is_dataclass(base):
+            return True
+    return False
 
 
 def _is_dataclass(cls: Class) -> bool:
-    return any("dataclass" in ast.unparse(one) for one in cls.node.decorator_list)
+    decorators = map(ast.unparse, cls.node.decorator_list)
+    return any("dataclass" in text for text in decorators)

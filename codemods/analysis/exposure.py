@@ -37,24 +37,22 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
         # cls == optim.Adam
         case ast.Compare(left=left, comparators=others):
             operands = (left, *others)
-            if not any(
-                isinstance(one, ast.Constant) and one.value is None for one in operands
-            ):
+            # cls is None
+            if not any(map(_is_none, operands)):
                 for operand in operands:
                     yield from _classes(facts, operand)
         # registry.register(optim.Adam)
         case ast.Call(func=callee, args=args, keywords=keywords) if (
             facts.flow.derivation.is_unknown(facts.flow.places[callee])
         ):
-            is_only_looked_at = facts.flow.derivation.is_only_looked_at
-            kept = (
-                word.value for word in keywords if not is_only_looked_at(node, word.arg)
-            )
-            for argument in (*args, *kept):
-                value = (
-                    argument.value if isinstance(argument, ast.Starred) else argument
-                )
+            for argument in args:
+                value = argument
+                if isinstance(argument, ast.Starred):
+                    value = argument.value
                 yield from _classes(facts, value)
+            for word in keywords:
+                if not facts.flow.derivation.is_only_looked_at(node, word.arg):
+                    yield from _classes(facts, word.value)
         # library.optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):
@@ -79,6 +77,10 @@ def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:
     return []
 
 
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def _is_container(facts: Queries, node: ast.expr) -> bool:
     return any(isinstance(item, Container) for item in facts.objects(node))
 
@@ -87,21 +89,23 @@ def _is_unknown_slot(facts: Queries, target: ast.expr) -> bool:
     """Whether this is an attribute or item of an object that is not the program's own."""
     if not isinstance(target, ast.Attribute | ast.Subscript):
         return False
-    return not any(
-        isinstance(item, Instance | Container) for item in facts.objects(target.value)
-    )
+    owners = facts.objects(target.value)
+    return not any(isinstance(item, Instance | Container) for item in owners)
 
 
 def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[LegacyName]:
     place = facts.flow.places.get(node)
-    return iter(()) if place is None else _classes_at(facts, place, depth)
+    if place is not None:
+        yield from _classes_at(facts, place, depth)
 
 
 def _classes_at(facts: Queries, place: Place, depth: int) -> Iterator[LegacyName]:
     items: Iterable[Object] = facts.flow.solver.at(place)
     for item in items:
-        name = legacy_name(item.name) if isinstance(item, External) else None
-        if name is not None and name in CLASSES:
-            yield name
+        if isinstance(item, External):
+            name = legacy_name(item.name)
+            if name is not None and name in CLASSES:
+                yield name
+        # {"adam": optim.Adam}
         elif isinstance(item, Container) and depth:
             yield from _classes_at(facts, ("elements", item), depth - 1)

@@ -118,11 +118,14 @@ class Handling:
             # type(optimizer)
             if "builtins.type" in self.facts.externals(call.func):
                 objects = self._typed(unit, call)
-                found += [Use("whole", TYPED, unit, call, objects)] if objects else []
+                if objects:
+                    found.append(Use("whole", TYPED, unit, call, objects))
         for unit in self.facts.project.units:
             for node in unit.nodes:
-                objects = self._compared(node) if isinstance(node, ast.Compare) else ()
-                if objects and isinstance(node, ast.Compare):
+                if not isinstance(node, ast.Compare):
+                    continue
+                objects = self._compared(node)
+                if objects:
                     found.append(Use("whole", COMPARED, unit, node, objects))
         return [*found, *self._unpickled(), *self._keyed()]
 
@@ -144,20 +147,28 @@ class Handling:
         # jax.tree_map(f, optimizer, other)
         if tree_function(self.facts, call) in ("map", "multimap"):
             is_starred = any(isinstance(one, ast.Starred) for one in call.args)
-            return self.optimizers_in(call) if len(call.args) > 2 or is_starred else ()
+            if len(call.args) <= 2 and not is_starred:
+                return ()
+            return self.optimizers_in(call)
         # jax.lax.cond(condition, step, skip, optimizer)
         if not LOOPS.isdisjoint(self.facts.externals(call.func)):
-            return tuple(dict.fromkeys(self._within(self.facts.flow.places.get(call))))
+            place = self.facts.flow.places.get(call)
+            return tuple(dict.fromkeys(self._within(place)))
         return ()
 
     def _is_made_often(self, optimizer: LegacyObject) -> bool:
         """Whether an optimizer is made in a loop, or in a function with several call sites."""
         function = function_of(optimizer.unit, optimizer.node)
-        sites = [] if function is None else self.origins.calls(function)
-        around = (
-            outer for site, _ in sites for outer in site.unit.ancestors(site.node)
-        )
-        return len(sites) > 1 or any(isinstance(outer, REPEATING) for outer in around)
+        if function is None:
+            return False
+        sites = self.origins.calls(function)
+        if len(sites) > 1:
+            return True
+        for site, _ in sites:
+            around = site.unit.ancestors(site.node)
+            if any(isinstance(outer, REPEATING) for outer in around):
+                return True
+        return False
 
     # Calls
 
@@ -166,16 +177,15 @@ class Handling:
         names = set(names_of(self.facts, call.func))
         kind = self._kind(call, tree, names)
         objects: tuple[LegacyObject, ...] = ()
-        if kind:
-            objects = (
-                self._pickled(unit, call)
-                if kind == PICKLED
-                else self.optimizers_in(call)
-            )
+        if kind == PICKLED:
+            objects = self._pickled(unit, call)
+        elif kind:
+            objects = self.optimizers_in(call)
         if objects and not self._is_in_any_order(call, tree, names):
             yield Use("whole", kind, unit, call, objects)
+        # pickle.load(file): what it gives is looked at where it is used
         elif kind == PICKLED:
-            return  # what is read from a pickle is looked at where it is used
+            return
         # flax.serialization.from_state_dict(optimizer, {"target": params, …})
         elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
             objects = tuple(self.facts.legacy_objects(call, "optimizer"))
@@ -190,9 +200,12 @@ class Handling:
         """What a call may do with an optimizer that differs for a train state; empty for others."""
         if names & REDUCING or tree in ("leaves", "flatten"):
             return COUNTED
+        # jax.tree_util.tree_flatten_with_path(optimizer)
         if "with_path" in tree:
             return BY_PATH
-        return PICKLED if any(map(_is_pickle, names)) or self._by_pickler(call) else ""
+        if any(map(_is_pickle, names)) or self._by_pickler(call):
+            return PICKLED
+        return ""
 
     def _pickled(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
         """The optimizers and definitions that a call pickles, or may pickle.
@@ -225,16 +238,16 @@ class Handling:
                 if self._makes_state_dict(root):
                     found = True
                     continue
-                items = [*self.facts.flow.solver.at(root)]
-                found = found or any(
-                    isinstance(item, LegacyObject) and item.kind == STATE_DICT
-                    for item in items
-                )
-                containers = [item for item in items if isinstance(item, Container)]
-                others = [item for item in items if not isinstance(item, Container)]
-                if any(map(self._carries, others)):
-                    return False
-                elements = {("elements", item) for item in containers} - seen
+                elements: set[Place] = set()
+                for item in self.facts.flow.solver.at(root):
+                    # {"optimizer": to_state_dict(optimizer), "epoch": epoch}
+                    if isinstance(item, Container):
+                        elements.add(("elements", item))
+                    elif self._carries(item):
+                        return False
+                    elif isinstance(item, LegacyObject) and item.kind == STATE_DICT:
+                        found = True
+                elements -= seen
                 seen |= elements
                 pending += elements
         return found
@@ -249,27 +262,29 @@ class Handling:
         """Whether an object is, holds, or was made out of view of, an optimizer or definition."""
         if isinstance(item, Derived):
             return True
-        tokens = self.facts.flow.derivation.contents.within(item)
-        return any(
-            isinstance(token, LegacyObject) and token.kind != STATE_DICT
-            for token in tokens
-        )
+        for token in self.facts.flow.derivation.contents.within(item):
+            if isinstance(token, LegacyObject) and token.kind != STATE_DICT:
+                return True
+        return False
 
     def _is_unknown(self, node: ast.expr) -> bool:
         """Whether an argument comes from code in view, and nothing is known of it."""
         if [*self.facts.objects(node)]:
             return False
-        return not (
-            self.world.is_something_else(node) or self.world.comes_from_callers(node)
-        )
+        if self.world.is_something_else(node):
+            return False
+        return not self.world.comes_from_callers(node)
 
     def _is_in_any_order(self, call: ast.Call, tree: str, names: set[str]) -> bool:
         """Whether the order of the leaves that a call takes or returns makes no difference."""
+        # jax.tree_util.tree_reduce(lambda x, y: x or y, optimizer)
         if names & REDUCING:
             return bool(names & REDUCE_TREES) and reduces_in_any_order(call, self.facts)
-        return tree in ("leaves", "flatten") and in_any_order(
-            call, self.facts, counts=not self._is_countless(call)
-        )
+        # jax.tree_leaves(optimizer)
+        if tree not in ("leaves", "flatten"):
+            return False
+        counts = not self._is_countless(call)
+        return in_any_order(call, self.facts, counts)
 
     def _exposed(self, call: ast.Call, names: set[str]) -> Iterator[LegacyObject]:
         """The state dicts whose keys a function that is not in view may read."""
@@ -282,10 +297,10 @@ class Handling:
         elif call not in self._shown and (
             names or flow.derivation.is_unknown(flow.places[call.func])
         ):
+            carriers = (LegacyObject, Container)
             for argument in values_of(call):
-                yield from self._within(
-                    flow.places.get(argument), STATE_DICT, (LegacyObject, Container)
-                )
+                place = flow.places.get(argument)
+                yield from self._within(place, STATE_DICT, carriers)
 
     @cached_property
     def _shown(self) -> set[ast.AST]:
@@ -321,21 +336,19 @@ class Handling:
                 value=ast.Call(func=ast.Attribute(value=owner), args=arguments)
             ):
                 objects = self.facts.objects(owner)
-                keeps = any(
-                    isinstance(item, Container | LegacyObject) for item in objects
-                )
+                # shown.append(leaf)
+                if any(isinstance(item, Container | LegacyObject) for item in objects):
+                    return False
                 texts = [text for text in arguments if _is_text(text)]
-                read = [
-                    node for node in ast.walk(statement) if isinstance(node, ast.Name)
-                ]
                 in_texts = {node for text in texts for node in ast.walk(text)}
-                keys = [node for node in read if node.id == key]
-                leaves = [node for node in read if node.id == leaf]
-                return (
-                    not keeps
-                    and in_texts.issuperset(keys)
-                    and set(arguments).issuperset(leaves)
-                )
+                for node in ast.walk(statement):
+                    if not isinstance(node, ast.Name):
+                        continue
+                    if node.id == key and node not in in_texts:
+                        return False
+                    if node.id == leaf and node not in arguments:
+                        return False
+                return True
         return False
 
     def _is_spelled_out(self, node: ast.expr) -> bool:
@@ -347,11 +360,13 @@ class Handling:
                 if isinstance(item, Container) and item not in dicts:
                     dicts[item] = None
                     pending.append(("elements", item))
-        displays = (item.node for item in dicts if isinstance(item.node, ast.Dict))
-        keys = (key for display in displays for key in display.keys)
-        return any(
-            isinstance(key, ast.Constant) and key.value == "target" for key in keys
-        )
+        # {"target": params, "state": state}
+        for item in dicts:
+            keys = item.node.keys if isinstance(item.node, ast.Dict) else []
+            for key in keys:
+                if isinstance(key, ast.Constant) and key.value == "target":
+                    return True
+        return False
 
     def _keyed(self) -> Iterator[Use]:
         """A place for each state dict that escapes, or of which unknown keys are read."""
@@ -365,11 +380,8 @@ class Handling:
             if isinstance(getattr(node, "ctx", None), ast.Store):
                 continue
             parent = scope.unit.parents.get(node)
-            dicts = [
-                obj
-                for obj in self.facts.legacy_objects(node, STATE_DICT)
-                if obj not in found
-            ]
+            dicts = self.facts.legacy_objects(node, STATE_DICT)
+            dicts = [obj for obj in dicts if obj not in found]
             optimizers = self._used_as_dict(node, parent)
             if dicts and node not in self._shown and not _moves(node, parent):
                 found.update(dicts)
@@ -391,10 +403,10 @@ class Handling:
     def _makes_dicts(self) -> bool:
         """Whether the project makes dicts of objects, in which an optimizer may be a dict, too."""
         making = AS_DICT | TO_STATE_DICT
-        return any(
-            making & {*self.facts.externals(call.func)}
-            for _, call in self.facts.flow.reading.calls
-        )
+        for _, call in self.facts.flow.reading.calls:
+            if not making.isdisjoint(self.facts.externals(call.func)):
+                return True
+        return False
 
     def _is_iterated(self, node: ast.expr, parent: ast.AST | None) -> bool:
         """Whether an expression is an argument of `list(…)`, `sorted(…)` and the like."""
@@ -405,10 +417,7 @@ class Handling:
     def _by_pickler(self, call: ast.Call) -> bool:
         """Whether this is a method of an object that pickles, such as a queue of processes."""
         # queue = multiprocessing.Queue(); queue.put(optimizer)
-        if not (
-            isinstance(call.func, ast.Attribute)
-            and isinstance(call.func.value, ast.Name)
-        ):
+        if not isinstance(call.func, ast.Attribute):
             return False
         variable = self.origins.variable(call.func.value)
         if variable is None:
@@ -423,9 +432,10 @@ class Handling:
 
     def _unpickled(self) -> Iterator[Use]:
         """The uses of what may come out of a pickle, also the keys of state dicts in one."""
-        names_of_roots = self.facts.flow.derivation.roots.names
+        flow = self.facts.flow
+        names_of_roots = flow.derivation.roots.names
         pickled = self._in_pickles
-        for node, scope in self.facts.flow.reading.scopes.items() if pickled else ():
+        for node, scope in flow.reading.scopes.items() if pickled else ():
             match node:
                 # pickle.load(file)["target"]
                 case ast.Subscript(
@@ -433,27 +443,25 @@ class Handling:
                 ):
                     if any(map(_is_pickle, names_of_roots(value))):
                         yield Use("whole", KEYED, scope.unit, node, pickled)
-        for unit, node in self.facts.flow.reading.attributes:
-            objects = tuple(
-                self.facts.legacy_objects(node.value, "optimizer", "definition")
-            )
+        for unit, node in flow.reading.attributes:
+            objects = self.facts.legacy_objects(node.value, "optimizer", "definition")
             # pickle.load(file).target
             if objects and any(map(_is_pickle, names_of_roots(node.value))):
-                yield Use("whole", PICKLED, unit, node, objects)
+                yield Use("whole", PICKLED, unit, node, tuple(objects))
 
     @cached_property
     def _in_pickles(self) -> tuple[LegacyObject, ...]:
         """The optimizers whose state dicts are pickled."""
-        calls = (
-            call for _, call in self.facts.flow.reading.calls if self._pickles(call)
-        )
-        values = [value for call in calls for value in values_of(call)]
-        return self.optimizers_in(
-            [value for value in values if self._gives_state_dicts(value)], may_be=True
-        )
+        pickled: list[ast.expr] = []
+        for _, call in self.facts.flow.reading.calls:
+            if self._pickles(call):
+                values = values_of(call)
+                pickled += [value for value in values if self._gives_state_dicts(value)]
+        return self.optimizers_in(pickled, may_be=True)
 
     def _pickles(self, call: ast.Call) -> bool:
-        return self._kind(call, "", set(names_of(self.facts, call.func))) == PICKLED
+        names = set(names_of(self.facts, call.func))
+        return self._kind(call, "", names) == PICKLED
 
     def _is_countless(self, call: ast.Call) -> bool:
         """Whether the optimizers in a call have as many leaves as their train states."""
@@ -477,14 +485,15 @@ class Handling:
         kinds = ["optimizer", STATE_DICT]
         if may_be:
             kinds.append("definition")
+        if isinstance(arguments, ast.Call):
+            arguments = values_of(arguments)
         found: dict[LegacyObject, None] = {}
-        for argument in (
-            values_of(arguments) if isinstance(arguments, ast.Call) else arguments
-        ):
+        for argument in arguments:
             node = argument.value if isinstance(argument, ast.Starred) else argument
             place = self.facts.flow.places.get(node)
             for kind in kinds:
-                found.update(dict.fromkeys(self._within(place, kind, may_be=may_be)))
+                for obj in self._within(place, kind, may_be=may_be):
+                    found[obj] = None
         return tuple(found)
 
     def _within(
@@ -511,30 +520,26 @@ class Handling:
         if not any(isinstance(operator, by_value) for operator in node.ops):
             return ()
         objects = self.facts.legacy_objects(node.left, "optimizer")
-        others = [
-            obj
-            for other in node.comparators
-            for obj in self._within(self.facts.flow.places.get(other))
-        ]
+        others: list[LegacyObject] = []
+        for other in node.comparators:
+            place = self.facts.flow.places.get(other)
+            others += self._within(place)
         return (*objects, *others) if objects and others else ()
 
     def _typed(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
         """The optimizers and definitions whose type is read, other than to make or check one."""
         if len(call.args) != 1:
             return ()
-        objects = tuple(
-            self.facts.legacy_objects(call.args[0], "optimizer", "definition")
-        )
+        objects = self.facts.legacy_objects(call.args[0], "optimizer", "definition")
         parent = unit.parents.get(call)
         # type(optimizer)(…)
         if isinstance(parent, ast.Call) and parent.func is call:
             return ()
         # type(optimizer) == optim.Optimizer
-        if isinstance(parent, ast.Compare | ast.Call) and all(
-            obj.kind == "optimizer" for obj in objects
-        ):
+        are_optimizers = all(obj.kind == "optimizer" for obj in objects)
+        if isinstance(parent, ast.Compare | ast.Call) and are_optimizers:
             return ()
-        return objects
+        return tuple(objects)
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -563,9 +568,8 @@ def _moves(node: ast.expr, parent: ast.AST | None) -> bool:
             return True
         # target, state = state_dict
         case ast.Assign(targets=targets):
-            return not any(
-                isinstance(target, ast.Tuple | ast.List) for target in targets
-            )
+            kinds = (ast.Tuple, ast.List)
+            return not any(isinstance(target, kinds) for target in targets)
         # f(**state_dict)
         case ast.keyword(arg=None):
             return False
@@ -587,9 +591,10 @@ def _is_used_as_dict(node: ast.expr, parent: ast.AST | None) -> bool:
             return value is node and key not in ("target", "state")
         case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
             return iterated is node
-    return isinstance(parent, ast.keyword | ast.Dict | ast.Starred) and not _moves(
-        node, parent
-    )
+    # f(**optimizer), {**optimizer}
+    if isinstance(parent, ast.keyword | ast.Dict | ast.Starred):
+        return not _moves(node, parent)
+    return False
 
 
 def _is_pickle(name: str) -> bool:
@@ -613,7 +618,8 @@ def names_of(facts: Facts, node: ast.expr) -> Iterator[str]:
 def tree_function(facts: Facts, call: ast.Call) -> str:
     """`map` for `jax.tree_util.tree_map` and its like; empty for all others."""
     for name in names_of(facts, call.func):
-        package = next((prefix for prefix in OF_TREES if name.startswith(prefix)), None)
+        packages = (prefix for prefix in OF_TREES if name.startswith(prefix))
+        package = next(packages, None)
         if package:
             last = name.removeprefix(package)
             if "." not in last:

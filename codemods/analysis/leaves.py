@@ -40,20 +40,20 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
     followed = {Container(call, LEAVES)}
     pending = True
     while pending:
-        nodes = dict.fromkeys(
-            node for container in followed for node in facts.holders.get(container, ())
-        )
-        uses = [
-            (facts.scope(node).unit, node)
-            for node in nodes
-            if _holds(node, followed, facts)
-        ]
-        if not all(
-            _is_harmless(node, unit, followed, facts, functions) for unit, node in uses
-        ):
-            return False
-        comprehensions = (_comprehension(node, unit) for unit, node in uses)
-        mapped = {Container(made) for made in comprehensions if made is not None}
+        nodes: dict[ast.expr, None] = {}
+        for container in followed:
+            nodes.update(dict.fromkeys(facts.holders.get(container, ())))
+        mapped: set[Container] = set()
+        for node in nodes:
+            if not _holds(node, followed, facts):
+                continue
+            unit = facts.scope(node).unit
+            if not _is_harmless(node, unit, followed, facts, functions):
+                return False
+            # [leaf.size for leaf in leaves] is followed, too.
+            made = _comprehension(node, unit)
+            if made is not None:
+                mapped.add(Container(made))
         pending = not mapped <= followed
         followed |= mapped
     return True
@@ -94,26 +94,29 @@ def _is_harmless(
     parent = unit.parents.get(node)
     match parent:
         # jax.tree_map(f, leaves, others)
-        case ast.Call(func=function, args=[_, first, *_]) if MAP_TREES & {
-            *facts.externals(function)
-        }:
+        case ast.Call(func=function, args=[_, first, *_]) if not MAP_TREES.isdisjoint(
+            facts.externals(function)
+        ):
             return node is first or _holds(first, followed, facts)
         # sum(leaves)
         case ast.Call():
             return node is not parent.func and _takes(parent, facts, functions)
+        # jax.device_put(x=leaves)
         case ast.keyword():
             call = unit.parents.get(parent)
             return isinstance(call, ast.Call) and _takes(call, facts, frozenset())
-        # [leaf.size for leaf in leaves]: a list that is followed, too
-        case ast.comprehension():
-            kinds = (ast.GeneratorExp, ast.ListComp)
-            return node is parent.iter and isinstance(unit.parents.get(parent), kinds)
+        # [leaf.size for leaf in leaves]
+        case ast.comprehension(iter=iterated):
+            around = unit.parents.get(parent)
+            is_list = isinstance(around, ast.GeneratorExp | ast.ListComp)
+            return node is iterated and is_list
         # for leaf in leaves: total += leaf.size
-        case ast.For():
+        case ast.For(iter=iterated):
             adds = functions >= ADDING
             keeps_order = any(_keeps_order(inner, adds) for inner in ast.walk(parent))
-            return node is parent.iter and not keeps_order
-        case ast.Return():  # to callers that are in view, or there is none
+            return node is iterated and not keeps_order
+        # To callers that are in view, or there is none.
+        case ast.Return():
             around = function_of(unit, parent)
             return around is not None and bool(facts.flow.entered[around])
     return _only_moves(node, parent)
@@ -124,9 +127,8 @@ def _only_moves(node: ast.AST, parent: ast.AST | None) -> bool:
     match parent:
         # first, second = leaves
         case ast.Assign(targets=targets):
-            return not any(
-                isinstance(target, ast.Tuple | ast.List) for target in targets
-            )
+            kinds = (ast.Tuple, ast.List)
+            return not any(isinstance(target, kinds) for target in targets)
         # {"leaves": leaves}
         case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()) | ast.Dict():
             return True
@@ -156,10 +158,10 @@ def _takes(call: ast.Call, facts: Queries, functions: frozenset[str]) -> bool:
     names = {*facts.externals(call.func)}
     if names & REDUCING:
         return reduces_in_any_order(call, facts)
-    by_key = any(
-        word.arg == "key" for word in call.keywords
-    )  # equal keys keep their order
-    return not by_key and names <= functions | SAME
+    # sorted(leaves, key=jnp.size): equal keys keep their order
+    if any(word.arg == "key" for word in call.keywords):
+        return False
+    return names <= functions | SAME
 
 
 def _keeps_order(node: ast.AST, adds: bool) -> bool:

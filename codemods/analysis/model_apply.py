@@ -29,9 +29,9 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     for node in _evaluated(initialised, scope, facts):
         match node:
             # model.init(key, x)
-            case ast.Attribute(attr="init" | "init_with_output", value=model) if (
-                _is_model(model, facts)
-            ):
+            case ast.Attribute(attr="init" | "init_with_output", value=model):
+                if not _is_model(model, facts):
+                    continue
                 if _is_known(model, scope, unit, facts):
                     return f"{unit.source(model)}.apply"
                 return "None"
@@ -50,14 +50,17 @@ def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
     """Whether the source of a model means the same in a scope."""
     if len(unit.source(model)) > LONGEST:
         return False
-    # model, or MLP(features, 10)
-    parts = [model.func, *values_of(model)] if isinstance(model, ast.Call) else [model]
+    parts = [model]
+    # MLP(features, 10)
+    if isinstance(model, ast.Call):
+        parts = [model.func, *values_of(model)]
     for part in parts:
         if isinstance(part, ast.Constant):
             continue
         if not isinstance(part, ast.Name):
             return False
-        if facts.scope(part).binding(part.id) is not scope.binding(part.id):
+        bound = facts.scope(part).binding(part.id)
+        if bound is not scope.binding(part.id):
             return False
         if len(_bindings(part.id, scope.node)) > 1:
             return False
@@ -73,12 +76,12 @@ def _is_model(node: ast.expr, facts: Facts) -> bool:
 
 
 def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
-    names = (
-        node
-        for node in _own_nodes(scope)
-        if isinstance(node, ast.Name) and node.id == name
-    )
-    return [node for node in names if isinstance(node.ctx, ast.Store)]
+    found: list[ast.AST] = []
+    for node in _own_nodes(scope):
+        match node:
+            case ast.Name(id=own, ctx=ast.Store()) if own == name:
+                found.append(node)
+    return found
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
@@ -116,11 +119,11 @@ def _assigned(name: str, scope: ast.AST) -> list[ast.expr]:
     """The values of the assignments to a name in a function."""
     found: list[ast.expr] = []
     for node in _own_nodes(scope):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                items = (
-                    item for item in ast.walk(target) if isinstance(item, ast.Name)
-                )
-                if any(item.id == name for item in items):
-                    found.append(node.value)
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            # output, variables = model.init_with_output(key, x)
+            names = (one for one in ast.walk(target) if isinstance(one, ast.Name))
+            if any(one.id == name for one in names):
+                found.append(node.value)
     return found

@@ -48,13 +48,17 @@ class PassedArgument:
     keyword: ast.keyword | None
 
 
+Arguments = dict[str, PassedArgument]
+Reference = tuple[Unit, ast.expr]
+
+
 @dataclass(frozen=True, eq=False)
 class Binding:
     """A call of a function, and its arguments by parameter."""
 
     unit: Unit
     call: ast.Call
-    given: dict[str, PassedArgument]
+    given: Arguments
 
 
 class Origins(Definitions):
@@ -85,10 +89,10 @@ class Origins(Definitions):
             given = self._bound(function, site, offset)
             if given is None or not isinstance(site.node, ast.Call):
                 return None
+            # A call may reach a function in several ways that give the same arguments.
+            values = [argument.value for argument in given.values()]
             binding = Binding(site.unit, site.node, given)
-            found.setdefault(
-                (site.node, *(argument.value for argument in given.values())), binding
-            )
+            found.setdefault((site.node, *values), binding)
         return list(found.values())
 
     def are_its_own(self, function: FunctionNode, bindings: Iterable[Binding]) -> bool:
@@ -101,49 +105,57 @@ class Origins(Definitions):
 
     def _called(self, call: ast.Call) -> set[ast.AST]:
         """The functions that a call, or one of `functools.partial`, may be of."""
-        is_external = bool(self.facts.externals(call.func)) and bool(call.args)
-        items = self.facts.objects(call.args[0] if is_external else call.func)
+        called = call.func
+        # functools.partial(step, rate=0.1)
+        if self.facts.externals(called) and call.args:
+            called = call.args[0]
+        items = self.facts.objects(called)
         return {function.node for function in functions_in(items)}
 
-    def references(self, function: ast.AST) -> list[tuple[Unit, ast.expr]]:
+    def references(self, function: ast.AST) -> list[Reference]:
         """The names and attributes that may be a function, plain or wrapped."""
         return self._references[function]
 
     def _bound(
         self, function: FunctionNode, site: CallSite, offset: int
-    ) -> dict[str, PassedArgument] | None:
+    ) -> Arguments | None:
         """The arguments of a call, by parameter."""
         if not isinstance(site.node, ast.Call):
             return None
-        found = arguments_of(
-            signature_of(function.args, offset), site.node, *site.partials
-        )
+        signature = signature_of(function.args, offset)
+        found = arguments_of(signature, site.node, *site.partials)
+        # Perhaps another function makes the call, such as that of a loop's body.
         if found is None or not self._is_as_written(site):
-            return None  # perhaps another function makes the call, such as that of a loop's body
-        calls = (*site.partials, site.node)
-        words = {word.value: word for call in calls for word in call.keywords}
-        places = {
-            value: (self._unit_of(call, site), call)
-            for call in calls
-            for value in values_of(call)
-        }
-        return {
-            name: PassedArgument(*places[value], value, words.get(value))
-            for name, value in found.items()
-        }
+            return None
+        words: dict[ast.expr, ast.keyword] = {}
+        places: dict[ast.expr, tuple[Unit, ast.Call]] = {}
+        for call in (*site.partials, site.node):
+            unit = self._unit_of(call, site)
+            for word in call.keywords:
+                words[word.value] = word
+            for value in values_of(call):
+                places[value] = (unit, call)
+        given: Arguments = {}
+        for name, value in found.items():
+            unit, call = places[value]
+            keyword = words.get(value)
+            given[name] = PassedArgument(unit, call, value, keyword)
+        return given
 
     def _is_as_written(self, site: CallSite) -> bool:
         """Whether a function gets just the arguments that the source of a call has."""
         assert isinstance(site.node, ast.Call)
-        values = [
-            *(value for call in site.partials for value in call.args[1:]),
-            *site.node.args,
-        ]
-        words = {
-            word.arg for call in (*site.partials, site.node) for word in call.keywords
-        }
-        places = tuple(self.facts.flow.places[value] for value in values)
-        return places == site.positional and words == {*site.keywords}
+        values: list[ast.expr] = []
+        # The first argument of `functools.partial` is the function.
+        for call in site.partials:
+            values += call.args[1:]
+        values += site.node.args
+        calls = (*site.partials, site.node)
+        words = {word.arg for call in calls for word in call.keywords}
+        if words != {*site.keywords}:
+            return False
+        places = self.facts.flow.places
+        return tuple(places[value] for value in values) == site.positional
 
     def _unit_of(self, call: ast.Call, site: CallSite) -> Unit:
         scope = self.facts.flow.reading.scopes.get(call)
@@ -153,10 +165,8 @@ class Origins(Definitions):
         """Whether a function is handed to code that may call it with anything."""
         if isinstance(function, ast.Lambda):
             return False
-        return any(
-            not self._is_followed(unit, node)
-            for unit, node in self._references[function]
-        )
+        references = self._references[function]
+        return not all(self._is_followed(unit, node) for unit, node in references)
 
     def _is_followed(self, unit: Unit, node: ast.expr) -> bool:
         """Whether it is known what happens to a function at a reference to it."""
@@ -166,7 +176,8 @@ class Origins(Definitions):
             parent = unit.parents.get(parent)
         if not isinstance(parent, ast.Call) or parent.func is node:
             return True
-        return any(map(self._is_known, self.facts.objects(parent.func)))
+        called = self.facts.objects(parent.func)
+        return any(map(self._is_known, called))
 
     def _is_known(self, item: Object) -> bool:
         """Whether it is known what a function does with its arguments."""
@@ -175,14 +186,15 @@ class Origins(Definitions):
         return isinstance(item, Function | Class)
 
     @cached_property
-    def _references(self) -> dict[ast.AST, list[tuple[Unit, ast.expr]]]:
-        found: dict[ast.AST, list[tuple[Unit, ast.expr]]] = defaultdict(list)
+    def _references(self) -> dict[ast.AST, list[Reference]]:
+        found: dict[ast.AST, list[Reference]] = defaultdict(list)
         for node, scope in self.facts.flow.reading.scopes.items():
-            if isinstance(node, ast.Name | ast.Attribute) and isinstance(
-                node.ctx, ast.Load
-            ):
+            if not isinstance(node, ast.Name | ast.Attribute):
+                continue
+            if isinstance(node.ctx, ast.Load):
+                reference = (scope.unit, node)
                 for function in self.facts.functions(node):
-                    found[function.node].append((scope.unit, node))
+                    found[function.node].append(reference)
         return found
 
     # What a name means elsewhere
@@ -194,6 +206,7 @@ class Origins(Definitions):
             return False
         if bound is variable.scope and name == variable.name:
             return True
+        # Only variables of modules are imported.
         if bound.parent is not None or variable.scope.parent is not None:
             return False
         theirs = {*self.program.objects_at(variable.scope, variable.name)}
@@ -203,40 +216,44 @@ class Origins(Definitions):
         is_plain = all(isinstance(item, kinds) for item in own | theirs)
         stores = self.stores(Variable(bound, name))
         is_imported = all(isinstance(node, ast.alias) for node in stores)
-        return is_plain and is_imported and len(own) == 1 and own == theirs
+        is_same = len(own) == 1 and own == theirs
+        return is_plain and is_imported and is_same
 
 
 def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:
     """The innermost statement around a node."""
     if isinstance(node, ast.stmt):
         return node
-    return next(outer for outer in unit.ancestors(node) if isinstance(outer, ast.stmt))
+    around = unit.ancestors(node)
+    return next(outer for outer in around if isinstance(outer, ast.stmt))
 
 
 def block_of(unit: Unit, statement: ast.stmt) -> list[ast.stmt]:
     """The statements of the block that a statement is in."""
-    blocks: list[list[ast.stmt]] = [
-        getattr(unit.parents[statement], field, [])
-        for field in ("body", "orelse", "finalbody")
-    ]
+    parent = unit.parents[statement]
+    names = ("body", "orelse", "finalbody")
+    blocks: list[list[ast.stmt]] = [getattr(parent, name, []) for name in names]
     return next(block for block in blocks if statement in block)
 
 
 def names_within(node: ast.AST) -> set[str]:
     """The names of variables and parameters in some code."""
-    found = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-    return found | {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+        elif isinstance(inner, ast.arg):
+            found.add(inner.arg)
+    return found
 
 
 def names_read(nodes: Iterable[ast.AST]) -> list[ast.Name]:
     """The names that are read in some nodes."""
-    names = (
-        found
-        for node in nodes
-        for found in ast.walk(node)
-        if isinstance(found, ast.Name)
-    )
-    return [name for name in names if isinstance(name.ctx, ast.Load)]
+    found: list[ast.Name] = []
+    for node in nodes:
+        names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
+        found += [name for name in names if isinstance(name.ctx, ast.Load)]
+    return found
 
 
 def is_path(node: ast.expr) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from codemods.analysis.evidence import last_word
@@ -59,9 +59,13 @@ TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
 
 def reflections(facts: Queries, unit: Unit, node: ast.AST) -> list[Use]:
     """The uses that a call, a subscript or a pattern is."""
-    stored = _stored(facts, unit, node) if isinstance(node, ast.Call) else []
+    uses: list[Use] = []
+    if isinstance(node, ast.Call):
+        uses += _stored(facts, unit, node)
     found = _patch(facts, unit, node) or _reflection(facts, unit, node)
-    return stored if found is None else [*stored, found]
+    if found is not None:
+        uses.append(found)
+    return uses
 
 
 def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
@@ -71,10 +75,16 @@ def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     """
     if not isinstance(node, ast.Attribute | ast.Call):
         return None
-    names = (legacy_name(found) for found in _patched(facts, node))
-    patched = {str(name).partition(".")[0] for name in names if name is not None}
+    patched: set[str] = set()
+    for found in _patched(facts, node):
+        name = legacy_name(found)
+        if name is not None:
+            # optim.Adam.apply_gradient is a part of `Adam`.
+            owner, _, _ = str(name).partition(".")
+            patched.add(owner)
     if not patched:
         return None
+    # If it is not a class, it may concern the definitions of all classes.
     classes: set[str | Enum | None] | None = None
     if patched <= {*DEFINITIONS}:
         classes = {*patched, Unnamed.CUSTOM, Unnamed.RUN_TIME}
@@ -86,7 +96,8 @@ def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
                 continue
             if classes is None or obj.kind != "definition" or obj.made_by in classes:
                 objects[obj] = None
-    return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(objects))
+    shown = ", ".join(sorted(patched))
+    return Use("patched", shown, unit, node, tuple(objects))
 
 
 def _patched(facts: Queries, node: ast.AST) -> list[str]:
@@ -95,7 +106,8 @@ def _patched(facts: Queries, node: ast.AST) -> list[str]:
         # optim.Adam = MyAdam
         case ast.Attribute(value=owner, attr=attribute, ctx=ast.Store() | ast.Del()):
             owners = facts.externals(owner)
-            return [*owners, *(f"{name}.{attribute}" for name in owners)]
+            attributes = [f"{name}.{attribute}" for name in owners]
+            return [*owners, *attributes]
         # mock.patch.object(optim, "Adam", MyAdam)
         case ast.Call(func=function, args=[owner, ast.Constant(value=str()), *_]) if (
             last_word(function) in PATCHING
@@ -114,18 +126,16 @@ def _stored(facts: Queries, unit: Unit, call: ast.Call) -> list[Use]:
     called = set(facts.externals(call.func))
     if not called & (STORE | FILL):
         return []
-    found = [
-        (argument, objects)
-        for argument in values_of(call)
-        for objects in _optimizers_in(facts, argument)
-    ]
-    uses = [
-        Use("stored", ast.unparse(argument), unit, argument, objects)
-        for argument, objects in found
-    ]
-    if not found or not called & FILL:
-        return uses
-    return [*uses, Use("restored", ast.unparse(call.func), unit, call, found[0][1])]
+    uses: list[Use] = []
+    for argument in values_of(call):
+        for objects in _optimizers_in(facts, argument):
+            text = ast.unparse(argument)
+            uses.append(Use("stored", text, unit, argument, objects))
+    # optimizer = checkpoints.restore_checkpoint(folder, optimizer)
+    if uses and called & FILL:
+        text = ast.unparse(call.func)
+        uses.append(Use("restored", text, unit, call, uses[0].objects))
+    return uses
 
 
 def _optimizers_in(
@@ -148,16 +158,18 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
         case ast.Subscript(
             value=value, slice=ast.Constant(value="target" | "state" as key)
         ):
-            is_part = key == "target" or _names_a_part(unit.parents.get(node))
-            objects = tuple(facts.legacy_objects(value, "optimizer", "state_dict"))
+            # "state" may be a key of anything: restored["state"]["step"] tells.
+            parent = unit.parents.get(node)
+            is_part = key == "target" or _names_a_part(parent)
             if is_part and _is_restored(facts, value):
                 return Use("checkpoint", key, unit, node, ())
+            objects = tuple(facts.legacy_objects(value, "optimizer", "state_dict"))
             return Use("state_dict", key, unit, node, objects) if objects else None
         # sys.modules["flax.optim"]
         case ast.Subscript(value=value, slice=ast.Constant(value=str())) if (
             facts.externals(value)
         ):
-            if any(legacy_name(name) is not None for name in facts.externals(node)):
+            if _is_legacy(facts.externals(node)):
                 return Use("module", "", unit, node, _definitions_of(facts, unit))
         # optimizer.__dict__
         case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
@@ -190,8 +202,8 @@ def _pattern(
         for obj in facts.legacy_objects(subject)
         if not ATTRIBUTES[obj.kind].isdisjoint(names)
     )
-    is_legacy = any(legacy_name(name) is not None for name in facts.externals(cls))
-    if not objects or is_legacy:
+    # case optim.Optimizer(target=params)
+    if not objects or _is_legacy(facts.externals(cls)):
         return None
     return Use("reflection", ", ".join(names), unit, cls, objects)
 
@@ -220,9 +232,10 @@ def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | 
         for obj, name in facts.flow.got.get(node, ())
         if name in ATTRIBUTES[obj.kind]
     ]
-    name = _literal(node.args[1]) if len(node.args) > 1 else None
+    has_name = len(node.args) > 1
+    name = _literal(node.args[1]) if has_name else None
     # getattr(flax, "optim"), getattr(optimizer, "target")
-    if called & set(BY_NAME) and len(node.args) > 1:
+    if has_name and called & set(BY_NAME):
         if name == "optim" and "flax" in facts.externals(first):
             return Use("module", "", unit, node, _definitions_of(facts, unit))
         objects = _with_attribute(facts, first, name)
@@ -236,40 +249,50 @@ def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | 
     elif "builtins.isinstance" in called and len(node.args) == 2:
         name = next(_asked_by_protocol(facts, node.args[1]), None)
         objects = facts.legacy_objects(first, "optimizer") if name is not None else []
-    # operator.attrgetter("state.step")
-    elif "operator.attrgetter" in called and set(TELLING) & set(
-        (_literal(first) or "").split(".")
-    ):
-        return Use("reflection", str(_literal(first)), unit, node, tuple(objects))
+    # operator.attrgetter("optimizer.target")
+    elif "operator.attrgetter" in called:
+        path = _literal(first) or ""
+        if not set(TELLING).isdisjoint(path.split(".")):
+            return Use("reflection", path, unit, node, tuple(objects))
     objects += _in_text(facts, unit, node)
-    return Use("reflection", str(name), unit, node, tuple(objects)) if objects else None
+    if not objects:
+        return None
+    return Use("reflection", str(name), unit, node, tuple(objects))
 
 
 def _with_attribute(
     facts: Queries, node: ast.expr, name: str | None
 ) -> list[LegacyObject]:
     """The objects at an expression for which an attribute means something, old or new."""
+    objects = facts.legacy_objects(node)
+    # getattr(optimizer, name): it may be any
     if name is None:
-        return facts.legacy_objects(node)
+        return objects
     return [
         obj
-        for obj in facts.legacy_objects(node)
+        for obj in objects
         if name in ATTRIBUTES[obj.kind] or name in ADDED.get(obj.kind, ())
     ]
 
 
 def _imports_legacy(facts: Queries, call: ast.Call, first: ast.expr) -> bool:
-    names = (_literal(first) or "", *facts.externals(call))
+    name = _literal(first) or ""
+    return _is_legacy((name, *facts.externals(call)))
+
+
+def _is_legacy(names: Iterable[str]) -> bool:
+    """Whether one of some full names is of the legacy module."""
     return any(legacy_name(name) is not None for name in names)
 
 
 def _asked_by_protocol(facts: Queries, node: ast.expr) -> Iterator[str]:
     """The attributes of legacy optimizers that a protocol of the project asks for."""
     protocols = ("typing.Protocol", "typing_extensions.Protocol")
+    known = ATTRIBUTES["optimizer"] | ADDED["optimizer"]
     for item in facts.objects(node):
         if isinstance(item, Class) and facts.derives_from(item, *protocols):
             members = {*item.scope.names, *facts.flow.fields_in_order(item)}
-            yield from sorted((ATTRIBUTES["optimizer"] | ADDED["optimizer"]) & members)
+            yield from sorted(known & members)
 
 
 def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:
@@ -277,13 +300,7 @@ def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:
 
     They are those of the file, and those of modules in variables.
     """
-    calls = (call for owner, call in facts.flow.reading.calls if owner is unit)
-    made = (
-        obj
-        for call in calls
-        for obj in facts.legacy_objects(call, "definition")
-        if obj.node is call
-    )
+    made = _made_in(facts, unit, "definition")
     return tuple(dict.fromkeys((*made, *facts.made_by_modules)))
 
 
@@ -295,15 +312,16 @@ def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[LegacyObject, 
         case ast.Call(args=[ast.Constant(value=str() as code), *_]) if (
             called & EVALUATING and PARTS.search(code)
         ):
-            return tuple(_made_in(facts, unit))
+            return tuple(_made_in(facts, unit, "optimizer"))
         # "{0.target}".format(optimizer)
         case ast.Call(
             func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")
         ) if PARTS.search(text):
             return _given(facts, node)
     # functools.partial(getattr, optimizer)
-    if any("builtins.getattr" in facts.externals(argument) for argument in node.args):
-        return _given(facts, node)
+    for argument in node.args:
+        if "builtins.getattr" in facts.externals(argument):
+            return _given(facts, node)
     return ()
 
 
@@ -314,20 +332,18 @@ def _given(facts: Queries, call: ast.Call) -> tuple[LegacyObject, ...]:
     )
 
 
-def _made_in(facts: Queries, unit: Unit) -> list[LegacyObject]:
-    """The optimizers that the calls of a file make."""
-    calls = [call for owner, call in facts.flow.reading.calls if owner is unit]
-    return [
-        obj
-        for call in calls
-        for obj in facts.legacy_objects(call, "optimizer")
-        if obj.node is call
-    ]
+def _made_in(facts: Queries, unit: Unit, kind: str) -> list[LegacyObject]:
+    """The objects of a kind that the calls of a file make."""
+    found: list[LegacyObject] = []
+    for owner, call in facts.flow.reading.calls:
+        if owner is unit:
+            objects = facts.legacy_objects(call, kind)
+            found += [obj for obj in objects if obj.node is call]
+    return found
 
 
 def _literal(node: ast.expr) -> str | None:
-    return (
-        node.value
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        else None
-    )
+    match node:
+        case ast.Constant(value=str() as text):
+            return text
+    return None

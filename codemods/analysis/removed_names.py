@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
 from codemods.analysis.queries import Queries
@@ -18,12 +18,19 @@ from codemods.removed.table import Removed, once_modules, packages, row_of, tabl
 from codemods.sources.modules import Unit
 from codemods.vocabulary import INDEX
 
+Named = ast.Attribute | ast.Name
+Targets = dict[str, set[str]]
+"""What the imports of a file bind each name to."""
+
 DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.\w+)+")
 UNKNOWN = "unknown"
 """The kind of use of a name that does not exist and never did, or is private."""
 
 MODERNIZED = ("removed", "removed_import", "removed_module")
 """The kinds of use that are only rewritten on demand: they have to do with no optimizer."""
+
+IN_PLACE = ("call", "drop", "helper", "value")
+"""How rows are replaced where their names are used, imported names included."""
 
 POPPED = ("params",)
 """The collections that `variables.pop(…)` took out of the variables; it returned a pair."""
@@ -51,7 +58,7 @@ def names_removed(unit: Unit) -> bool:
 
     Only its imports and attributes are looked at.
     """
-    bound: dict[str, set[str]] = defaultdict(set)
+    bound: Targets = defaultdict(set)
     for bound_as, target, imported in _imports(unit):
         bound[bound_as].add(target)
         if row_of(imported) is not None or imported in once_modules():
@@ -62,22 +69,23 @@ def names_removed(unit: Unit) -> bool:
         # jax.tree_map, or `j.tree_map` after `import jax as j`
         if isinstance(node, ast.Attribute):
             *steps, root = _steps(node)
-            full = [".".join((name, *reversed(steps))) for name in bound.get(root, ())]
-            if any(name in table() or unknown(name) is not None for name in full):
-                return True
+            for target in bound.get(root, ()):
+                name = ".".join((target, *reversed(steps)))
+                if name in table() or unknown(name) is not None:
+                    return True
         elif isinstance(node, ast.Assign) and _is_popped_pair(node):
             return True
     return _quotes_removed(unit, bound)
 
 
-def _quotes_removed(unit: Unit, bound: dict[str, set[str]]) -> bool:
+def _quotes_removed(unit: Unit, bound: Targets) -> bool:
     """Whether an annotation in quotes may have such a name."""
     for _, text in _quoted(unit):
         for name in DOTTED.findall(text):
             root, _, rest = name.partition(".")
-            targets = bound.get(root, ())
-            if any(row_of(f"{target}.{rest}") is not None for target in targets):
-                return True
+            for target in bound.get(root, ()):
+                if row_of(f"{target}.{rest}") is not None:
+                    return True
     return False
 
 
@@ -87,7 +95,8 @@ def _quoted(unit: Unit) -> Iterator[tuple[ast.Constant, str]]:
     The types in `cast("jnp.DeviceArray", x)` are such, too.
     """
     for annotation in _annotations(unit):
-        yield from ((quoted, str(quoted.value)) for quoted in quoted_types(annotation))
+        for quoted in quoted_types(annotation):
+            yield quoted, str(quoted.value)
 
 
 def _annotations(unit: Unit) -> Iterator[ast.expr]:
@@ -116,21 +125,18 @@ def _annotations(unit: Unit) -> Iterator[ast.expr]:
 def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
     """For each absolute import the name that it binds, its target, and the name it imports."""
     for node in unit.nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                root = alias.name.partition(".")[0]
-                target = alias.name if alias.asname else root
-                yield alias.asname or root, target, alias.name
-        elif (
-            isinstance(node, ast.ImportFrom)
-            and not node.level
-            and node.module is not None
-        ):
-            for alias in node.names:
-                name = (
-                    node.module if alias.name == "*" else f"{node.module}.{alias.name}"
-                )
-                yield alias.asname or alias.name, name, name
+        match node:
+            # import jax.ops, import jax.ops as ops
+            case ast.Import(names=aliases):
+                for alias in aliases:
+                    root, _, _ = alias.name.partition(".")
+                    target = alias.name if alias.asname else root
+                    yield alias.asname or root, target, alias.name
+            # from jax import ops, but not `from . import ops`
+            case ast.ImportFrom(module=str(module), names=aliases, level=0):
+                for alias in aliases:
+                    name = module if alias.name == "*" else f"{module}.{alias.name}"
+                    yield alias.asname or alias.name, name, name
 
 
 def _steps(node: ast.expr) -> Iterator[str]:
@@ -155,20 +161,17 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
     if not uses_removed(unit.code):
         return
     names = _Names(facts, unit)
+    says_flax = "flax" in unit.code
     covered: set[ast.AST] = set()
     for node in unit.nodes:
-        if isinstance(node, ast.Attribute | ast.Name) and node not in covered:
+        if isinstance(node, Named) and node not in covered:
             row = names.row(node, node)
             if row is not None:
                 covered.update(ast.walk(node))
                 covered.update(_index(unit, node, row, names))
                 yield Use("removed", row.name, unit, node, ())
         # state, params = variables.pop("params")
-        elif (
-            isinstance(node, ast.Assign)
-            and _is_popped_pair(node)
-            and "flax" in unit.code
-        ):
+        elif says_flax and isinstance(node, ast.Assign) and _is_popped_pair(node):
             yield Use("removed", "pop", unit, node.value, ())
     yield from _in_quotes(unit, names, covered)
     for item in names.imports:
@@ -180,44 +183,47 @@ def _of_import(
     unit: Unit, item: Import, names: _Names, covered: set[ast.AST]
 ) -> Iterator[Use]:
     """The uses that an import is."""
+    statement = item.statement
     name = imported_name(item)
     row = row_of(name)
-    if _is_guarded(unit, item.statement):
+    if _is_guarded(unit, statement):
         return
     # import jax.ops, which is not a module any more
-    if isinstance(item.statement, ast.Import) and item.alias.name in once_modules():
-        yield Use("removed_module", item.alias.name, unit, item.statement, ())
+    if isinstance(statement, ast.Import) and name in once_modules():
+        yield Use("removed_module", name, unit, statement, ())
     if row is None:
         return
     if not names.is_covered(item, covered):
-        yield Use("removed_import", name, unit, item.statement, ())
+        yield Use("removed_import", name, unit, statement, ())
     elif _is_package(item):
         kind = "removed_import" if row.how == "same" else "removed_module"
-        yield Use(kind, name, unit, item.statement, ())
+        yield Use(kind, name, unit, statement, ())
 
 
 def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
     """The uses of what never existed, or is private, except for what the file itself assigns."""
     attributes = [node for node in unit.nodes if isinstance(node, ast.Attribute)]
-    own = {
-        names.full_name(node)
-        for node in attributes
-        if not isinstance(node.ctx, ast.Load)
-    }
+    # jax.my_addition = …
+    stored = (node for node in attributes if not isinstance(node.ctx, ast.Load))
+    own = {*map(names.full_name, stored)}
     covered: set[ast.AST] = set()
     for node in attributes:
-        name = names.full_name(node) if node not in covered else None
+        if node in covered:
+            continue
+        name = names.full_name(node)
         found = unknown(name) if name is not None else None
         if found is None or found.name in own or _is_guarded(unit, node):
             continue
         covered.update(ast.walk(node))
-        if not any(unknown(imported_name(item)) for item in names.items_below(node)):
+        # If the import is unknown itself, that is reported.
+        below = map(imported_name, names.items_below(node))
+        if not any(map(unknown, below)):
             yield Use(UNKNOWN, str(name), unit, node, ())
     for item in names.imports:
-        if unknown(imported_name(item)) is not None and not _is_guarded(
-            unit, item.statement
-        ):
-            yield Use(UNKNOWN, imported_name(item), unit, item.statement, ())
+        name = imported_name(item)
+        if unknown(name) is None or _is_guarded(unit, item.statement):
+            continue
+        yield Use(UNKNOWN, name, unit, item.statement, ())
 
 
 def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use]:
@@ -228,15 +234,18 @@ def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use
     for quoted, nodes in names.quoted.items():
         found: dict[tuple[str, str], list[ast.expr]] = defaultdict(list)
         for node in nodes:
-            row = names.row(node, quoted) if node not in covered else None
+            if node in covered:
+                continue
+            row = names.row(node, quoted)
             if row is not None:
                 covered.update(ast.walk(node))
                 found[row.name, ast.unparse(node)].append(node)
         for (name, text), said in found.items():
             yield Use("removed", name, unit, quoted, (), quoted=text, said=tuple(said))
     for quoted, whole in _quoted(unit):
+        # It is an expression, and was looked at above.
         if quoted in names.quoted:
-            continue  # it is an expression, and was looked at above
+            continue
         for text in dict.fromkeys(DOTTED.findall(whole)):
             row = names.row_of_text(text)
             if row is not None:
@@ -253,43 +262,38 @@ class _Names:
         self._bound: dict[str, list[Import]] = defaultdict(list)
         for item in self.imports:
             self._bound[item.name].append(item)
-        self.quoted: dict[ast.expr, list[ast.Attribute | ast.Name]] = {}
+        self.quoted: dict[ast.expr, list[Named]] = {}
         """The names in each annotation in quotes."""
         for annotation in facts.flow.reading.annotations:
             node = annotation.node
             is_own = annotation.unit is unit and node in unit.parents
-            if is_own and node is not annotation.expression:
-                inner = (one.expression for one in facts.with_quoted(annotation))
-                parts = (part for expression in inner for part in ast.walk(expression))
-                self.quoted[node] = [
-                    part for part in parts if isinstance(part, ast.Attribute | ast.Name)
-                ]
+            if not is_own or node is annotation.expression:
+                continue
+            found: list[Named] = []
+            # "Optional['jnp.DeviceArray']" has another one within.
+            for one in facts.with_quoted(annotation):
+                parts = ast.walk(one.expression)
+                found += [part for part in parts if isinstance(part, Named)]
+            self.quoted[node] = found
 
     @property
     def _reads(self) -> Iterator[ast.AST]:
         """The nodes of the file, and those in quotes."""
         return chain(self.unit.nodes, *self.quoted.values())
 
-    def row(self, node: ast.Attribute | ast.Name, where: ast.expr) -> Removed | None:
+    def row(self, node: Named, where: ast.expr) -> Removed | None:
         """The row of what an expression names, unless its import alone is changed or reported.
 
         `where` is the place in the file: the expression itself, or the string that it is in.
         """
         name = self.full_name(node)
         row = None if name is None else row_of(name)
-        if (
-            row is None
-            or not isinstance(node.ctx, ast.Load)
-            or _is_guarded(self.unit, where)
-        ):
+        if row is None or not isinstance(node.ctx, ast.Load):
+            return None
+        if _is_guarded(self.unit, where):
             return None
         # tree_map(f, tree): of most imported names, it is enough to change the import
-        if isinstance(node, ast.Name) and row.how not in (
-            "call",
-            "drop",
-            "helper",
-            "value",
-        ):
+        if isinstance(node, ast.Name) and row.how not in IN_PLACE:
             return None
         return row if row.name == name else None
 
@@ -297,15 +301,18 @@ class _Names:
         """The row of a dotted name in a text, if all imports bind its first word to the same."""
         root, _, rest = text.partition(".")
         named = {_bound_name(item) for item in self._bound[root]}
-        return row_of(f"{named.pop()}.{rest}") if len(named) == 1 else None
+        if len(named) != 1:
+            return None
+        return row_of(f"{named.pop()}.{rest}")
 
     def full_name(self, node: ast.expr) -> str | None:
         """The full name of what an expression names, if imports alone show it."""
         if isinstance(node, ast.Attribute):
             owner = self.full_name(node.value)
             return None if owner is None else f"{owner}.{node.attr}"
-        items = self._items(node) if isinstance(node, ast.Name) else []
-        named = {_bound_name(item) for item in items}
+        if not isinstance(node, ast.Name):
+            return None
+        named = {_bound_name(item) for item in self._items(node)}
         return named.pop() if len(named) == 1 else None
 
     def _items(self, node: ast.Name) -> list[Import]:
@@ -323,15 +330,18 @@ class _Names:
 
     def is_covered(self, item: Import, covered: set[ast.AST]) -> bool:
         """Whether an import is in use, and only by what is already reported."""
-        reads: Iterable[ast.AST] = (
-            node
-            for node in self._reads
-            if isinstance(node, ast.Name) and item in self._items(node)
-        )
-        if _is_package(item):
-            chains = (node for node in self._reads if isinstance(node, ast.Attribute))
-            reads = (node for node in chains if self.full_name(node) == item.alias.name)
-        found = [*reads]
+        found: list[ast.AST] = []
+        for node in self._reads:
+            # `jax.ops`, after `import jax.ops`
+            if _is_package(item):
+                is_read = (
+                    isinstance(node, ast.Attribute)
+                    and self.full_name(node) == item.alias.name
+                )
+            else:
+                is_read = isinstance(node, ast.Name) and item in self._items(node)
+            if is_read:
+                found.append(node)
         return bool(found) and covered.issuperset(found)
 
 
@@ -358,9 +368,9 @@ def _is_guarded(unit: Unit, node: ast.AST) -> bool:
     is_import = isinstance(node, ast.Import | ast.ImportFrom)
     inner = node
     for outer in unit.ancestors(node):
-        handlers = (
-            outer.handlers if isinstance(outer, ast.Try) and inner in outer.body else ()
-        )
+        handlers: list[ast.ExceptHandler] = []
+        if isinstance(outer, ast.Try) and inner in outer.body:
+            handlers = outer.handlers
         if any(_handles(handler, is_import) for handler in handlers):
             return True
         inner = outer
@@ -369,11 +379,18 @@ def _is_guarded(unit: Unit, node: ast.AST) -> bool:
 
 def _handles(handler: ast.ExceptHandler, is_import: bool) -> bool:
     """Whether a handler is for an import that fails, or for an attribute that does not exist."""
-    if handler.type is None:
-        return is_import
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     expected = WITHOUT_IMPORT if is_import else WITHOUT_NAME
-    return any(isinstance(kind, ast.Name) and kind.id in expected for kind in kinds)
+    match handler.type:
+        # except:
+        case None:
+            return is_import
+        # except (ImportError, AttributeError):
+        case ast.Tuple(elts=kinds):
+            pass
+        case kind:
+            kinds = [kind]
+    named = (kind.id for kind in kinds if isinstance(kind, ast.Name))
+    return any(name in expected for name in named)
 
 
 def _index(
@@ -381,11 +398,13 @@ def _index(
 ) -> Iterator[ast.AST]:
     """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which is removed with it."""
     call = unit.parents.get(function)
-    if ".at[" in row.to and isinstance(call, ast.Call) and call.func is function:
-        match updated(call):
-            case IndexedUpdate(index=ast.Subscript(value=value)) if (
-                names.full_name(value) == INDEX
-            ):
+    if ".at[" not in row.to:
+        return
+    if not isinstance(call, ast.Call) or call.func is not function:
+        return
+    match updated(call):
+        case IndexedUpdate(index=ast.Subscript(value=value)):
+            if names.full_name(value) == INDEX:
                 yield from ast.walk(value)
 
 

@@ -43,15 +43,16 @@ class Parameters:
 
         They are an array, a number or a dataclass then. None if nothing is known of them.
         """
-        shapes = {
-            _is_bare(item, self.facts) for item in self.facts.target(optimizer)
-        } - {None}
+        targets = self.facts.target(optimizer)
+        shapes = {_is_bare(item, self.facts) for item in targets}
+        shapes.discard(None)
         if shapes:
             return True in shapes
         params = _given(optimizer)
         if params is None:
             return None
-        made = origin(params, self.facts.scope(params).node) or params
+        function = self.facts.scope(params).node
+        made = origin(params, function) or params
         if _computes_array(made, self.facts) or _annotated_array(params, self.facts):
             return True
         return False if self._has_keys(optimizer, params) else None
@@ -59,29 +60,31 @@ class Parameters:
     def come_from_outside(self, optimizer: LegacyObject) -> bool:
         """Whether the params are an argument of a function that nobody in view calls."""
         params = _given(optimizer)
-        roots = self.roots(params) if params is not None else []
-        return all(
-            isinstance(root, ast.Constant | ast.Name | None) or self.is_given(root)
-            for root in roots
-        )
+        if params is None:
+            return True
+        for root in self.roots(params):
+            if isinstance(root, ast.Constant | ast.Name | None):
+                continue
+            if not self.is_given(root):
+                return False
+        return True
 
     def _has_keys(self, optimizer: LegacyObject, params: ast.expr) -> bool:
         """Whether params are a dict, or similar, wherever they come from."""
         made_of = self.facts.legacy.definitions(optimizer)
+        # `MultiOptimizer` accepted nothing else.
         if any(obj.made_by == "MultiOptimizer" for obj in made_of):
-            return True  # which accepted nothing else
-        links = self.facts.legacy.links
-        owners = [
-            outer
-            for outer, inner in links
-            if inner is optimizer and outer.kind == "optimizer"
-        ]
-        if self._used_as_dict(("target", owner) for owner in (optimizer, *owners)):
             return True
-        return all(
-            self._made_as_dict(root) or self._used_as_dict([root])
-            for root in self.roots(params)
-        )
+        owners = [optimizer]
+        for outer, inner in self.facts.legacy.links:
+            if inner is optimizer and outer.kind == "optimizer":
+                owners.append(outer)
+        if self._used_as_dict(("target", owner) for owner in owners):
+            return True
+        for root in self.roots(params):
+            if not self._made_as_dict(root) and not self._used_as_dict([root]):
+                return False
+        return True
 
     def roots(self, node: ast.expr) -> list[Place]:
         """The places from which a value comes unchanged, as far back as possible."""
@@ -94,11 +97,8 @@ class Parameters:
         """Whether a place is a parameter of a function."""
         match place:
             case ("variable", Scope() as scope, str(name)):
-                variable = Variable(scope, name)
-                return all(
-                    isinstance(store, ast.arg)
-                    for store in self.origins.stores(variable)
-                )
+                stores = self.origins.stores(Variable(scope, name))
+                return all(isinstance(store, ast.arg) for store in stores)
         return False
 
     # By their uses
@@ -143,11 +143,11 @@ class Parameters:
         match place:
             case ("variable", Scope() as scope, str(name)):
                 variable = Variable(scope, name)
-                values = list(_values(self.origins.stores(variable), variable.unit))
-                return bool(values) and all(
-                    value is not None and self._makes_dict(value, depth)
-                    for value in values
-                )
+                stores = self.origins.stores(variable)
+                for value in _values(stores, variable.unit):
+                    if value is None or not self._makes_dict(value, depth):
+                        return False
+                return bool(stores)
         return False
 
     def _makes_dict(self, node: ast.expr, depth: int) -> bool:
@@ -173,22 +173,18 @@ class Parameters:
                 return _is_of_dicts(function, self.facts)
             case ast.Name() if depth:
                 variable = self.origins.variable(node)
-                place = (
-                    None
-                    if variable is None
-                    else ("variable", variable.scope, variable.name)
-                )
-                return self._made_as_dict(place, depth - 1)
+                if variable is not None:
+                    place = ("variable", variable.scope, variable.name)
+                    return self._made_as_dict(place, depth - 1)
         return False
 
 
 def _given(optimizer: LegacyObject) -> ast.expr | None:
     """The params that an optimizer was created for."""
-    given = (
-        arguments_of(CREATE, optimizer.node)
-        if isinstance(optimizer.node, ast.Call)
-        else None
-    )
+    if not isinstance(optimizer.node, ast.Call):
+        return None
+    # optim.Adam(1e-3).create(params)
+    given = arguments_of(CREATE, optimizer.node)
     return given["target"] if given is not None else None
 
 
@@ -201,11 +197,10 @@ def _values(stores: Iterable[ast.AST], unit: Unit) -> Iterator[ast.expr | None]:
         statement: ast.AST | None = unit.parents.get(store)
         while isinstance(statement, ast.Tuple | ast.List | ast.Starred):
             statement = unit.parents.get(statement)
-        yield (
-            statement.value
-            if isinstance(statement, ast.Assign | ast.AnnAssign)
-            else None
-        )
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            yield statement.value
+        else:
+            yield None
 
 
 def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
@@ -221,9 +216,9 @@ def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
         case ast.Dict(keys=keys, values=values):
             items = zip(keys, values, strict=True)
             key = next(key for key, value in items if value is node or key is node)
-            return key is None or (
-                isinstance(key, ast.Constant) and key.value == "params"
-            )
+            if key is None:
+                return True
+            return isinstance(key, ast.Constant) and key.value == "params"
         # "dense" in params, f(**params)
         case (
             ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()])
@@ -232,15 +227,16 @@ def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
             return True
         # flax.core.freeze(params), model.apply(params, x)
         case ast.Call(func=function, args=[first, *_]) if first is node:
-            return _is_of_dicts(function, facts) or (
-                isinstance(function, ast.Attribute) and function.attr == "apply"
-            )
+            if isinstance(function, ast.Attribute) and function.attr == "apply":
+                return True
+            return _is_of_dicts(function, facts)
     return False
 
 
 def _is_of_dicts(function: ast.expr, facts: Facts) -> bool:
     name = facts.full_name(function)
-    return name.startswith("flax.") and name.rpartition(".")[2] in OF_DICTS
+    _, _, last = name.rpartition(".")
+    return name.startswith("flax.") and last in OF_DICTS
 
 
 def _is_bare(item: object, facts: Facts) -> bool | None:
@@ -260,9 +256,9 @@ def _is_bare_container(item: Container, facts: Facts) -> bool | None:
 
     Such a comparison is one for each number of the array. None if that is not known.
     """
-    if isinstance(item.node, ast.Dict | ast.DictComp) or item.role.lower().endswith(
-        "dict"
-    ):
+    if isinstance(item.node, ast.Dict | ast.DictComp):
+        return False
+    if item.role.lower().endswith("dict"):
         return False
     elements = list(facts.flow.solver.at(("elements", item)))
     results = (element for element in elements if isinstance(element, Result))

@@ -62,9 +62,10 @@ class Stepping:
     @cached_property
     def _steps(self) -> dict[LegacyObject, list[Use]]:
         steps: dict[LegacyObject, list[Use]] = defaultdict(list)
-        for use in (one for one in self.facts.uses if one.kind in STEPS):
-            for obj in use.objects:
-                steps[obj].append(use)
+        for use in self.facts.uses:
+            if use.kind in STEPS:
+                for obj in use.objects:
+                    steps[obj].append(use)
         return steps
 
     def given_override(self, use: Use) -> ast.keyword | None:
@@ -73,26 +74,32 @@ class Stepping:
         Also the `**overrides` of one, if they can only have a learning rate.
         """
         words = use.call.keywords if use.call is not None else ()
-        named = next((word for word in words if word.arg in OVERRIDES), None)
-        if named is not None:
-            return named
-        unpacked = (word for word in words if word.arg is None)
-        return next((word for word in unpacked if self._holds_rate(word.value)), None)
+        # optimizer.apply_gradient(grads, learning_rate=rate)
+        for word in words:
+            if word.arg in OVERRIDES:
+                return word
+        # optimizer.apply_gradient(grads, **overrides)
+        for word in words:
+            if word.arg is None and self._holds_rate(word.value):
+                return word
+        return None
 
     def _holds_rate(self, overrides: ast.expr) -> bool:
         """Whether an expression can only be dicts in view whose one key is the learning rate."""
         flow = self.facts.flow
         roots = flow.derivation.roots.of(flow.places[overrides])
+        # Something unknown gets there.
         if not all(flow.solver.at(root) for root in roots):
-            return False  # something unknown gets there
-        items = [*self.facts.objects(overrides)]
-        containers = (item for item in items if isinstance(item, Container))
-        dicts = [item for item in containers if self._is_filled_in_view(item)]
-        for item in dicts:
-            if not all(map(self._only_unpacks, self.facts.holders.get(item, ()))):
+            return False
+        keys: set[object] = set()
+        for item in self.facts.objects(overrides):
+            if not isinstance(item, Container) or not self._is_filled_in_view(item):
                 return False
-        keys = {key for item in dicts for key in flow.keys_of(item)}
-        return len(dicts) == len(items) and keys == {"learning_rate"}
+            holders = self.facts.holders.get(item, ())
+            if not all(map(self._only_unpacks, holders)):
+                return False
+            keys.update(flow.keys_of(item))
+        return keys == {"learning_rate"}
 
     def _is_filled_in_view(self, container: Container) -> bool:
         """Whether all keys of a dict are in view."""
@@ -101,23 +108,23 @@ class Stepping:
             case ast.Dict(keys=keys):
                 return None not in keys
             # dict(learning_rate=rate)
-            case ast.Call(args=[], keywords=words):
-                return container.role == "dict" and all(
-                    word.arg is not None for word in words
-                )
+            case ast.Call(args=[], keywords=words) if container.role == "dict":
+                return all(word.arg is not None for word in words)
             # def step(optimizer, **overrides)
             case ast.arg() as parameter:
-                functions = self.facts.flow.reading.functions
-                of_parameter = (
-                    one for one in functions if one.node.args.kwarg is parameter
-                )
-                function = next(of_parameter, None)
+                function = self._function_with(parameter)
                 if function is None or function in self.world.outermost:
                     return False
-                return not any(
-                    site.unpacked for site, _ in self.origins.calls(function.node)
-                )
+                calls = self.origins.calls(function.node)
+                return not any(site.unpacked for site, _ in calls)
         return False
+
+    def _function_with(self, parameter: ast.arg) -> Function | None:
+        """The function of which a parameter, such as `**overrides`, takes all further keywords."""
+        for function in self.facts.flow.reading.functions:
+            if function.node.args.kwarg is parameter:
+                return function
+        return None
 
     def _only_unpacks(self, node: ast.expr) -> bool:
         """Whether a dict is not changed at an expression: it is unpacked, read or handed on."""
@@ -153,9 +160,9 @@ class Stepping:
         program = self.facts.together(place.unit)
         if not objects:
             return any(obj.unit.path in program for obj in self.with_interface)
-        if not place.kind.startswith("state.") or any(
-            obj.evidence == "proven" for obj in objects
-        ):
+        if not place.kind.startswith("state."):
+            return False
+        if any(obj.evidence == "proven" for obj in objects):
             return False
         # a state of unknown origin: `state.param_states`
         optimizers = {
@@ -163,70 +170,73 @@ class Stepping:
             for obj in self.facts.groups
             if obj.kind == "optimizer" and obj.unit.path in program
         }
-        return optimizers <= self.with_interface.keys() or self._is_within_kept(
-            place.owner
-        )
+        if optimizers <= self.with_interface.keys():
+            return True
+        return self._is_within_kept(place.owner)
 
     def _is_within_kept(self, node: ast.expr) -> bool:
         """Whether the owner of an attribute is a state that keeps it: `optimizer.state.inner`."""
         while isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value
-            if any(
-                obj in self.with_interface
-                for obj in self.facts.legacy_objects(node, "state")
-            ):
+            states = self.facts.legacy_objects(node, "state")
+            if any(obj in self.with_interface for obj in states):
                 return True
         return False
 
     @cached_property
     def all_steps(self) -> list[Use]:
         """The places where any optimizer takes a step."""
-        return list(dict.fromkeys(use for uses in self._steps.values() for use in uses))
+        return self.steps(self._steps)
 
     @cached_property
     def stepped_groups(self) -> list[tuple[list[LegacyObject], list[Use]]]:
         """Objects that migrate together, and where the optimizers among them take a step."""
         steps: dict[LegacyObject, list[Use]] = defaultdict(list)
         for use in self.all_steps:
-            steps[self.facts.groups[use.objects[0]]].append(use)
+            # All objects at a use are of one group.
+            group = self.facts.groups[use.objects[0]]
+            steps[group].append(use)
         return [(self.facts.members[group], found) for group, found in steps.items()]
 
     def gradients(self, use: Use) -> ast.expr | None:
         """The gradients of a step, if they are an argument of their own."""
         if use.kind != "optimizer.apply_gradient" or use.call is None:
             return None
-        return (arguments_of(STEP, use.call) or {}).get("grads")
+        arguments = arguments_of(STEP, use.call) or {}
+        return arguments.get("grads")
 
     @cached_property
     def constructors(self) -> frozenset[ast.AST]:
         """The calls that make definitions by the name of their class."""
-        calls = (use.node for use in self.facts.uses if use.kind == "definition")
-        return frozenset(
-            call
-            for call in calls
-            if isinstance(call, ast.Call) and not is_unpacked(call)
-        )
+        found: set[ast.AST] = set()
+        for use in self.facts.uses:
+            call = use.node
+            if use.kind != "definition" or not isinstance(call, ast.Call):
+                continue
+            # optim.Adam(**config) has arguments that are not known.
+            if not is_unpacked(call):
+                found.add(call)
+        return frozenset(found)
 
     def steps(self, optimizers: Iterable[LegacyObject]) -> list[Use]:
         """The places where these optimizers take a step."""
-        return list(
-            dict.fromkeys(use for obj in optimizers for use in self._steps[obj])
-        )
+        found: dict[Use, None] = {}
+        for obj in optimizers:
+            found.update(dict.fromkeys(self._steps[obj]))
+        return list(found)
 
     def definitions(self, use: Use) -> list[LegacyObject]:
         """The definitions from which the optimizers at a use were made."""
-        definitions_of = self.facts.legacy.definitions
-        return list(
-            dict.fromkeys(found for obj in use.objects for found in definitions_of(obj))
-        )
+        found: dict[LegacyObject, None] = {}
+        for obj in use.objects:
+            definitions = self.facts.legacy.definitions(obj)
+            found.update(dict.fromkeys(definitions))
+        return list(found)
 
     def optimizers_of(self, definition: LegacyObject) -> list[LegacyObject]:
         """The optimizers that were made from a definition, directly or as a part of another."""
-        return [
-            obj
-            for obj in self._steps
-            if definition in self.facts.legacy.definitions(obj)
-        ]
+        definitions_of = self.facts.legacy.definitions
+        return [obj for obj in self._steps if definition in definitions_of(obj)]
 
     def companions(self, optimizers: Iterable[LegacyObject]) -> list[LegacyObject]:
         """Optimizers, and all that meet one of them, or another companion, at a use."""
@@ -239,9 +249,8 @@ class Stepping:
 
     @cached_property
     def _meeting(self) -> dict[LegacyObject, LegacyObject]:
-        return unify(
-            use.objects for use in self.facts.uses if use.kind.startswith("optimizer.")
-        )
+        uses = self.facts.uses
+        return unify(use.objects for use in uses if use.kind.startswith("optimizer."))
 
     @cached_property
     def _axes(self) -> dict[LegacyObject, set[str | None]]:
@@ -251,6 +260,7 @@ class Stepping:
         """
         axes: dict[LegacyObject, set[str | None]] = defaultdict(set)
         for use in self.facts.uses:
+            # optimizer.replicate(axis_name="batch")
             if use.kind != "optimizer.replicate" or use.call is None:
                 continue
             axis = _axis(use.call)
@@ -276,7 +286,10 @@ class Stepping:
         found = list(optimizers)
         if self._axes.keys().isdisjoint(found):
             return set()
-        return {axis for obj in found for axis in self._axes.get(obj, {None})}
+        axes: set[str | None] = set()
+        for obj in found:
+            axes |= self._axes.get(obj, {None})
+        return axes
 
 
 def _axis(call: ast.Call) -> str | None:

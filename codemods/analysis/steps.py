@@ -50,11 +50,10 @@ class Steps:
 
         It is `text`, or an array of that where a number is not enough.
         """
+        if not isinstance(use.node, ast.Attribute):
+            return text
         owners = self.facts.legacy_objects(owner, "optimizer")
-        is_array = all(
-            obj.evidence == "proven" and self.is_array(obj) for obj in owners
-        )
-        if is_array or not isinstance(use.node, ast.Attribute):
+        if all(obj.evidence == "proven" and self.is_array(obj) for obj in owners):
             return text
         if not self.needs_array(use.node, use.unit):
             return text
@@ -62,12 +61,11 @@ class Steps:
 
     def is_array(self, optimizer: LegacyObject) -> bool:
         """Whether an optimizer has to be created with an array as its step."""
-        others = (
-            outer for outer, inner in self.facts.legacy.links if inner is optimizer
-        )
-        return optimizer in self._array_steps or not self._array_steps.isdisjoint(
-            others
-        )
+        if optimizer in self._array_steps:
+            return True
+        links = self.facts.legacy.links
+        others = (outer for outer, inner in links if inner is optimizer)
+        return not self._array_steps.isdisjoint(others)
 
     @cached_property
     def _array_steps(self) -> frozenset[LegacyObject]:
@@ -75,9 +73,11 @@ class Steps:
         found: set[LegacyObject] = set()
         for _, call in self.facts.flow.reading.calls:
             name = tree_function(self.facts, call)
-            is_map = name in ("map", "multimap")
+            asks = name in ("flatten", "leaves")
             # jax.tree_map(lambda leaf: leaf[0], optimizer)
-            if name in ("flatten", "leaves") or (is_map and self._asks_leaves(call)):
+            if name in ("map", "multimap"):
+                asks = self._asks_leaves(call)
+            if asks:
                 found.update(self.handling.optimizers_in(call))
         for function in self._rematerialized():
             for site, _ in self.facts.flow.entered[function.node]:
@@ -89,7 +89,7 @@ class Steps:
         """The functions in `jax.checkpoint`, which makes numbers into objects of its own type."""
         for _, call in self.facts.flow.reading.calls:
             # jax.checkpoint(loss_fn)
-            if not REMATERIALIZE.isdisjoint(self.facts.externals(call.func)):
+            if self._is_checkpoint(call.func):
                 for argument in call.args[:1]:
                     yield from self.facts.functions(argument)
         for function in self.facts.flow.reading.functions:
@@ -97,22 +97,27 @@ class Steps:
                 continue
             # @jax.checkpoint
             decorators = function.node.decorator_list
-            if any(
-                not REMATERIALIZE.isdisjoint(self.facts.externals(one))
-                for one in decorators
-            ):
+            if any(map(self._is_checkpoint, decorators)):
                 yield function
+
+    def _is_checkpoint(self, node: ast.expr) -> bool:
+        return not REMATERIALIZE.isdisjoint(self.facts.externals(node))
 
     def _asks_leaves(self, call: ast.Call) -> bool:
         """Whether the function of a `tree_map` may use a leaf as only an array can be."""
-        function = call.args[0] if call.args else None
-        return function is None or not all(
-            map(self._takes_numbers, self._functions(function))
-        )
+        # jax.tree_map(f=function, tree=optimizer)
+        if not call.args:
+            return True
+        functions = self._functions(call.args[0])
+        return not all(map(self._takes_numbers, functions))
 
     def _functions(self, node: ast.expr) -> Iterable[Object | None]:
+        found = list(self.facts.objects(node))
+        if found:
+            return found
+        # jnp.zeros_like, of a package that nobody follows
         name = self.facts.full_name(node)
-        return list(self.facts.objects(node)) or [External(name) if name else None]
+        return [External(name) if name else None]
 
     def _takes_numbers(self, item: Object | None) -> bool:
         match item:
@@ -122,9 +127,8 @@ class Steps:
                 return self._takes_numbers(function)
             case Function(node=node):
                 parameters = (*node.args.posonlyargs, *node.args.args)
-                uses: list[ast.AST] = [
-                    *self._loads(item, [one.arg for one in parameters])
-                ]
+                names = [one.arg for one in parameters]
+                uses: list[ast.AST] = [*self._loads(item, names)]
                 # lambda *leaves: sum(leaves)
                 if node.args.vararg is not None:
                     loads = self._loads(item, [node.args.vararg.arg])
@@ -134,11 +138,10 @@ class Steps:
 
     def _loads(self, function: Function, names: Iterable[str]) -> list[ast.Name]:
         """The places where parameters of a function are read."""
-        return [
-            load
-            for name in names
-            for load in self.origins.loads(Variable(function.scope, name))
-        ]
+        found: list[ast.Name] = []
+        for name in names:
+            found += self.origins.loads(Variable(function.scope, name))
+        return found
 
     def _is_number(self, node: ast.AST, function: Function) -> bool:
         """Whether a leaf is used as a number can be."""
@@ -148,11 +151,10 @@ class Steps:
                 return True
             case ast.Subscript(value=value, slice=index) if value is node:
                 return _is_of_stacked(index)
+            # jnp.square(leaf)
             case ast.Call(func=called) if called is not node:
-                return any(
-                    name.startswith(TAKING_NUMBERS)
-                    for name in names_of(self.facts, called)
-                )
+                called_names = names_of(self.facts, called)
+                return any(name.startswith(TAKING_NUMBERS) for name in called_names)
             case ast.BinOp(op=ast.MatMult()):
                 return False
         return isinstance(parent, COMPUTING) and self._is_number(parent, function)
@@ -165,8 +167,10 @@ class Steps:
             called = {*self.facts.externals(parent.func)}
             if {"builtins.int", "builtins.float"} & called:
                 return False
+        if self._asks(read, unit):
+            return True
         steps = self.facts.legacy_objects(read, "step")
-        return self._asks(read, unit) or not self._asked_steps.isdisjoint(steps)
+        return not self._asked_steps.isdisjoint(steps)
 
     @cached_property
     def _asked_steps(self) -> frozenset[LegacyObject]:
@@ -182,11 +186,9 @@ class Steps:
 
     def _is_read(self, node: ast.expr) -> bool:
         """Whether this is `x.state.step` itself, which has a rule of its own."""
-        return (
-            isinstance(node, ast.Attribute)
-            and node.attr == "step"
-            and bool(self.facts.legacy_objects(node.value, "state"))
-        )
+        if not isinstance(node, ast.Attribute) or node.attr != "step":
+            return False
+        return bool(self.facts.legacy_objects(node.value, "state"))
 
     def _asks(self, node: ast.expr, unit: Unit, at_least_one: bool = False) -> bool:
         """Whether a step, or what is computed of it, is used as a plain number cannot be."""
@@ -229,9 +231,9 @@ class Steps:
 def _element(node: ast.Name, function: Function) -> ast.AST:
     """The expression for one leaf of a tuple of leaves: `xs[0]`, or else the tuple."""
     parent = function.unit.parents.get(node)
-    return (
-        parent if isinstance(parent, ast.Subscript) and parent.value is node else node
-    )
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        return parent
+    return node
 
 
 def _is_of_stacked(index: ast.expr) -> bool:
@@ -247,8 +249,7 @@ def _is_of_stacked(index: ast.expr) -> bool:
 
 
 def _is_positive(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, int | float)
-        and node.value > 0
-    )
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number > 0
+    return False

@@ -18,6 +18,7 @@ from codemods.messages import joined, message
 from codemods.model import Location, Prose
 from codemods.sources.modules import Unit
 
+CallsByPlace = dict[Place, list[tuple[Unit, ast.Call]]]
 MOST_STOPS = 3
 """How many places are named between the first and the last."""
 
@@ -33,9 +34,11 @@ class Way:
     def through(self) -> Prose:
         """The stops, as the end of a sentence; empty if there are none."""
         shown: tuple[Location | str, ...] = self.stops
+        if not shown:
+            return ""
         if len(shown) > MOST_STOPS:
             shown = (*shown[: MOST_STOPS - 1], "…", shown[-1])
-        return message(" through {}", joined(", ", shown)) if shown else ""
+        return message(" through {}", joined(", ", shown))
 
 
 class Traces:
@@ -60,7 +63,8 @@ class Traces:
             return None
         if obj.evidence != "proven" or not isinstance(obj.node, ast.Call):
             return None
-        here, origin = use.location, obj.unit.location(obj.node.lineno)
+        here = use.location
+        origin = obj.unit.location(obj.node.lineno)
         if here == origin:
             return None
         stops = (stop for stop in self._stops(obj, node) if stop not in (here, origin))
@@ -71,11 +75,9 @@ class Traces:
         # of `state.optimizer.target`, that is `state.optimizer`
         node: ast.AST | None = use.node
         while isinstance(node, ast.expr):
-            obj = next(
-                iter(self.facts.legacy_objects(node, "optimizer", "definition")), None
-            )
-            if obj is not None and node is not use.node:
-                return obj, node
+            found = self.facts.legacy_objects(node, "optimizer", "definition")
+            if found and node is not use.node:
+                return found[0], node
             node = getattr(node, "value", None) or getattr(node, "func", None)
         return None, None
 
@@ -101,22 +103,22 @@ class Traces:
             return into.unit.location(target.lineno)
         # train(optimizer)
         for unit, call in self._calls_with.get(source, ()):
-            called = self.facts.objects(call.func)
-            if any(
-                isinstance(item, Class)
-                or (isinstance(item, Function) and item.scope is into)
-                for item in called
-            ):
-                return unit.location(call.lineno)
+            for item in self.facts.objects(call.func):
+                if isinstance(item, Function) and item.scope is into:
+                    return unit.location(call.lineno)
+                # Trainer(optimizer)
+                if isinstance(item, Class):
+                    return unit.location(call.lineno)
         return None
 
     @cached_property
-    def _calls_with(self) -> dict[Place, list[tuple[Unit, ast.Call]]]:
+    def _calls_with(self) -> CallsByPlace:
         """The calls by the places of their arguments."""
-        found: dict[Place, list[tuple[Unit, ast.Call]]] = defaultdict(list)
+        found: CallsByPlace = defaultdict(list)
         for unit, call in self.facts.flow.reading.calls:
             for argument in values_of(call):
-                found[self.facts.flow.places.get(argument)].append((unit, call))
+                place = self.facts.flow.places.get(argument)
+                found[place].append((unit, call))
         return found
 
     def _shortest(self, obj: LegacyObject, end: Place) -> list[Place]:
@@ -126,13 +128,16 @@ class Traces:
         while pending:
             place = pending.popleft()
             if place is obj.node:
+                # Found: now along the way by which the search has come.
                 way: list[Place] = []
                 while place is not None:
                     way.append(place)
                     place = towards[place]
                 return way
             for source in self._sources(place):
-                if source not in towards and obj in self.facts.flow.solver.at(source):
+                if source in towards:
+                    continue
+                if obj in self.facts.flow.solver.at(source):
                     towards[source] = place
                     pending.append(source)
         return []

@@ -7,6 +7,7 @@ import tokenize
 from collections.abc import Iterator
 from io import StringIO
 
+Argument = ast.expr | ast.keyword
 DEEPER = (2, 4, 8)
 """By how much further arguments may have moved to the right within another call."""
 
@@ -16,10 +17,11 @@ def realigned(before: str, after: str) -> str:
 
     These are calls whose further lines begin at a column at which old calls had aligned arguments.
     """
-    aligned = [
-        call for call in _calls(before) if _continued_at(call) == _begins_at(call)
-    ]
-    columns = {*map(_begins_at, aligned)}
+    columns: set[int] = set()
+    for call in _calls(before):
+        column = _begins_at(call)
+        if _continued_at(call) == column:
+            columns.add(column)
     if not columns:
         return after
     columns |= {column + deeper for column in columns for deeper in DEEPER}
@@ -27,26 +29,27 @@ def realigned(before: str, after: str) -> str:
     lines = after.split("\n")
     fixed = _within_strings(after)
     # The outer calls of a line first: they move the inner ones.
-    calls = sorted(_calls(after), key=lambda call: (call.lineno, call.col_offset))
+    calls = sorted(_calls(after), key=_position)
     numbers = {call.func.end_lineno or 0 for call in calls}
     for number in sorted(numbers):
         for call in calls:
+            if call.func.end_lineno != number:
+                continue
             # A line that is as it was has its arguments below as they were, too.
-            if call.func.end_lineno != number or lines[number - 1] in old:
+            if lines[number - 1] in old:
                 continue
             column = _continued_at(call)
+            if column not in columns:
+                continue
+            # Lines within a string must stay; columns of `ast` are characters in ASCII alone.
             last = call.end_lineno or 0
             inside = range(number + 1, last + 1)
-            # Lines within a string must stay; columns of `ast` are characters in ASCII alone.
-            if (
-                column not in columns
-                or not fixed.isdisjoint(inside)
-                or not after.isascii()
-            ):
+            if not fixed.isdisjoint(inside) or not after.isascii():
                 continue
             by = _begins_at(call) - column
             for line in inside:
-                lines[line - 1] = _shifted(lines[line - 1], column, by)
+                text = lines[line - 1]
+                lines[line - 1] = _shifted(text, column, by)
     return "\n".join(lines)
 
 
@@ -70,10 +73,14 @@ def _calls(code: str) -> Iterator[ast.Call]:
             yield node
 
 
-def _arguments(call: ast.Call) -> list[ast.expr | ast.keyword]:
+def _arguments(call: ast.Call) -> list[Argument]:
     """The arguments of a call in the order of the source."""
-    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    return sorted(arguments, key=lambda one: (one.lineno, one.col_offset))
+    arguments: list[Argument] = [*call.args, *call.keywords]
+    return sorted(arguments, key=_position)
+
+
+def _position(node: Argument) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def _begins_at(call: ast.Call) -> int:
@@ -103,7 +110,8 @@ def _within_strings(code: str) -> set[int]:
 
 
 def _shifted(line: str, column: int, by: int) -> str:
-    indent = len(line) - len(line.lstrip(" "))
+    text = line.lstrip(" ")
+    indent = len(line) - len(text)
     if indent < column:
         return line
-    return " " * max(0, indent + by) + line.lstrip(" ")
+    return " " * max(0, indent + by) + text

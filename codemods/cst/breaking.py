@@ -25,7 +25,8 @@ TOLERANCE = 20
 
 def limit_of_rewritten(code: str, indent: str) -> int:
     """How long the lines of rewritten statements may be, in a file with some indentation."""
-    return max(line_limit(code), NARROW_LIMIT if len(indent) == 2 else BLACK_LIMIT)
+    usual = NARROW_LIMIT if len(indent) == 2 else BLACK_LIMIT
+    return max(line_limit(code), usual)
 
 
 def line_limit(code: str) -> int:
@@ -85,41 +86,45 @@ class _Breaker(cst.CSTTransformer):
         self.base = self.behind = 0
 
     def visit_Call(self, node: cst.Call) -> bool:
-        if self.chosen is None and node.args and not _is_broken(node):
-            candidate = _widest(node, self.module)
-            code = self.module.code_for_node(candidate)
-            callee = self.module.code_for_node(candidate.func)
-            line = self._line(self.text.find(code) + len(callee))
-            if len(line) > self.limit:
-                self.chosen = candidate
-                self.base = len(line) - len(line.lstrip(" "))
-                following = self.text.split(code, 1)[1].split("\n", 1)[0]
-                self.behind = len(following) + 1
+        if self.chosen is not None or not node.args or _is_broken(node):
+            return True
+        candidate = _widest(node, self.module)
+        code = self.module.code_for_node(candidate)
+        callee = self.module.code_for_node(candidate.func)
+        line = self._line(self.text.find(code) + len(callee))
+        if len(line) > self.limit:
+            self.chosen = candidate
+            self.base = _indent_of(line)
+            # What follows the call on its last line, and the parenthesis.
+            behind = self.text.split(code, 1)[1]
+            following, _, _ = behind.partition("\n")
+            self.behind = len(following) + 1
         return True
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        return (
-            self._broken(updated_node) if original_node is self.chosen else updated_node
-        )
+        if original_node is not self.chosen:
+            return updated_node
+        return self._broken(updated_node)
 
     def visit_Arg_value(self, node: cst.Arg) -> None:
         # f(rate if warm else 0.0): it breaks before `if`.
         choice = node.value
-        if self.chosen is None and isinstance(choice, cst.IfExp):
-            line = self._line(self.text.find(self.module.code_for_node(choice)))
-            is_whole = isinstance(choice.whitespace_before_if, cst.SimpleWhitespace)
-            if len(line) > self.limit and is_whole:
-                self.chosen = choice
-                self.base = len(line) - len(line.lstrip(" "))
+        if self.chosen is not None or not isinstance(choice, cst.IfExp):
+            return
+        code = self.module.code_for_node(choice)
+        line = self._line(self.text.find(code))
+        is_whole = isinstance(choice.whitespace_before_if, cst.SimpleWhitespace)
+        if len(line) > self.limit and is_whole:
+            self.chosen = choice
+            self.base = _indent_of(line)
 
     def leave_IfExp(
         self, original_node: cst.IfExp, updated_node: cst.IfExp
     ) -> cst.IfExp:
         if original_node is not self.chosen:
             return updated_node
-        return updated_node.with_changes(
-            whitespace_before_if=newline(self.base + INDENT)
-        )
+        before_if = newline(self.base + INDENT)
+        return updated_node.with_changes(whitespace_before_if=before_if)
 
     def _line(self, index: int) -> str:
         """The line on which something stands."""
@@ -129,14 +134,14 @@ class _Breaker(cst.CSTTransformer):
 
     def _broken(self, call: cst.Call) -> cst.Call:
         step = self.base + INDENT
+        opening = newline(step)
+        texts = [self.module.code_for_node(one) for one in call.args]
         # f(rate,  # the base rate
         #   beta)
-        if any("#" in self.module.code_for_node(one) for one in call.args):
+        if any("#" in text for text in texts):
             arguments = [_set_in(one, step) for one in call.args]
-            return call.with_changes(
-                whitespace_before_args=newline(step), args=arguments
-            )
-        width = step + sum(len(self.module.code_for_node(one)) for one in call.args)
+            return call.with_changes(whitespace_before_args=opening, args=arguments)
+        width = step + sum(map(len, texts))
         # All arguments go on one line, if they fit, or else each on its own.
         behind = self.behind if self.hanging else 0
         if width + behind > self.limit:
@@ -148,7 +153,7 @@ class _Breaker(cst.CSTTransformer):
             *others, last = call.args
             closing = NOTHING if self.hanging else newline(self.base)
             arguments = [*others, closed(last, closing, comma=False)]
-        return call.with_changes(whitespace_before_args=newline(step), args=arguments)
+        return call.with_changes(whitespace_before_args=opening, args=arguments)
 
 
 def _set_in(argument: cst.Arg, width: int) -> cst.Arg:
@@ -180,6 +185,10 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
     return best
 
 
+def _indent_of(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
 def _is_broken(call: cst.Call) -> bool:
     return isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace)
 
@@ -196,9 +205,10 @@ def joined(
     # Comments end in a line break, and strings may have some.
     if "#" in text or '"""' in text or "\\" in text:
         return updated
+    flat = _flat(updated)
     length_before = indent + len(_lines(module, _flat(original)))
-    length = indent + len(_lines(module, _flat(updated)))
-    return _flat(updated) if length_before > limit >= length else updated
+    length = indent + len(_lines(module, flat))
+    return flat if length_before > limit >= length else updated
 
 
 def _flat(statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:

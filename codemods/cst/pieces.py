@@ -27,9 +27,10 @@ class Piece:
 
     @property
     def comments(self) -> list[cst.Comment]:
-        above = [line.comment for line in _lines(self.before)]
-        behind = self.behind.comment if self.behind else None
-        return [comment for comment in (*above, behind) if comment]
+        found = [line.comment for line in _lines(self.before)]
+        if self.behind:
+            found.append(self.behind.comment)
+        return [comment for comment in found if comment]
 
     def named(self, keyword: str | None) -> Piece:
         """The same under another keyword, or by position."""
@@ -42,22 +43,24 @@ class Piece:
 
 def new(keyword: str | None, source: str) -> Piece:
     """A new argument from source text."""
-    return Piece(renamed(cst.Arg(cst.parse_expression(source)), keyword))
+    value = cst.parse_expression(source)
+    return Piece(renamed(cst.Arg(value), keyword))
 
 
 def renamed(argument: cst.Arg, keyword: str | None) -> cst.Arg:
     """An argument under another keyword, or by position."""
     if keyword is None:
         return argument.with_changes(keyword=None, equal=cst.MaybeSentinel.DEFAULT)
+    name = cst.Name(keyword)
     if argument.keyword is not None:
-        return argument.with_changes(keyword=cst.Name(keyword))
+        return argument.with_changes(keyword=name)
     value = argument.value
-    if (
-        isinstance(value, cst.NamedExpr) and not value.lpar
-    ):  # f(a := 1), but f(b=(a := 1))
-        left, right = cst.LeftParen(), cst.RightParen()
+    # f(a := 1), but f(b=(a := 1))
+    if isinstance(value, cst.NamedExpr) and not value.lpar:
+        left = cst.LeftParen()
+        right = cst.RightParen()
         value = value.with_changes(lpar=[left], rpar=[right])
-    return argument.with_changes(value=value, keyword=cst.Name(keyword), equal=EQUAL)
+    return argument.with_changes(value=value, keyword=name, equal=EQUAL)
 
 
 class CallLayout:
@@ -69,25 +72,31 @@ class CallLayout:
         broken = [space for space in (opening, *behind) if isinstance(space, Newline)]
         self.call = call
         self.opening = opening
-        self.closing = _without_comment(behind[-1]) if behind else NOTHING
+        self.closing: Space = NOTHING
+        self.trailing_comma = False
+        if behind:
+            self.closing = _without_comment(behind[-1])
+            self.trailing_comma = isinstance(call.args[-1].comma, cst.Comma)
         self.newline = _with_lines(broken[0]) if broken else None
         if isinstance(opening, Newline) and not behind:
             # A line break, but no arguments: the new ones are indented further than its end.
             self.closing = _with_lines(opening)
-            self.newline = _deeper(_with_lines(opening))
+            self.newline = _deeper(self.closing)
             self.opening = opening.with_changes(last_line=self.newline.last_line)
         self.between: Space | None = self.newline
+        # f(a, b,
+        #   c)
         if len(behind) > 1 and not isinstance(behind[0], Newline):
             self.between = behind[0]
-        last = call.args[-1] if call.args else None
-        self.trailing_comma = last is not None and isinstance(last.comma, cst.Comma)
-        before: Space | None = opening if isinstance(opening, Newline) else None
+        # Ahead of the first argument, a space without a line break has nothing to keep.
+        ahead: Space | None = None
+        if isinstance(opening, Newline):
+            ahead = _without_comment(opening)
         self.pieces: list[Piece] = []
         for argument, after in zip(call.args, behind, strict=True):
             # The space up to the next argument: first a comment on this one, then those above it.
-            ahead = before and _without_comment(before)
             self.pieces.append(Piece(argument, ahead, _line_end(after)))
-            before = after
+            ahead = _without_comment(after)
 
     def arrange(
         self, callee: cst.BaseExpression, pieces: Sequence[Piece], stack: bool = False
@@ -103,8 +112,8 @@ class CallLayout:
             opening = opening.with_changes(empty_lines=_lines(first))
         elif first is not None and pieces[0].comments:
             opening = first
-        between = self.newline if stack else self.between
-        args = self._joined(pieces, between or BLANK, self.closing, self.trailing_comma)
+        between = (self.newline if stack else self.between) or BLANK
+        args = self._joined(pieces, between, self.closing, self.trailing_comma)
         return self.call.with_changes(
             func=callee, args=args, whitespace_before_args=opening
         )
@@ -141,7 +150,9 @@ class CallLayout:
             if behind and other.behind:
                 above.append(cst.EmptyLine(comment=other.behind.comment))
             behind = behind or other.behind
-        before = _with_lines(self.newline, above) if self.newline and above else None
+        before: Newline | None = None
+        if self.newline and above:
+            before = _with_lines(self.newline, above)
         return replace(piece, before=before, behind=behind)
 
     def _joined(
@@ -152,12 +163,13 @@ class CallLayout:
         trailing_comma: bool,
     ) -> list[cst.Arg]:
         ahead = [piece.before or between for piece in pieces[1:]]
-        behind = zip(pieces, [*ahead, closing], strict=False)
-        spaces = [self._with_comment(space, piece.behind) for piece, space in behind]
-        arguments = [
-            piece.argument.with_changes(whitespace_after_arg=NOTHING)
-            for piece in pieces
-        ]
+        arguments: list[cst.Arg] = []
+        spaces: list[Space] = []
+        # The space behind a piece is that ahead of the next one.
+        for piece, space in zip(pieces, [*ahead, closing], strict=False):
+            argument = piece.argument.with_changes(whitespace_after_arg=NOTHING)
+            arguments.append(argument)
+            spaces.append(self._with_comment(space, piece.behind))
         return separated(arguments, spaces, trailing_comma)
 
     def _with_comment(
@@ -205,12 +217,12 @@ def _bare(line_end: cst.TrailingWhitespace) -> cst.TrailingWhitespace:
 
 def _with_lines(newline: Newline, lines: Iterable[cst.EmptyLine] = ()) -> Newline:
     """A line break with nothing but lines of comment, indented like the line that follows."""
+    indent = newline.indent
+    last = newline.last_line
     comments = (line for line in lines if line.comment)
-    indent, last = newline.indent, newline.last_line
     indented = [line.with_changes(indent=indent, whitespace=last) for line in comments]
-    return newline.with_changes(
-        first_line=_bare(newline.first_line), empty_lines=indented
-    )
+    first = _bare(newline.first_line)
+    return newline.with_changes(first_line=first, empty_lines=indented)
 
 
 def _deeper(newline: Newline) -> Newline:

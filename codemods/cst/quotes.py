@@ -11,10 +11,11 @@ ExpressionT = TypeVar("ExpressionT", bound=cst.BaseExpression)
 
 def usual_quote(code: str) -> str:
     """The quotation mark that a file has most of."""
-    plain = code.replace('"""', "").replace(
-        "'''", ""
-    )  # docstrings have theirs in any style
-    return '"' if plain.count('"') >= plain.count("'") else "'"
+    # Docstrings have theirs in any style.
+    plain = code.replace('"""', "").replace("'''", "")
+    if plain.count('"') >= plain.count("'"):
+        return '"'
+    return "'"
 
 
 def quoted_as(call: ExpressionT, quote: str) -> ExpressionT:
@@ -29,12 +30,15 @@ class _Requote(cst.CSTTransformer):
         self.quote = quote
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        if updated_node.keyword is None or updated_node.keyword.value != "static_args":
+        # optax.inject_hyperparams(optax.adam, static_args=("eps",))
+        keyword = updated_node.keyword
+        if keyword is None or keyword.value != "static_args":
             return updated_node
         names = cst.ensure_type(updated_node.value, cst.Tuple)
         elements: list[cst.BaseElement] = []
         for one in names.elements:
             if isinstance(one.value, cst.SimpleString):
                 text = f"{self.quote}{one.value.raw_value}{self.quote}"
-                elements.append(one.with_changes(value=cst.SimpleString(text)))
+                name = cst.SimpleString(text)
+                elements.append(one.with_changes(value=name))
         return updated_node.with_changes(value=names.with_changes(elements=elements))

@@ -37,10 +37,10 @@ def one_per_line(
     last = arguments[-1].value
     # A trailing comma would make a bare generator one of several arguments.
     is_bare = isinstance(last, cst.GeneratorExp) and not last.lpar
+    trailing_comma = not (hanging or is_bare)
+    between = newline(base + INDENT)
     closing = NOTHING if hanging else newline(base)
-    return lined_up(
-        arguments, newline(base + INDENT), closing, not (hanging or is_bare)
-    )
+    return lined_up(arguments, between, closing, trailing_comma)
 
 
 def lined_up(
@@ -58,7 +58,8 @@ def separated(
     found: list[cst.Arg] = []
     for argument, space in zip(arguments, spaces, strict=False):
         is_last = len(found) == len(arguments) - 1
-        found.append(closed(argument, space, comma=trailing_comma or not is_last))
+        comma = trailing_comma or not is_last
+        found.append(closed(argument, space, comma))
     return found
 
 
@@ -68,11 +69,12 @@ def closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
         return argument.with_changes(
             comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space
         )
+    ahead: Space = NOTHING
     old = argument.comma
-    ahead = old.whitespace_before if isinstance(old, cst.Comma) else NOTHING
     # A comma that opened the next line has moved up.
-    new = cst.Comma(NOTHING if isinstance(ahead, Newline) else ahead, space)
-    return argument.with_changes(comma=new)
+    if isinstance(old, cst.Comma) and not isinstance(old.whitespace_before, Newline):
+        ahead = old.whitespace_before
+    return argument.with_changes(comma=cst.Comma(ahead, space))
 
 
 def bare(argument: cst.Arg) -> cst.Arg:

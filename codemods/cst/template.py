@@ -37,7 +37,9 @@ def expression(
         return filled
     # The template is nothing but a hole, "{value}" or "({value})".
     value = _value(holes[whole])
-    return _closed(value) if parsed.lpar and not value.lpar else _whole(value)
+    if parsed.lpar and not value.lpar:
+        return _closed(value)
+    return _whole(value)
 
 
 def statement(
@@ -60,7 +62,9 @@ def _name_of(node: cst.CSTNode) -> str | None:
 
 
 def _whole(node: cst.BaseExpression) -> cst.BaseExpression:
-    return node if node.lpar or _is_one_line(node) else _closed(node)
+    if node.lpar or _is_one_line(node):
+        return node
+    return _closed(node)
 
 
 class _Fill(cst.CSTTransformer):
@@ -119,7 +123,9 @@ def _value(hole: cst.BaseExpression | cst.Arg) -> cst.BaseExpression:
 
 def _closed(node: cst.BaseExpression) -> cst.BaseExpression:
     """An expression that holds together wherever it is put."""
-    if node.lpar or (isinstance(node, ATOMS) and _is_one_line(node)):
+    if node.lpar:
+        return node
+    if isinstance(node, ATOMS) and _is_one_line(node):
         return node
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 

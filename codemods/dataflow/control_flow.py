@@ -12,6 +12,7 @@ from codemods.flow.scopes import Comprehension
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Owner = ast.Module | FunctionNode
 Loop = ast.For | ast.AsyncFor | ast.While
+Edges = list[set[int]]
 ENTRY, EXIT = 0, 1
 
 
@@ -28,8 +29,8 @@ class Order:
         self.owner = owner
         self.nodes: list[ast.AST] = [owner, owner]
         self.at: dict[ast.AST, int] = {}
-        self.after: list[set[int]] = [set(), set()]
-        self.before: list[set[int]] = [set(), set()]
+        self.after: Edges = [set(), set()]
+        self.before: Edges = [set(), set()]
         self._reached: dict[tuple[int, int], frozenset[int]] = {}
         _Builder(self).build()
 
@@ -38,7 +39,8 @@ class Order:
         self.nodes.append(node)
         self.after.append(set())
         self.before.append(set())
-        self.at[node] = number = len(self.nodes) - 1
+        number = len(self.nodes) - 1
+        self.at[node] = number
         return number
 
     def connect(self, first: int, second: int) -> None:
@@ -50,11 +52,10 @@ class Order:
 
         In a loop, it comes after itself.
         """
-        if (number, without) not in self._reached:
-            self._reached[number, without] = _reached(
-                self.after, self.after[number], without
-            )
-        return self._reached[number, without]
+        key = (number, without)
+        if key not in self._reached:
+            self._reached[key] = _reached(self.after, self.after[number], without)
+        return self._reached[key]
 
     def backward(self, number: int, without: int = -1) -> frozenset[int]:
         """What may have come before an evaluation, on paths that do not lead through another."""
@@ -69,14 +70,12 @@ class Order:
 
     def dominates(self, first: int, second: int) -> bool:
         """Whether each path to the second evaluation leads through the first."""
-        return first in (ENTRY, second) or second not in self.forward(
-            ENTRY, without=first
-        )
+        if first in (ENTRY, second):
+            return True
+        return second not in self.forward(ENTRY, without=first)
 
 
-def _reached(
-    edges: list[set[int]], starts: Iterable[int], without: int
-) -> frozenset[int]:
+def _reached(edges: Edges, starts: Iterable[int], without: int) -> frozenset[int]:
     pending = [number for number in starts if number != without]
     found = set(pending)
     while pending:
@@ -150,11 +149,13 @@ class _Builder:
             case ast.Match():
                 self._match(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._expressions((*node.decorator_list, *_defaults(node.args)))
+                self._expressions(node.decorator_list)
+                self._expressions(_defaults(node.args))
                 self._emit(node)
             case ast.ClassDef():
-                keywords = [word.value for word in node.keywords]
-                self._expressions((*node.decorator_list, *node.bases, *keywords))
+                self._expressions(node.decorator_list)
+                self._expressions(node.bases)
+                self._expressions(word.value for word in node.keywords)
                 self.body(node.body)
                 self._emit(node)
             case _:
@@ -189,15 +190,18 @@ class _Builder:
             case ast.Return() | ast.Raise():
                 self._lead_to(EXIT)
             case ast.Break() if self.loops:
-                self.loops[-1][1].update(self.ends)
+                _, breaks = self.loops[-1]
+                breaks.update(self.ends)
             case ast.Continue() if self.loops:
-                self._lead_to(self.loops[-1][0])
+                head, _ = self.loops[-1]
+                self._lead_to(head)
             case _:
                 return
         self.ends = set()
 
     def _branches(self, bodies: Iterable[list[ast.stmt]]) -> None:
-        start, ends = self.ends, set[int]()
+        start = self.ends
+        ends: set[int] = set()
         for statements in bodies:
             self.ends = set(start)
             self.body(statements)
@@ -209,15 +213,18 @@ class _Builder:
         head = self._emit(node)
         if isinstance(node, ast.While):
             self.expression(first)
-        endless = isinstance(first, ast.Constant) and bool(first.value)  # while True:
+        # while True: only `break` leads out of it
+        endless = isinstance(first, ast.Constant) and bool(first.value)
         done = set() if endless else set(self.ends)
-        self.loops.append((head, set()))
+        breaks: set[int] = set()
+        self.loops.append((head, breaks))
+        # for batch in batches: a name is set only if there is another element
         if not isinstance(node, ast.While):
             self.expression(first)
         self.body(node.body)
         self._lead_to(head)
         self.ends = done
-        _, breaks = self.loops.pop()
+        self.loops.pop()
         self.body(node.orelse)
         self.ends |= breaks
 
@@ -242,8 +249,9 @@ class _Builder:
         self.body(node.finalbody)
         self._lead_to(EXIT)
         if self.loops:
-            self.loops[-1][1].update(self.ends)
-            self._lead_to(self.loops[-1][0])
+            head, breaks = self.loops[-1]
+            breaks.update(self.ends)
+            self._lead_to(head)
 
     def _with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
@@ -299,7 +307,8 @@ class _Builder:
                 self.expression(test)
                 start = self.ends
                 self.expression(body)
-                ends, self.ends = self.ends, start
+                ends = self.ends
+                self.ends = start
                 self.expression(orelse)
                 self.ends = self.ends | ends
             case ast.Lambda(args=arguments):
@@ -320,6 +329,7 @@ class _Builder:
     def _comprehension(
         self, node: Comprehension, generators: list[ast.comprehension]
     ) -> None:
+        # In the innermost loop stands the element.
         if not generators:
             if isinstance(node, ast.DictComp):
                 self._expressions([node.key, node.value])

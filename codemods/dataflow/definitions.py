@@ -54,7 +54,9 @@ class Definitions:
     def _meant(self, name: ast.Name, beside: ast.expr) -> Variable | None:
         """The variable that a name would mean where another expression is."""
         scope = self.program.flow.reading.scopes.get(beside)
-        bound = scope.binding(name.id) if scope is not None else None
+        if scope is None:
+            return None
+        bound = scope.binding(name.id)
         return None if bound is None else Variable(bound, name.id)
 
     def stores(self, variable: Variable | None) -> list[ast.AST]:
@@ -66,7 +68,8 @@ class Definitions:
             return []
         if variable.unit not in self._stores:
             self._stores[variable.unit] = _stores_of(variable.unit)
-        return self._stores[variable.unit].get((variable.scope.node, variable.name), [])
+        key = (variable.scope.node, variable.name)
+        return self._stores[variable.unit].get(key, [])
 
     def loads(self, variable: Variable | None) -> list[ast.Name]:
         """Where a variable is read in its own file."""
@@ -80,7 +83,8 @@ class Definitions:
         found: Loads = defaultdict(list)
         for node in unit.nodes:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                bound = self.program.scope(unit, node).binding(node.id)
+                scope = self.program.scope(unit, node)
+                bound = scope.binding(node.id)
                 if bound is not None:
                     found[Variable(bound, node.id)].append(node)
         return found
@@ -121,11 +125,12 @@ class Definitions:
         order = self.program.order(site.owner)
         numbers: dict[int, ast.AST] = {}
         for store in self.stores(variable):
+            setter = store
             # An import sets its names at the end of the statement.
-            setter = (
-                variable.unit.parents[store] if isinstance(store, ast.alias) else store
-            )
+            if isinstance(store, ast.alias):
+                setter = variable.unit.parents[store]
             number = ENTRY if isinstance(store, ast.arg) else order.at.get(setter)
+            # nonlocal rate: another function sets it, too
             if number is None or variable.scope.node is not site.owner:
                 return None
             numbers[number] = store
@@ -164,11 +169,9 @@ class Definitions:
     def value(self, variable: Variable | None) -> ast.expr | None:
         """The only value that a variable ever has, if an assignment gives it."""
         statement = self.setting(variable)
-        return (
-            statement.value
-            if isinstance(statement, ast.Assign | ast.AnnAssign)
-            else None
-        )
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            return statement.value
+        return None
 
     def values(self, variable: Variable) -> list[ast.expr | None]:
         """What each assignment gives a variable.
@@ -177,9 +180,8 @@ class Definitions:
         """
         found: list[ast.expr | None] = []
         for store in self.stores(variable):
-            if isinstance(store, ast.Name) and isinstance(
-                store.ctx, ast.Del
-            ):  # del rate
+            # del rate
+            if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):
                 continue
             match variable.unit.parents.get(store):
                 case ast.Assign(targets=[_], value=value):
@@ -200,10 +202,9 @@ class Definitions:
     def local_value(self, node: ast.AST) -> ast.expr | None:
         """What the only assignment to a local variable gives it."""
         variable = self.variable(node)
-        is_local = variable is not None and isinstance(
-            variable.scope.node, FunctionNode
-        )
-        return self.value(variable) if is_local else None
+        if variable is None or not isinstance(variable.scope.node, FunctionNode):
+            return None
+        return self.value(variable)
 
     def expanded(self, node: ast.expr) -> ast.expr:
         """What the only assignment to a local variable gives it, as far back as that leads."""
@@ -226,11 +227,8 @@ class Definitions:
                 return None if variable is None else Path(variable, ())
             case ast.Attribute(value=value, attr=attribute):
                 base = self.path(value)
-                return (
-                    None
-                    if base is None
-                    else Path(base.root, (*base.attributes, attribute))
-                )
+                if base is not None:
+                    return Path(base.root, (*base.attributes, attribute))
         return None
 
     def parameter(self, variable: Variable | None) -> FunctionNode | None:
@@ -250,25 +248,22 @@ class Definitions:
         """The expressions that a function returns."""
         if isinstance(function.node, ast.Lambda):
             return [function.node.body]
-        returns = [
-            node for node in ast.walk(function.node) if isinstance(node, ast.Return)
-        ]
         found: list[ast.expr] = []
-        for node in returns:
-            is_own = (
-                function_of(function.unit, node) is function.node
-            )  # not of one within
-            if is_own and node.value is not None:
+        for node in ast.walk(function.node):
+            if not isinstance(node, ast.Return) or node.value is None:
+                continue
+            # It may be one of a function within.
+            if function_of(function.unit, node) is function.node:
                 found.append(node.value)
         return found
 
 
 def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
     """The function that a node is in; None outside of all."""
-    return next(
-        (outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)),
-        None,
-    )
+    for outer in unit.ancestors(node):
+        if isinstance(outer, FunctionNode):
+            return outer
+    return None
 
 
 def _stores_of(unit: Unit) -> Stores:

@@ -116,7 +116,8 @@ class Evaluations:
     def summary(self, function: FunctionNode) -> Effects:
         """The effects of a call of a function, on what is not its own."""
         if function not in self._summaries:
-            self._summaries[function] = self.of_all([function]).outside(function)
+            found = self.of_all([function])
+            self._summaries[function] = found.outside(function)
         return self._summaries[function]
 
     def of_all(self, functions: Iterable[FunctionNode]) -> Effects:
@@ -203,10 +204,10 @@ class Evaluations:
                 names += names_set(alias)
         decorators = getattr(node, "decorator_list", ())
         acts = any(map(self.is_unknown_decorator, decorators))
-        around = (
-            self.program.scope(unit, node) if names else self.program.flow.modules[unit]
-        )
         found = Effects(acts=acts)
+        if not names:
+            return found
+        around = self.program.scope(unit, node)
         for name in names:
             scope = around.binding(name) or around
             found.writes.add(Variable(scope, name))
@@ -228,9 +229,12 @@ class Evaluations:
             return Effects(reads={cell})
         if not isinstance(unit.parents.get(node), ast.AugAssign):
             return Effects(writes={cell})
+        found = Effects({cell}, {cell})
         # losses += [loss]: the list itself is changed.
         changed = self._states(self.program.objects_at(bound, node.id))
-        return Effects({cell}, {cell, Field(None, changed)} if changed else {cell})
+        if changed:
+            found.writes.add(Field(None, changed))
+        return found
 
     def _attribute(self, unit: Unit, node: ast.Attribute) -> Effects:
         items = self.program.objects(node.value)
@@ -282,7 +286,9 @@ class Evaluations:
             if not isinstance(item, Module):
                 owners.add(item)
             elif item.unit is not None:
-                found.add(Variable(self.program.flow.modules[item.unit], str(name)))
+                scope = self.program.flow.modules[item.unit]
+                found.add(Variable(scope, str(name)))
+        # Of no objects, it may be a field of any.
         if owners or not found:
             found.add(Field(name, self._states(owners)))
         return found
@@ -297,7 +303,8 @@ class Evaluations:
         return found
 
     def _element(self, value: ast.expr, name: object, node: ast.Subscript) -> Effects:
-        if self.program.full_name(value):  # a type, such as `typing.List[int]`
+        # typing.List[int]
+        if self.program.full_name(value):
             return Effects()
         fields = self._fields(self.program.objects(value), name)
         if not isinstance(node.ctx, ast.Load):
@@ -325,7 +332,9 @@ class Evaluations:
         return False
 
     def _sets_specially(self, item: Object, name: str) -> bool:
-        members = self.program.members(item.cls) if isinstance(item, Instance) else {}
+        if not isinstance(item, Instance):
+            return False
+        members = self.program.members(item.cls)
         return "__setattr__" in members or name in members
 
     def _getters(self, item: Object, name: str) -> Iterator[FunctionNode]:
@@ -336,10 +345,10 @@ class Evaluations:
         for member in (name, "__getattribute__", "__getattr__"):
             for function in members.get(member, ()):
                 node = function.node
+                if isinstance(node, ast.Lambda):
+                    continue
                 # A decorator may be `@property`; a plain method is only looked up.
-                if not isinstance(node, ast.Lambda) and (
-                    node.decorator_list or node.name.startswith("__get")
-                ):
+                if node.decorator_list or node.name.startswith("__get"):
                     yield node
 
     def is_unknown_decorator(self, node: ast.expr) -> bool:
@@ -358,13 +367,11 @@ class Evaluations:
         name = self.program.full_name(node.func)
         match name, node.args:
             case "builtins.getattr", [owner, key, *_]:
-                return Effects(
-                    reads=self._fields(self.program.objects(owner), _constant(key))
-                )
+                items = self.program.objects(owner)
+                return Effects(reads=self._fields(items, _constant(key)))
             case "builtins.setattr", [owner, key, _]:
-                return Effects(
-                    writes=self._fields(self.program.objects(owner), _constant(key))
-                )
+                items = self.program.objects(owner)
+                return Effects(writes=self._fields(items, _constant(key)))
             case "builtins.next" | "builtins.iter", _:
                 return Effects(acts=True)
         found = Effects()
@@ -372,6 +379,7 @@ class Evaluations:
         known = [item for item in items if not _is_of_any(item)]
         for item in known:
             found.add(self._callee(item, node))
+        # Something out of view may be called: its name has to tell, or the kind of its owner.
         if not items or len(known) < len(items):
             found.add(self._external(name, node) if name else self._method(node))
         # Whatever is called may read what it is given.
@@ -402,14 +410,16 @@ class Evaluations:
 
     def _is_plain(self, cls: Class) -> bool:
         """Whether making an instance of a class does no more than its functions in view do."""
-        ancestry = self.program.flow.ancestry(cls)
-        outside = [base.name for base in ancestry if isinstance(base, External)]
-        if not all(name in BASES or name.startswith("flax.optim.") for name in outside):
-            return False
+        for base in self.program.flow.ancestry(cls):
+            if not isinstance(base, External):
+                continue
+            if base.name not in BASES and not base.name.startswith("flax.optim."):
+                return False
         for decorator in cls.node.decorator_list:
             if self.program.full_name(_called(decorator)) not in LISTED:
                 return False
-        if cls.node.keywords:  # class Model(metaclass=Meta)
+        # class Model(metaclass=Meta)
+        if cls.node.keywords:
             return False
         members = self.program.members(cls)
         return members.keys().isdisjoint(("__new__", "__post_init__", "__setattr__"))
@@ -427,14 +437,14 @@ class Evaluations:
         # max(a, b) compares its arguments, max(xs) takes elements.
         if name in ("builtins.max", "builtins.min") and len(node.args) > 1:
             return Effects()
+        # sum(losses) may use an iterator up.
         if name in pure.ITERATING and not all(map(self.kinds.is_again, node.args)):
             return Effects(acts=True)
         found = Effects()
         if name in pure.LOOKING_IN:
             for argument in values_of(node):
-                found.reads.add(
-                    Field(None, self._states(self.program.objects(argument)))
-                )
+                owners = self._states(self.program.objects(argument))
+                found.reads.add(Field(None, owners))
         return found
 
     def _calls_only(self, name: str, node: ast.Call) -> bool:
@@ -448,22 +458,27 @@ class Evaluations:
         """The effects of a call that changes its arguments and the world outside alone."""
         found = Effects(world=True)
         for argument in values_of(node):
-            for owner in self._states(self.program.objects(argument)):
+            items = self.program.objects(argument)
+            for owner in self._states(items):
                 found.writes.add(Field(None, frozenset((owner,))))
         return found
 
     def _is_known_function(self, node: ast.expr) -> bool:
         """Whether a function that is called is in view, or changes nothing."""
         items = self.program.objects(node)
-        if items and len(list(functions_in(items))) == len(items):
+        in_view = list(functions_in(items))
+        if items and len(in_view) == len(items):
             return True
         return pure.is_pure(self.program.full_name(node))
 
     def _method(self, node: ast.Call) -> Effects:
         """The effects of a call of a method, if the points-to set of its receiver is unknown."""
-        if not isinstance(node.func, ast.Attribute):
-            return Effects(acts=not self.kinds.is_schedule(node.func))
-        return Effects(acts=not self.kinds.has_method(node.func.value, node.func.attr))
+        function = node.func
+        # schedule(step)
+        if not isinstance(function, ast.Attribute):
+            return Effects(acts=not self.kinds.is_schedule(function))
+        is_known = self.kinds.has_method(function.value, function.attr)
+        return Effects(acts=not is_known)
 
     def _method_of(self, owner: Object, name: str) -> Effects:
         # optimizer.apply_gradient(grads) gives a new optimizer, and changes none.
@@ -471,13 +486,13 @@ class Evaluations:
             return Effects(reads={Field(None)})
         cells: set[Cell] = {Field(None, frozenset((owner,)))}
         if isinstance(owner, Container):
-            return (
-                Effects(reads=cells)
-                if name in pure.CONTAINER_READING
-                else Effects(writes=cells)
-            )
-        is_copy = isinstance(owner, Instance) and name in ("replace", "_replace")
-        return Effects(reads=cells) if is_copy else Effects(acts=True)
+            if name in pure.CONTAINER_READING:
+                return Effects(reads=cells)
+            return Effects(writes=cells)
+        # state.replace(step=0), of a dataclass or a named tuple
+        if isinstance(owner, Instance) and name in ("replace", "_replace"):
+            return Effects(reads=cells)
+        return Effects(acts=True)
 
 
 def _constant(node: ast.expr) -> object:
@@ -494,13 +509,17 @@ def _has_frozen(decorator: ast.expr) -> bool:
     """Whether a decorator says `frozen=True`."""
     if not isinstance(decorator, ast.Call):
         return False
-    frozen = (word.value for word in decorator.keywords if word.arg == "frozen")
-    return any(ast.unparse(value) == "True" for value in frozen)
+    for word in decorator.keywords:
+        if word.arg == "frozen" and ast.unparse(word.value) == "True":
+            return True
+    return False
 
 
 def _is_of_any(item: Object) -> bool:
     """Whether what is called stands for whatever code out of view gives, or is a method of that."""
-    return is_any(item.owner if isinstance(item, Method) else item)
+    if isinstance(item, Method):
+        return is_any(item.owner)
+    return is_any(item)
 
 
 def evaluated(node: ast.AST) -> Iterator[ast.AST]:

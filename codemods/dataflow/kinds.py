@@ -63,7 +63,8 @@ class Kinds:
             case ast.UnaryOp(operand=operand):
                 return self.of(operand)
             case ast.IfExp(body=first, orelse=second):
-                return self.of(first) if self.of(first) == self.of(second) else ""
+                kind = self.of(first)
+                return kind if self.of(second) == kind else ""
             case ast.Name():
                 return self._of_name(node)
             # ["train", "eval"]
@@ -78,7 +79,7 @@ class Kinds:
                 ast.Attribute(value=value, attr="T" | "at" | "real" | "imag")
                 | ast.Subscript(value=value)
             ):
-                return self.of(value) if self.of(value) == ARRAY else ""
+                return ARRAY if self.of(value) == ARRAY else ""
             case ast.Call():
                 return self._of_call(node)
         return ""
@@ -92,9 +93,10 @@ class Kinds:
         if stores is None:
             # Set in another function: it is the same if only one statement sets it.
             stores = self.definitions.stores(variable)
-            stores = stores if len(stores) == 1 else []
+            if len(stores) != 1:
+                return ""
         kinds = {self._of_store(store, variable) for store in stores}
-        return kinds.pop() if len(kinds) == 1 else ""
+        return _only(kinds)
 
     def _of_store(self, store: ast.AST, variable: Variable) -> str:
         parent = variable.unit.parents.get(store)
@@ -114,13 +116,13 @@ class Kinds:
 
     def _of_parameter(self, name: str, function: ast.AST) -> str:
         """The kind of all that is given for a parameter, if all calls are in view."""
-        if (
-            not isinstance(function, FunctionNode)
-            or self.program.callers(function) is None
-        ):
+        if not isinstance(function, FunctionNode):
+            return ""
+        if self.program.callers(function) is None:
             return ""
         kinds: set[str] = set()
         for site, offset in self.program.flow.entered[function]:
+            # step(*args), step(**options)
             if site.starred is not None or site.unpacked:
                 kinds.add("")
                 continue
@@ -128,7 +130,7 @@ class Kinds:
             found = bind_values(signature, site.positional, site.keywords)
             given = found.complete.get(name) if isinstance(found, Bound) else None
             kinds.add(self.of(given) if isinstance(given, ast.expr) else "")
-        return kinds.pop() if len(kinds) == 1 else ""
+        return _only(kinds)
 
     @staticmethod
     def _of_both(left: str, right: str) -> str:
@@ -145,20 +147,21 @@ class Kinds:
         if name.startswith((*pure.ARRAY_MODULES, *pure.SCHEDULES)):
             return ARRAY if name.startswith(pure.ARRAY_MODULES) else SCHEDULE
         match node.func:
-            case ast.Attribute(value=owner, attr=method) if self.has_method(
-                owner, method
-            ):
-                return TEXTS if method in SPLITTING else self.of(owner)
+            # text.split(), array.sum()
+            case ast.Attribute(value=owner, attr=method):
+                if self.has_method(owner, method):
+                    return TEXTS if method in SPLITTING else self.of(owner)
         return ""
 
     def is_schedule(self, node: ast.expr) -> bool:
         """Whether a function is a schedule or transformation of a library, and so is pure."""
         if self.of(node) == SCHEDULE:
             return True
-        results = (
-            item for item in self.program.objects(node) if isinstance(item, Result)
-        )
-        return any(pure.is_pure(result.name) for result in results)
+        for item in self.program.objects(node):
+            # rate = optax.cosine_decay_schedule(…)
+            if isinstance(item, Result) and pure.is_pure(item.name):
+                return True
+        return False
 
     def has_method(self, owner: ast.expr, name: str) -> bool:
         """Whether a method of an expression is known by its kind, and so changes nothing."""
@@ -174,7 +177,8 @@ class Kinds:
             return True
         if isinstance(node, ast.Call):
             name = self.program.full_name(node.func)
-            if name in LAZY:  # zip(xs, ys)
+            # zip(xs, ys)
+            if name in LAZY:
                 return all(map(self.is_again, node.args))
             if self._makes_anew(name):
                 return True
@@ -182,12 +186,12 @@ class Kinds:
                 case ast.Attribute(value=owner, attr="items" | "keys" | "values"):
                     return self._are_containers(owner)
         value = self.definitions.only_value(node)
-        if value is not None and not isinstance(value, ast.GeneratorExp | ast.Call):
+        # batches = load_batches()
+        if isinstance(value, ast.Call):
+            name = self.program.full_name(value.func)
+            return self._makes_anew(name) or self._are_containers(node)
+        if value is not None and not isinstance(value, ast.GeneratorExp):
             return self.is_again(value)
-        if isinstance(value, ast.Call) and self._makes_anew(
-            self.program.full_name(value.func)
-        ):
-            return True
         return self._are_containers(node)
 
     @staticmethod
@@ -204,3 +208,8 @@ class Kinds:
             if item.role in ITERATORS or isinstance(item.node, ast.GeneratorExp):
                 return False
         return bool(items)
+
+
+def _only(kinds: set[str]) -> str:
+    """The kind of several values, if all have the same."""
+    return kinds.pop() if len(kinds) == 1 else ""

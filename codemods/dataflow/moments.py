@@ -29,6 +29,7 @@ from codemods.flow.objects import (
 from codemods.sources.modules import Unit
 
 Numbers = dict[Owner, set[int]]
+Run = tuple[Order, int, int]
 
 
 class Dataflow:
@@ -68,11 +69,13 @@ class Dataflow:
         if not effects.acts:
             return False
         # It may do anything: change objects that have escaped, and call functions that have.
-        fields = (cell for cell in cells if isinstance(cell, Field))
-        if not all(map(self._is_hidden, fields)):
-            return True
-        shared = (cell for cell in cells if not _is_local(cell))
-        return any(self._is_written(cell, self._behind.writes) for cell in shared)
+        for cell in cells:
+            if isinstance(cell, Field) and not self._is_hidden(cell):
+                return True
+        for cell in cells:
+            if not _is_local(cell) and self._is_written(cell, self._behind.writes):
+                return True
+        return False
 
     def _is_written(self, cell: Cell, written: Collection[Cell]) -> bool:
         if isinstance(cell, Variable):
@@ -221,10 +224,12 @@ class Dataflow:
         run = self._run(first, second)
         if run is None:
             return False
-        if known and not all(effects.are_none for effects in found):
-            return False
+        cells: set[Cell] = set()
+        for effects in found:
+            if known and not effects.are_none:
+                return False
+            cells |= effects.reads
         order, start, end = run
-        cells = set[Cell]().union(*(effects.reads for effects in found))
         return not self._change(order, order.between(start, end), cells)
 
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
@@ -257,8 +262,9 @@ class Dataflow:
         if run is None:
             return None
         order, start, end = run
-        numbers = order.forward(start, without=end) & order.backward(end, without=start)
-        return [order.nodes[number] for number in sorted(numbers)]
+        after = order.forward(start, without=end)
+        before = order.backward(end, without=start)
+        return [order.nodes[number] for number in sorted(after & before)]
 
     def may_follow(self, second: ast.AST, first: ast.AST) -> bool:
         """Whether one node may be evaluated after another in a run of a function."""
@@ -268,7 +274,7 @@ class Dataflow:
         order, start, end = run
         return end in order.forward(start)
 
-    def _run(self, first: ast.AST, second: ast.AST) -> tuple[Order, int, int] | None:
+    def _run(self, first: ast.AST, second: ast.AST) -> Run | None:
         """The order in which two nodes are evaluated, and their numbers in it.
 
         None if they are not of one function.
@@ -288,10 +294,12 @@ class Dataflow:
         if not cells:
             return False
         for number in numbers:
-            if number > EXIT:  # the beginning and the end are no evaluations
-                effects = self.evaluations.at(unit, order.nodes[number])
-                if self.changes(effects, cells):
-                    return True
+            # The beginning and the end are no evaluations.
+            if number <= EXIT:
+                continue
+            effects = self.evaluations.at(unit, order.nodes[number])
+            if self.changes(effects, cells):
+                return True
         return False
 
     # From one function to another
@@ -311,12 +319,13 @@ class Dataflow:
           later: where it is used, in whatever function.
           carriers: what is made, and what comes of that.
         """
-        found = [
-            self.evaluations.at(self.program.unit_of(node), node) for node in nodes
-        ]
-        if not all(effects.are_none for effects in found):
-            return False
-        cells = set[Cell]().union(*(effects.reads for effects in found))
+        cells: set[Cell] = set()
+        for node in nodes:
+            unit = self.program.unit_of(node)
+            effects = self.evaluations.at(unit, node)
+            if not effects.are_none:
+                return False
+            cells |= effects.reads
         unsettled = {
             cell for cell in cells if not self._is_settled_cell(cell, carriers)
         }
@@ -343,7 +352,8 @@ class Dataflow:
             return False
         # In a loop, one statement sets it many times.
         for store in stores:
-            if any(isinstance(outer, LOOPS) for outer in self._around(store, variable)):
+            around = self._around(store, variable)
+            if any(isinstance(outer, LOOPS) for outer in around):
                 return False
         return variable not in self._set_from_outside
 
@@ -405,20 +415,18 @@ class Dataflow:
                 continue
             seen.add(owner)
             order = self.program.order(owner)
-            ends = {one for number in below[owner] for one in order.backward(number)}
+            ends: set[int] = set()
+            for number in below[owner]:
+                ends |= order.backward(number)
             if owner in above and not self._may_have_older(owner, carriers):
                 # Both happen in one run of this function, so what is between them is all there is.
                 meeting.add(owner)
-                starts = {
-                    one for number in above[owner] for one in order.forward(number)
-                }
+                starts = _after(order, above[owner])
                 if self._change(order, starts & ends, cells):
                     return True
                 continue
             # What uses it is called from elsewhere: the change may be there.
-            callers = (
-                self.program.callers(owner) if isinstance(owner, FunctionNode) else None
-            )
+            callers = self._callers(owner)
             if callers is None or self._are_own(cells, owner):
                 return True
             if self._change(order, ends, cells):
@@ -451,14 +459,18 @@ class Dataflow:
                 continue
             seen.add(owner)
             order = self.program.order(owner)
-            numbers = {one for number in above[owner] for one in order.forward(number)}
+            numbers = _after(order, above[owner])
             if self._change(order, numbers, cells):
                 return True
-            callers = (
-                self.program.callers(owner) if isinstance(owner, FunctionNode) else None
-            )
-            pending += [site.owner for site in callers or ()]
+            callers = self._callers(owner) or ()
+            pending += [site.owner for site in callers]
         return False
+
+    def _callers(self, owner: Owner) -> list[EvaluationSite] | None:
+        """The calls of an owner; None if there may be others, or it is a module."""
+        if not isinstance(owner, FunctionNode):
+            return None
+        return self.program.callers(owner)
 
     def _up(self, site: EvaluationSite) -> Numbers:
         """The evaluations in which another happens, by the function that they are in.
@@ -473,8 +485,7 @@ class Dataflow:
             if current.number in numbers:
                 continue
             numbers.add(current.number)
-            if isinstance(current.owner, FunctionNode):
-                pending += self.program.callers(current.owner) or ()
+            pending += self._callers(current.owner) or ()
         return found
 
     def _may_have_older(self, owner: Owner, carriers: Collection[Object]) -> bool:
@@ -504,7 +515,16 @@ def _is_local(cell: Cell) -> bool:
         return False
     if isinstance(cell.scope.node, ast.Module | ast.ClassDef):
         return False
-    declared = (
-        node for node in ast.walk(cell.scope.node) if isinstance(node, ast.Nonlocal)
-    )
-    return not any(cell.name in node.names for node in declared)
+    for node in ast.walk(cell.scope.node):
+        # nonlocal count, in a function within
+        if isinstance(node, ast.Nonlocal) and cell.name in node.names:
+            return False
+    return True
+
+
+def _after(order: Order, numbers: Iterable[int]) -> set[int]:
+    """What may come after any of some evaluations."""
+    found: set[int] = set()
+    for number in numbers:
+        found |= order.forward(number)
+    return found

@@ -49,7 +49,9 @@ class Program:
     def objects(self, node: ast.AST) -> tuple[Object, ...]:
         """What an expression may hold, as far as that is known."""
         place = self.flow.places.get(node) if isinstance(node, ast.expr) else node
-        return () if place is None else tuple(self.flow.solver.at(place))
+        if place is None:
+            return ()
+        return tuple(self.flow.solver.at(place))
 
     def full_name(self, node: ast.expr) -> str:
         """The full name of what an expression means, as far as imports tell; else empty."""
@@ -81,9 +83,10 @@ class Program:
         if node not in self._sites:
             owner = owner_of(unit, node)
             number = self.order(owner).at.get(node)
-            self._sites[node] = (
-                None if number is None else EvaluationSite(unit, owner, number)
-            )
+            site = None
+            if number is not None:
+                site = EvaluationSite(unit, owner, number)
+            self._sites[node] = site
         return self._sites[node]
 
     # Variables
@@ -107,9 +110,8 @@ class Program:
         if node in self.flow.reading.scopes and isinstance(node, ast.expr):
             return self.flow.reading.scopes[node]
         for outer in unit.ancestors(node):
-            scope = self.scopes.get(outer) if isinstance(outer, ScopeNode) else None
-            if scope is not None:
-                return scope
+            if isinstance(outer, ScopeNode) and outer in self.scopes:
+                return self.scopes[outer]
         return self.flow.modules[unit]
 
     def objects_at(self, scope: Scope, name: str) -> tuple[Object, ...]:
@@ -132,10 +134,11 @@ class Program:
         found: dict[ast.AST, Function] = {}
         for unit in self.flow.project.units:
             for node in unit.nodes:
-                if isinstance(node, FunctionNode):
-                    for item in self.flow.solver.at(node):
-                        if isinstance(item, Function) and item.node is node:
-                            found[node] = item
+                if not isinstance(node, FunctionNode):
+                    continue
+                for item in self.flow.solver.at(node):
+                    if isinstance(item, Function) and item.node is node:
+                        found[node] = item
         return found
 
     @cached_property
@@ -153,11 +156,16 @@ class Program:
         entered = self.flow.entered.get(function, ())
         if isinstance(function, ast.Lambda) and not entered:
             return self._mapping(function)
-        # Calls without an expression, such as that of a property, have no place in the order.
-        calls = [call for call, _ in entered if isinstance(call.node, ast.expr)]
-        found = [self.site(call.unit, call.node) for call in calls]
-        known = [site for site in found if site is not None]
-        return known if known and len(known) == len(entered) else None
+        found: list[EvaluationSite] = []
+        for call, _ in entered:
+            # A call without an expression, such as that of a property, has no place in the order.
+            if not isinstance(call.node, ast.expr):
+                return None
+            site = self.site(call.unit, call.node)
+            if site is None:
+                return None
+            found.append(site)
+        return found or None
 
     def _mapping(self, function: ast.Lambda) -> list[EvaluationSite] | None:
         """The call of which a lambda is an argument, if that does nothing but call it.
@@ -166,7 +174,9 @@ class Program:
         """
         unit = self.unit_of(function)
         call = unit.parents.get(function)
-        if not isinstance(call, ast.Call) or self.full_name(call.func) not in CALLING:
+        if not isinstance(call, ast.Call):
+            return None
+        if self.full_name(call.func) not in CALLING:
             return None
         site = self.site(unit, call)
         return None if site is None else [site]
@@ -176,10 +186,12 @@ class Program:
         if cls not in self._members:
             found: Members = defaultdict(list)
             for ancestor in self.flow.ancestry(cls):
-                if isinstance(ancestor, Class):
-                    for node in ancestor.node.body:
-                        if isinstance(node, FunctionNode) and node in self.functions:
-                            found[node.name].append(self.functions[node])
+                if not isinstance(ancestor, Class):
+                    continue
+                for node in ancestor.node.body:
+                    if isinstance(node, FunctionNode) and node in self.functions:
+                        function = self.functions[node]
+                        found[node.name].append(function)
             self._members[cls] = found
         return self._members[cls]
 
