@@ -44,10 +44,7 @@ def taken_by_classes(facts: Queries) -> Iterator[Object]:
     They are in a variable, or a member of an enum.
     """
     for cls in facts.flow.reading.classes:
-        bases = (
-            base for base in facts.flow.ancestry(cls) if isinstance(base, External)
-        )
-        is_enum = any(base.name.startswith(ENUM) for base in bases)
+        is_enum = _is_enum(cls, facts)
         for name in cls.scope.names:
             items = facts.flow.solver.at(("variable", cls.scope, name))
             found = [item for item in items if _becomes_function(item)]
@@ -55,6 +52,14 @@ def taken_by_classes(facts: Queries) -> Iterator[Object]:
                 continue
             if is_enum or not _is_plain(cls, name, facts):
                 yield from found
+
+
+def _is_enum(cls: Class, facts: Queries) -> bool:
+    for base in facts.flow.ancestry(cls):
+        # class Optimizers(enum.Enum)
+        if isinstance(base, External) and base.name.startswith(ENUM):
+            return True
+    return False
 
 
 def _becomes_function(item: Object) -> bool:

@@ -42,7 +42,8 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
     while pending:
         nodes: dict[ast.expr, None] = {}
         for container in followed:
-            nodes.update(dict.fromkeys(facts.holders.get(container, ())))
+            for node in facts.holders.get(container, ()):
+                nodes[node] = None
         mapped: set[Container] = set()
         for node in nodes:
             if not _holds(node, followed, facts):
@@ -67,12 +68,12 @@ def _holds(node: ast.AST, followed: set[Container], facts: Queries) -> bool:
     found = at(facts.flow.places[node])
     if followed.isdisjoint(found):
         return False
-    others = (
-        item
-        for item in found
-        if item not in followed and getattr(item, "role", "") != LEAVES
-    )
-    return not any(at(("elements", item)) for item in others)
+    for item in found:
+        if item in followed or getattr(item, "role", "") == LEAVES:
+            continue
+        if at(("elements", item)):
+            return False
+    return True
 
 
 def _comprehension(node: ast.AST, unit: Unit) -> ast.AST | None:
@@ -104,7 +105,9 @@ def _is_harmless(
         # jax.device_put(x=leaves)
         case ast.keyword():
             call = unit.parents.get(parent)
-            return isinstance(call, ast.Call) and _takes(call, facts, frozenset())
+            if not isinstance(call, ast.Call):
+                return False
+            return _takes(call, facts, functions=frozenset())
         # [leaf.size for leaf in leaves]
         case ast.comprehension(iter=iterated):
             around = unit.parents.get(parent)
@@ -186,13 +189,13 @@ def reduces_in_any_order(call: ast.Call, facts: Queries) -> bool:
         # lambda x, y: x or y
         case ast.Lambda(args=ast.arguments(args=[left, right]), body=body):
             operands = _operands(body, facts)
-            names = [
-                operand.id for operand in operands if isinstance(operand, ast.Name)
-            ]
-            return len(operands) == 2 and {*names} == {left.arg, right.arg}
+            if len(operands) != 2:
+                return False
+            names = {one.id for one in operands if isinstance(one, ast.Name)}
+            return names == {left.arg, right.arg}
         # jnp.maximum
         case ast.expr():
-            return bool(EITHER & {*facts.externals(function)})
+            return not EITHER.isdisjoint(facts.externals(function))
     return False
 
 

@@ -69,10 +69,13 @@ def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
 
 def _is_model(node: ast.expr, facts: Facts) -> bool:
     objects = list(facts.objects(node))
-    classes = [item.cls for item in objects if isinstance(item, Instance)]
-    if not objects or len(classes) < len(objects):
-        return False
-    return all(facts.derives_from(cls, *MODELS) for cls in classes)
+    for item in objects:
+        # class MLP(nn.Module)
+        if not isinstance(item, Instance):
+            return False
+        if not facts.derives_from(item.cls, *MODELS):
+            return False
+    return bool(objects)
 
 
 def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
@@ -110,7 +113,8 @@ def origin(params: ast.expr, scope: ast.AST, depth: int = 4) -> ast.Call | None:
             return call
         case ast.Name(id=name) if depth:
             values = _assigned(name, scope)
-            if len(values) == 1 == len(_bindings(name, scope)):
+            bindings = _bindings(name, scope)
+            if len(values) == 1 and len(bindings) == 1:
                 return origin(values[0], scope, depth - 1)
     return None
 

@@ -17,6 +17,8 @@ from codemods.optimizers.methods import CREATE
 from codemods.sources.modules import Unit
 from codemods.vocabulary import ARRAYS
 
+NodesByPlace = dict[Place, list[tuple[Unit, ast.expr]]]
+
 BUILTIN = (
     "builtins.dict",
     "builtins.list",
@@ -126,9 +128,9 @@ class Parameters:
         return list(found)
 
     @cached_property
-    def _nodes(self) -> dict[Place, list[tuple[Unit, ast.expr]]]:
+    def _nodes(self) -> NodesByPlace:
         """The expressions at each place."""
-        found: dict[Place, list[tuple[Unit, ast.expr]]] = defaultdict(list)
+        found: NodesByPlace = defaultdict(list)
         for node, place in self.facts.flow.places.items():
             scope = self.facts.flow.reading.scopes.get(node)
             if scope is not None and isinstance(node, ast.expr):
@@ -214,11 +216,12 @@ def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
             return name in KEYED
         # {"params": params}, {**params}
         case ast.Dict(keys=keys, values=values):
-            items = zip(keys, values, strict=True)
-            key = next(key for key, value in items if value is node or key is node)
-            if key is None:
-                return True
-            return isinstance(key, ast.Constant) and key.value == "params"
+            for key, value in zip(keys, values, strict=True):
+                if value is not node and key is not node:
+                    continue
+                if key is None:
+                    return True
+                return isinstance(key, ast.Constant) and key.value == "params"
         # "dense" in params, f(**params)
         case (
             ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()])
@@ -261,10 +264,12 @@ def _is_bare_container(item: Container, facts: Facts) -> bool | None:
     if item.role.lower().endswith("dict"):
         return False
     elements = list(facts.flow.solver.at(("elements", item)))
-    results = (element for element in elements if isinstance(element, Result))
-    if any(result.name.startswith("numpy.") for result in results):
-        return True
-    is_plain = all(isinstance(element, Container | Result) for element in elements)
+    # [np.zeros(3)]: `"params" in …` compares with the array
+    for element in elements:
+        if isinstance(element, Result) and element.name.startswith("numpy."):
+            return True
+    kinds = (Container, Result)
+    is_plain = all(isinstance(element, kinds) for element in elements)
     return False if elements and is_plain else None
 
 

@@ -20,6 +20,8 @@ from codemods.model import Message, Options
 from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
 from codemods.sources.modules import Unit
 
+StepsByObject = dict[LegacyObject, list[Use]]
+Axes = set[str | None]
 OVERRIDES = ("learning_rate", "hyper_params")
 STEPS = ("optimizer.apply_gradient", "optimizer.optimize")
 
@@ -60,8 +62,8 @@ class Stepping:
         return ParamNames(self.facts, self.parameters)
 
     @cached_property
-    def _steps(self) -> dict[LegacyObject, list[Use]]:
-        steps: dict[LegacyObject, list[Use]] = defaultdict(list)
+    def _steps(self) -> StepsByObject:
+        steps: StepsByObject = defaultdict(list)
         for use in self.facts.uses:
             if use.kind in STEPS:
                 for obj in use.objects:
@@ -191,12 +193,13 @@ class Stepping:
     @cached_property
     def stepped_groups(self) -> list[tuple[list[LegacyObject], list[Use]]]:
         """Objects that migrate together, and where the optimizers among them take a step."""
-        steps: dict[LegacyObject, list[Use]] = defaultdict(list)
+        steps: StepsByObject = defaultdict(list)
         for use in self.all_steps:
             # All objects at a use are of one group.
             group = self.facts.groups[use.objects[0]]
             steps[group].append(use)
-        return [(self.facts.members[group], found) for group, found in steps.items()]
+        members = self.facts.members
+        return [(members[group], uses) for group, uses in steps.items()]
 
     def gradients(self, use: Use) -> ast.expr | None:
         """The gradients of a step, if they are an argument of their own."""
@@ -253,12 +256,12 @@ class Stepping:
         return unify(use.objects for use in uses if use.kind.startswith("optimizer."))
 
     @cached_property
-    def _axes(self) -> dict[LegacyObject, set[str | None]]:
+    def _axes(self) -> dict[LegacyObject, Axes]:
         """The axes over which optimizers average their gradients since `Optimizer.replicate()`.
 
         None for an axis that is not known.
         """
-        axes: dict[LegacyObject, set[str | None]] = defaultdict(set)
+        axes: dict[LegacyObject, Axes] = defaultdict(set)
         for use in self.facts.uses:
             # optimizer.replicate(axis_name="batch")
             if use.kind != "optimizer.replicate" or use.call is None:
@@ -277,7 +280,7 @@ class Stepping:
             if use.kind == "optimizer.replicate" and not found.isdisjoint(use.objects)
         ]
 
-    def axes(self, optimizers: Iterable[LegacyObject]) -> set[str | None]:
+    def axes(self, optimizers: Iterable[LegacyObject]) -> Axes:
         """The axes over which the gradients of optimizers are averaged since `replicate()`.
 
         Empty if none of them does that. Among several, None stands for an axis that is not known,
@@ -286,7 +289,7 @@ class Stepping:
         found = list(optimizers)
         if self._axes.keys().isdisjoint(found):
             return set()
-        axes: set[str | None] = set()
+        axes: Axes = set()
         for obj in found:
             axes |= self._axes.get(obj, {None})
         return axes

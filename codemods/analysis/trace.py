@@ -61,7 +61,9 @@ class Traces:
         obj, node = self._subject(use)
         if obj is None or node is None:
             return None
-        if obj.evidence != "proven" or not isinstance(obj.node, ast.Call):
+        if obj.evidence != "proven":
+            return None
+        if not isinstance(obj.node, ast.Call):
             return None
         here = use.location
         origin = obj.unit.location(obj.node.lineno)
@@ -78,22 +80,25 @@ class Traces:
             found = self.facts.legacy_objects(node, "optimizer", "definition")
             if found and node is not use.node:
                 return found[0], node
+            # state.optimizer.apply_gradient(grads): its function, then `state.optimizer`
             node = getattr(node, "value", None) or getattr(node, "func", None)
         return None, None
 
     def _stops(self, obj: LegacyObject, node: ast.expr) -> Iterable[Location]:
         """The calls on the shortest way by which an optimizer gets from one function to another."""
         located: list[tuple[Scope, Place]] = []
-        for place in self._shortest(obj, self.facts.flow.places[node]):
+        end = self.facts.flow.places[node]
+        for place in self._shortest(obj, end):
             scope = self._scope(place)
             if scope is not None:
                 located.append((scope.function, place))
         stops: dict[Location, None] = {}
-        for (scope, place), (following_scope, following) in itertools.pairwise(located):
-            if scope is not following_scope:
-                stop = self._crossing(place, following, following_scope)
-                if stop is not None:
-                    stops[stop] = None
+        for (scope, place), (into, following) in itertools.pairwise(located):
+            if scope is into:
+                continue
+            stop = self._crossing(place, following, into)
+            if stop is not None:
+                stops[stop] = None
         return stops
 
     def _crossing(self, source: Place, target: Place, into: Scope) -> Location | None:

@@ -91,7 +91,8 @@ class _Breaker(cst.CSTTransformer):
         candidate = _widest(node, self.module)
         code = self.module.code_for_node(candidate)
         callee = self.module.code_for_node(candidate.func)
-        line = self._line(self.text.find(code) + len(callee))
+        behind_callee = self.text.find(code) + len(callee)
+        line = self._line(behind_callee)
         if len(line) > self.limit:
             self.chosen = candidate
             self.base = _indent_of(line)
@@ -129,7 +130,8 @@ class _Breaker(cst.CSTTransformer):
     def _line(self, index: int) -> str:
         """The line on which something stands."""
         start = self.text.rfind("\n", 0, index) + 1
-        line, _, _ = self.text[start:].partition("\n")
+        rest = self.text[start:]
+        line, _, _ = rest.partition("\n")
         return line
 
     def _broken(self, call: cst.Call) -> cst.Call:
@@ -206,9 +208,11 @@ def joined(
     if "#" in text or '"""' in text or "\\" in text:
         return updated
     flat = _flat(updated)
-    length_before = indent + len(_lines(module, _flat(original)))
-    length = indent + len(_lines(module, flat))
-    return flat if length_before > limit >= length else updated
+    old = _lines(module, _flat(original))
+    new = _lines(module, flat)
+    if indent + len(old) > limit >= indent + len(new):
+        return flat
+    return updated
 
 
 def _flat(statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
@@ -226,4 +230,5 @@ class _Flat(cst.CSTTransformer):
 
 def _lines(module: cst.Module, statement: cst.SimpleStatementLine) -> str:
     """A statement's text, without the indentation of its block."""
-    return module.code_for_node(statement.with_changes(leading_lines=())).rstrip()
+    bare_statement = statement.with_changes(leading_lines=())
+    return module.code_for_node(bare_statement).rstrip()

@@ -31,7 +31,7 @@ class Order:
         self.at: dict[ast.AST, int] = {}
         self.after: Edges = [set(), set()]
         self.before: Edges = [set(), set()]
-        self._reached: dict[tuple[int, int], frozenset[int]] = {}
+        self._known: dict[tuple[int, int], frozenset[int]] = {}
         _Builder(self).build()
 
     def add(self, node: ast.AST) -> int:
@@ -53,20 +53,25 @@ class Order:
         In a loop, it comes after itself.
         """
         key = (number, without)
-        if key not in self._reached:
-            self._reached[key] = _reached(self.after, self.after[number], without)
-        return self._reached[key]
+        if key not in self._known:
+            starts = self.after[number]
+            self._known[key] = _reached(self.after, starts, without)
+        return self._known[key]
 
     def backward(self, number: int, without: int = -1) -> frozenset[int]:
         """What may have come before an evaluation, on paths that do not lead through another."""
-        key = (-number - 1, without)  # below zero: `forward` has the other keys
-        if key not in self._reached:
-            self._reached[key] = _reached(self.before, self.before[number], without)
-        return self._reached[key]
+        # Below zero: `forward` has the other keys.
+        key = (-number - 1, without)
+        if key not in self._known:
+            starts = self.before[number]
+            self._known[key] = _reached(self.before, starts, without)
+        return self._known[key]
 
     def between(self, first: int, second: int) -> frozenset[int]:
         """What may happen after an evaluation, if that is not repeated, and before another."""
-        return self.forward(first, without=first) & self.backward(second, without=first)
+        after = self.forward(first, without=first)
+        before = self.backward(second, without=first)
+        return after & before
 
     def dominates(self, first: int, second: int) -> bool:
         """Whether each path to the second evaluation leads through the first."""
@@ -173,7 +178,8 @@ class _Builder:
             case ast.AugAssign(
                 target=ast.Attribute() | ast.Subscript() as target, value=value
             ):
-                self._expressions((*ast.iter_child_nodes(target), value))
+                self._expressions(ast.iter_child_nodes(target))
+                self.expression(value)
                 self._emit(target)
             case ast.AugAssign(target=target, value=value):
                 self._expressions([value, target])
@@ -297,11 +303,13 @@ class _Builder:
                 | ast.Compare(left=first, comparators=others)
             ):
                 self.expression(first)
+                ends: set[int] = set()
                 # It may end behind each operand; a comparison evaluates at least two.
-                ends = set(self.ends) if isinstance(node, ast.BoolOp) else set[int]()
+                if isinstance(node, ast.BoolOp):
+                    ends |= self.ends
                 for other in others:
                     self.expression(other)
-                    ends = ends | self.ends
+                    ends |= self.ends
                 self.ends = ends
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.expression(test)

@@ -49,7 +49,9 @@ class Definitions:
 
     def variable(self, node: ast.AST | None) -> Variable | None:
         """The variable that a name means where it is read; None for a builtin, and for no name."""
-        return self._meant(node, node) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name):
+            return None
+        return self._meant(node, node)
 
     def _meant(self, name: ast.Name, beside: ast.expr) -> Variable | None:
         """The variable that a name would mean where another expression is."""
@@ -66,18 +68,20 @@ class Definitions:
         """
         if variable is None:
             return []
-        if variable.unit not in self._stores:
-            self._stores[variable.unit] = _stores_of(variable.unit)
+        unit = variable.unit
+        if unit not in self._stores:
+            self._stores[unit] = _stores_of(unit)
         key = (variable.scope.node, variable.name)
-        return self._stores[variable.unit].get(key, [])
+        return self._stores[unit].get(key, [])
 
     def loads(self, variable: Variable | None) -> list[ast.Name]:
         """Where a variable is read in its own file."""
         if variable is None:
             return []
-        if variable.unit not in self._loads:
-            self._loads[variable.unit] = self._loads_of(variable.unit)
-        return self._loads[variable.unit].get(variable, [])
+        unit = variable.unit
+        if unit not in self._loads:
+            self._loads[unit] = self._loads_of(unit)
+        return self._loads[unit].get(variable, [])
 
     def _loads_of(self, unit: Unit) -> Loads:
         found: Loads = defaultdict(list)
@@ -86,7 +90,8 @@ class Definitions:
                 scope = self.program.scope(unit, node)
                 bound = scope.binding(node.id)
                 if bound is not None:
-                    found[Variable(bound, node.id)].append(node)
+                    variable = Variable(bound, node.id)
+                    found[variable].append(node)
         return found
 
     def loads_of(self, name: ast.Name, beside: ast.expr) -> list[ast.Name]:
@@ -118,8 +123,9 @@ class Definitions:
 
         A parameter is set where its function begins.
         """
-        site = self.program.site(variable.unit, name)
-        scope = self.program.scope(variable.unit, name)
+        unit = variable.unit
+        site = self.program.site(unit, name)
+        scope = self.program.scope(unit, name)
         if site is None or site.owner is not scope.function.node:
             return None
         order = self.program.order(site.owner)
@@ -128,7 +134,7 @@ class Definitions:
             setter = store
             # An import sets its names at the end of the statement.
             if isinstance(store, ast.alias):
-                setter = variable.unit.parents[store]
+                setter = unit.parents[store]
             number = ENTRY if isinstance(store, ast.arg) else order.at.get(setter)
             # nonlocal rate: another function sets it, too
             if number is None or variable.scope.node is not site.owner:
@@ -219,6 +225,7 @@ class Definitions:
         """
         match node:
             case ast.Name():
+                # state = trainer.state
                 value = self.local_value(node)
                 further = self.path(value) if value is not None else None
                 if further is not None:
@@ -271,7 +278,8 @@ def _stores_of(unit: Unit) -> Stores:
     elsewhere: dict[str, list[ast.AST]] = defaultdict(list)
     for node in unit.nodes:
         for name in names_set(node):
-            found[_owner(unit, node), name].append(node)
+            owner = _owner(unit, node)
+            found[owner, name].append(node)
         if isinstance(node, ast.Global | ast.Nonlocal):
             for name in node.names:
                 elsewhere[name].append(node)

@@ -56,7 +56,8 @@ class Dataflow:
         one = self.effects(first)
         other = self.effects(second)
         # The order of what two of them print or store would change.
-        if (one.acts or one.world) and (other.acts or other.world):
+        is_seen = one.acts or one.world
+        if is_seen and (other.acts or other.world):
             return False
         if self.changes(one, other.reads | other.writes):
             return False
@@ -117,6 +118,7 @@ class Dataflow:
         for argument in values_of(call):
             value = argument.value if isinstance(argument, ast.Starred) else argument
             yield from self.program.objects(value)
+        # model.fit(batch): a method out of view has the model, too
         if isinstance(call.func, ast.Attribute):
             for owner in self.program.objects(call.func.value):
                 if self._may_inherit(owner):
@@ -230,7 +232,8 @@ class Dataflow:
                 return False
             cells |= effects.reads
         order, start, end = run
-        return not self._change(order, order.between(start, end), cells)
+        between = order.between(start, end)
+        return not self._change(order, between, cells)
 
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
         """Whether a variable has the same value at two moments of one run of a function.
@@ -243,7 +246,8 @@ class Dataflow:
         order, start, end = run
         if not order.dominates(start, end):
             return False
-        return not self._change(order, order.between(start, end), {variable})
+        between = order.between(start, end)
+        return not self._change(order, between, {variable})
 
     def is_before(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether one node is always evaluated before another in a run of a function."""
@@ -284,7 +288,8 @@ class Dataflow:
         end = self.program.site(unit, second)
         if start is None or end is None or start.owner is not end.owner:
             return None
-        return self.program.order(start.owner), start.number, end.number
+        order = self.program.order(start.owner)
+        return order, start.number, end.number
 
     def _change(
         self, order: Order, numbers: Iterable[int], cells: Collection[Cell]
@@ -331,14 +336,20 @@ class Dataflow:
         }
         if not unsettled:
             return True
-        start = self.program.site(self.program.unit_of(made), made)
-        end = self.program.site(self.program.unit_of(later), later)
+        start = self._site(made)
+        end = self._site(later)
         if start is None or end is None:
             return False
-        key = (start.owner, start.number, end.owner, end.number, frozenset(unsettled))
+        first = (start.owner, start.number)
+        last = (end.owner, end.number)
+        key = (first, last, frozenset(unsettled))
         if key not in self._changed:
             self._changed[key] = self._may_change(start, end, unsettled, carriers)
         return not self._changed[key]
+
+    def _site(self, node: ast.AST) -> EvaluationSite | None:
+        unit = self.program.unit_of(node)
+        return self.program.site(unit, node)
 
     def _is_settled_cell(self, cell: Cell, carriers: Collection[Object]) -> bool:
         return isinstance(cell, Variable) and self.is_settled(cell, carriers)
@@ -497,7 +508,8 @@ class Dataflow:
             return True
         items: list[Object] = []
         arguments = owner.args
-        for parameter in (*parameters_of(arguments), arguments.vararg, arguments.kwarg):
+        several = (arguments.vararg, arguments.kwarg)
+        for parameter in (*parameters_of(arguments), *several):
             if parameter is not None:
                 items += self.program.objects_at(function.scope, parameter.arg)
         # Variables of the functions and the module around it, as well as its arguments.

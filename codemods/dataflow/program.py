@@ -26,6 +26,7 @@ from codemods.flow.scopes import Scope, ScopeNode
 from codemods.sources.modules import Unit
 
 Members = dict[str, list[Function]]
+Callees = dict[ast.AST, dict[FunctionNode, None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +143,9 @@ class Program:
         return found
 
     @cached_property
-    def callees(self) -> dict[ast.AST, dict[FunctionNode, None]]:
+    def callees(self) -> Callees:
         """The functions that a call reaches, through whatever hands them on."""
-        found: dict[ast.AST, dict[FunctionNode, None]] = defaultdict(dict)
+        found: Callees = defaultdict(dict)
         for node, sites in self.flow.entered.items():
             if isinstance(node, FunctionNode):
                 for site, _ in sites:
