@@ -42,9 +42,10 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
                 for operand in operands:
                     yield from _classes(facts, operand)
         # registry.register(optim.Adam)
-        case ast.Call(func=callee, args=args, keywords=keywords) if (
-            facts.flow.derivation.is_unknown(facts.flow.places[callee])
-        ):
+        case ast.Call(func=callee, args=args, keywords=keywords):
+            place = facts.flow.places[callee]
+            if not facts.flow.derivation.is_unknown(place):
+                return
             for argument in args:
                 value = argument
                 if isinstance(argument, ast.Starred):
@@ -62,9 +63,13 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
 def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:
     """The expressions of a node that are compared with keys or elements of a container."""
     match node:
-        # names[optim.Adam], {cls: …}, {cls for …}
-        case ast.Subscript(slice=key) | ast.DictComp(key=key) | ast.SetComp(elt=key):
+        # names[optim.Adam]
+        case ast.Subscript(slice=key):
             return [key]
+        # {cls: … for cls in classes}, {cls for cls in classes}
+        case ast.DictComp(key=key) | ast.SetComp(elt=key):
+            return [key]
+        # {optim.Adam: "adam"}
         case ast.Dict(keys=keys):
             return [key for key in keys if key is not None]
         case ast.Set(elts=elements):
@@ -82,7 +87,8 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _is_container(facts: Queries, node: ast.expr) -> bool:
-    return any(isinstance(item, Container) for item in facts.objects(node))
+    items = facts.objects(node)
+    return any(isinstance(item, Container) for item in items)
 
 
 def _is_unknown_slot(facts: Queries, target: ast.expr) -> bool:

@@ -103,6 +103,7 @@ class Handling:
         ],
     ) -> None:
         self.facts = stepping.facts
+        self.flow = stepping.facts.flow
         self.origins = stepping.origins
         self.world = stepping.world
         self._has_fixed_rates = has_fixed_rates
@@ -112,9 +113,9 @@ class Handling:
         if not any(obj.kind == "optimizer" for obj in self.facts.groups):
             return []
         found: list[Use] = []
-        for unit, call in self.facts.flow.reading.calls:
+        for unit, call in self.flow.reading.calls:
             found += self._of_call(unit, call)
-        for unit, call in self.facts.flow.reading.calls:
+        for unit, call in self.flow.reading.calls:
             # type(optimizer)
             if "builtins.type" in self.facts.externals(call.func):
                 objects = self._typed(unit, call)
@@ -136,8 +137,9 @@ class Handling:
         Everything in them that is not an array has to be equal there.
         """
         found: set[LegacyObject] = set()
-        for _, call in self.facts.flow.reading.calls:
+        for _, call in self.flow.reading.calls:
             meeting = self._meeting(call)
+            # One allocation site may stand for several optimizers.
             if len(meeting) > 1 or any(map(self._is_made_often, meeting)):
                 found.update(meeting)
         return frozenset(found)
@@ -152,7 +154,7 @@ class Handling:
             return self.optimizers_in(call)
         # jax.lax.cond(condition, step, skip, optimizer)
         if not LOOPS.isdisjoint(self.facts.externals(call.func)):
-            place = self.facts.flow.places.get(call)
+            place = self.flow.places.get(call)
             return tuple(dict.fromkeys(self._within(place)))
         return ()
 
@@ -189,7 +191,8 @@ class Handling:
         # flax.serialization.from_state_dict(optimizer, {"target": params, …})
         elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
             objects = tuple(self.facts.legacy_objects(call, "optimizer"))
-            if objects and any(map(self._is_spelled_out, values_of(call)[-1:])):
+            state_dict = values_of(call)[-1:]
+            if objects and any(map(self._is_spelled_out, state_dict)):
                 yield Use("whole", KEYED, unit, call, objects)
         elif not (tree or names & OBLIVIOUS):
             objects = tuple(self._exposed(call, names))
@@ -230,16 +233,16 @@ class Handling:
 
     def _gives_state_dicts(self, node: ast.expr) -> bool:
         """Whether the optimizers within an object are all there as state dicts."""
-        pending: list[Place] = [self.facts.flow.places.get(node)]
+        pending: list[Place] = [self.flow.places.get(node)]
         seen = {*pending}
         found = False
         while pending:
-            for root in self.facts.flow.derivation.roots.of(pending.pop()):
+            for root in self.flow.derivation.roots.of(pending.pop()):
                 if self._makes_state_dict(root):
                     found = True
                     continue
                 elements: set[Place] = set()
-                for item in self.facts.flow.solver.at(root):
+                for item in self.flow.solver.at(root):
                     # {"optimizer": to_state_dict(optimizer), "epoch": epoch}
                     if isinstance(item, Container):
                         elements.add(("elements", item))
@@ -262,7 +265,7 @@ class Handling:
         """Whether an object is, holds, or was made out of view of, an optimizer or definition."""
         if isinstance(item, Derived):
             return True
-        for token in self.facts.flow.derivation.contents.within(item):
+        for token in self.flow.derivation.contents.within(item):
             if isinstance(token, LegacyObject) and token.kind != STATE_DICT:
                 return True
         return False
@@ -288,7 +291,7 @@ class Handling:
 
     def _exposed(self, call: ast.Call, names: set[str]) -> Iterator[LegacyObject]:
         """The state dicts whose keys a function that is not in view may read."""
-        flow = self.facts.flow
+        flow = self.flow
         if names and all(flow.library.function(name) is not None for name in names):
             # sorted(state_dict): the function is known
             if any(name.startswith(ITERATING) for name in names):
@@ -353,10 +356,10 @@ class Handling:
 
     def _is_spelled_out(self, node: ast.expr) -> bool:
         """Whether an optimizer may be restored from a dict display with the keys of one."""
-        pending: list[Place] = [self.facts.flow.places.get(node)]
+        pending: list[Place] = [self.flow.places.get(node)]
         dicts: dict[Container, None] = {}
         while pending:
-            for item in self.facts.flow.solver.at(pending.pop()):
+            for item in self.flow.solver.at(pending.pop()):
                 if isinstance(item, Container) and item not in dicts:
                     dicts[item] = None
                     pending.append(("elements", item))
@@ -370,11 +373,11 @@ class Handling:
 
     def _keyed(self) -> Iterator[Use]:
         """A place for each state dict that escapes, or of which unknown keys are read."""
-        for obj, escape in self.facts.flow.derivation.escapes.items():
+        for obj, escape in self.flow.derivation.escapes.items():
             if obj.kind == STATE_DICT:
                 yield Use("whole", KEYED, escape.unit, escape.node, (obj,))
         found: set[LegacyObject] = set()
-        for node, scope in self.facts.flow.reading.scopes.items():
+        for node, scope in self.flow.reading.scopes.items():
             if not isinstance(node, ast.expr):
                 continue
             if isinstance(getattr(node, "ctx", None), ast.Store):
@@ -386,8 +389,10 @@ class Handling:
             if dicts and node not in self._shown and not _moves(node, parent):
                 found.update(dicts)
                 yield Use("whole", KEYED, scope.unit, node, tuple(dicts))
-            elif optimizers and len(optimizers) == len([*self.facts.objects(node)]):
-                yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
+            elif optimizers:
+                objects = [*self.facts.objects(node)]
+                if len(optimizers) == len(objects):
+                    yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
 
     def _used_as_dict(
         self, node: ast.expr, parent: ast.AST | None
@@ -403,7 +408,7 @@ class Handling:
     def _makes_dicts(self) -> bool:
         """Whether the project makes dicts of objects, in which an optimizer may be a dict, too."""
         making = AS_DICT | TO_STATE_DICT
-        for _, call in self.facts.flow.reading.calls:
+        for _, call in self.flow.reading.calls:
             if not making.isdisjoint(self.facts.externals(call.func)):
                 return True
         return False
@@ -432,7 +437,7 @@ class Handling:
 
     def _unpickled(self) -> Iterator[Use]:
         """The uses of what may come out of a pickle, also the keys of state dicts in one."""
-        flow = self.facts.flow
+        flow = self.flow
         names_of_roots = flow.derivation.roots.names
         pickled = self._in_pickles
         for node, scope in flow.reading.scopes.items() if pickled else ():
@@ -453,7 +458,7 @@ class Handling:
     def _in_pickles(self) -> tuple[LegacyObject, ...]:
         """The optimizers whose state dicts are pickled."""
         pickled: list[ast.expr] = []
-        for _, call in self.facts.flow.reading.calls:
+        for _, call in self.flow.reading.calls:
             if self._pickles(call):
                 values = values_of(call)
                 pickled += [value for value in values if self._gives_state_dicts(value)]
@@ -485,12 +490,13 @@ class Handling:
         kinds = ["optimizer", STATE_DICT]
         if may_be:
             kinds.append("definition")
+        # optimizers_in(call) is about its arguments
         if isinstance(arguments, ast.Call):
             arguments = values_of(arguments)
         found: dict[LegacyObject, None] = {}
         for argument in arguments:
             node = argument.value if isinstance(argument, ast.Starred) else argument
-            place = self.facts.flow.places.get(node)
+            place = self.flow.places.get(node)
             for kind in kinds:
                 for obj in self._within(place, kind, may_be=may_be):
                     found[obj] = None
@@ -504,8 +510,8 @@ class Handling:
         may_be: bool = False,
     ) -> Iterator[LegacyObject]:
         """The objects of a kind at a place, in containers and in fields of instances there."""
-        contents = self.facts.flow.derivation.contents
-        for item in self.facts.flow.solver.at(place):
+        contents = self.flow.derivation.contents
+        for item in self.flow.solver.at(place):
             if isinstance(item, Derived):
                 if may_be and item.source.kind == kind:
                     yield item.source
@@ -522,7 +528,7 @@ class Handling:
         objects = self.facts.legacy_objects(node.left, "optimizer")
         others: list[LegacyObject] = []
         for other in node.comparators:
-            place = self.facts.flow.places.get(other)
+            place = self.flow.places.get(other)
             others += self._within(place)
         return (*objects, *others) if objects and others else ()
 

@@ -67,13 +67,14 @@ class Origins(Definitions):
     def __init__(self, facts: Facts) -> None:
         super().__init__(facts.dataflow.program)
         self.facts = facts
+        self.flow = facts.flow
         self.dataflow = facts.dataflow
 
     # Calls
 
     def calls(self, function: FunctionNode) -> list[tuple[CallSite, int]]:
         """The calls that reach a function."""
-        return self.facts.flow.entered[function]
+        return self.flow.entered[function]
 
     def bindings(self, function: FunctionNode) -> list[Binding] | None:
         """The arguments of each call of a function.
@@ -100,7 +101,8 @@ class Origins(Definitions):
         calls: set[ast.Call] = set()
         for binding in bindings:
             calls.add(binding.call)
-            calls.update(argument.call for argument in binding.given.values())
+            for argument in binding.given.values():
+                calls.add(argument.call)
         return all(self._called(call) == {function} for call in calls)
 
     def _called(self, call: ast.Call) -> set[ast.AST]:
@@ -154,11 +156,11 @@ class Origins(Definitions):
         words = {word.arg for call in calls for word in call.keywords}
         if words != {*site.keywords}:
             return False
-        places = self.facts.flow.places
+        places = self.flow.places
         return tuple(places[value] for value in values) == site.positional
 
     def _unit_of(self, call: ast.Call, site: CallSite) -> Unit:
-        scope = self.facts.flow.reading.scopes.get(call)
+        scope = self.flow.reading.scopes.get(call)
         return site.unit if scope is None else scope.unit
 
     def _escapes(self, function: FunctionNode) -> bool:
@@ -182,13 +184,13 @@ class Origins(Definitions):
     def _is_known(self, item: Object) -> bool:
         """Whether it is known what a function does with its arguments."""
         if isinstance(item, External):
-            return self.facts.flow.library.function(item.name) is not None
+            return self.flow.library.function(item.name) is not None
         return isinstance(item, Function | Class)
 
     @cached_property
     def _references(self) -> dict[ast.AST, list[Reference]]:
         found: dict[ast.AST, list[Reference]] = defaultdict(list)
-        for node, scope in self.facts.flow.reading.scopes.items():
+        for node, scope in self.flow.reading.scopes.items():
             if not isinstance(node, ast.Name | ast.Attribute):
                 continue
             if isinstance(node.ctx, ast.Load):

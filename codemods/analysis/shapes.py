@@ -38,6 +38,7 @@ class Parameters:
 
     def __init__(self, origins: Origins) -> None:
         self.facts = origins.facts
+        self.flow = origins.facts.flow
         self.origins = origins
 
     def need_any(self, optimizer: LegacyObject) -> bool | None:
@@ -91,7 +92,7 @@ class Parameters:
     def roots(self, node: ast.expr) -> list[Place]:
         """The places from which a value comes unchanged, as far back as possible."""
         incoming = self.facts.incoming
-        start = self.facts.flow.places[node]
+        start = self.flow.places[node]
         sources = self._closure([start], lambda place: incoming.get(place, ()))
         return [place for place in sources if not incoming.get(place)]
 
@@ -106,7 +107,7 @@ class Parameters:
     # By their uses
 
     def _used_as_dict(self, places: Iterable[Place]) -> bool:
-        for place in self._closure(places, self.facts.flow.solver.targets):
+        for place in self._closure(places, self.flow.solver.targets):
             for unit, node in self._nodes.get(place, ()):
                 if _by_key(node, unit, self.facts):
                     return True
@@ -131,8 +132,8 @@ class Parameters:
     def _nodes(self) -> NodesByPlace:
         """The expressions at each place."""
         found: NodesByPlace = defaultdict(list)
-        for node, place in self.facts.flow.places.items():
-            scope = self.facts.flow.reading.scopes.get(node)
+        for node, place in self.flow.places.items():
+            scope = self.flow.reading.scopes.get(node)
             if scope is not None and isinstance(node, ast.expr):
                 found[place].append((scope.unit, node))
         return found
@@ -289,8 +290,10 @@ def _computes_array(node: ast.expr, facts: Facts) -> bool:
         # jnp.zeros(3).reshape(…)
         case ast.Call(func=ast.Attribute(value=inner)) if _computes_array(inner, facts):
             return True
-    results = (item for item in facts.objects(node) if isinstance(item, Result))
-    return any(result.name.startswith(ARRAYS) for result in results)
+    for item in facts.objects(node):
+        if isinstance(item, Result) and item.name.startswith(ARRAYS):
+            return True
+    return False
 
 
 def _annotated_array(params: ast.expr, facts: Facts) -> bool:

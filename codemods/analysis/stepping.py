@@ -41,6 +41,7 @@ class Stepping:
         with_interface: Mapping[LegacyObject, Message] = MappingProxyType({}),
     ) -> None:
         self.facts = facts
+        self.flow = facts.flow
         self.options = options or Options()
         self.plain = plain
         self.with_interface = with_interface
@@ -88,10 +89,9 @@ class Stepping:
 
     def _holds_rate(self, overrides: ast.expr) -> bool:
         """Whether an expression can only be dicts in view whose one key is the learning rate."""
-        flow = self.facts.flow
-        roots = flow.derivation.roots.of(flow.places[overrides])
+        place = self.flow.places[overrides]
         # Something unknown gets there.
-        if not all(flow.solver.at(root) for root in roots):
+        if not all(map(self.flow.solver.at, self.flow.derivation.roots.of(place))):
             return False
         keys: set[object] = set()
         for item in self.facts.objects(overrides):
@@ -100,7 +100,7 @@ class Stepping:
             holders = self.facts.holders.get(item, ())
             if not all(map(self._only_unpacks, holders)):
                 return False
-            keys.update(flow.keys_of(item))
+            keys.update(self.flow.keys_of(item))
         return keys == {"learning_rate"}
 
     def _is_filled_in_view(self, container: Container) -> bool:
@@ -123,7 +123,7 @@ class Stepping:
 
     def _function_with(self, parameter: ast.arg) -> Function | None:
         """The function of which a parameter, such as `**overrides`, takes all further keywords."""
-        for function in self.facts.flow.reading.functions:
+        for function in self.flow.reading.functions:
             if function.node.args.kwarg is parameter:
                 return function
         return None

@@ -38,6 +38,7 @@ class Steps:
 
     def __init__(self, handling: Handling) -> None:
         self.facts = handling.facts
+        self.flow = handling.facts.flow
         self.origins = handling.origins
         self.handling = handling
 
@@ -71,7 +72,7 @@ class Steps:
     def _array_steps(self) -> frozenset[LegacyObject]:
         """The optimizers with a step that is used as only an array can be, as one of the leaves."""
         found: set[LegacyObject] = set()
-        for _, call in self.facts.flow.reading.calls:
+        for _, call in self.flow.reading.calls:
             name = tree_function(self.facts, call)
             asks = name in ("flatten", "leaves")
             # jax.tree_map(lambda leaf: leaf[0], optimizer)
@@ -80,19 +81,19 @@ class Steps:
             if asks:
                 found.update(self.handling.optimizers_in(call))
         for function in self._rematerialized():
-            for site, _ in self.facts.flow.entered[function.node]:
+            for site, _ in self.flow.entered[function.node]:
                 if isinstance(site.node, ast.Call):
                     found.update(self.handling.optimizers_in(site.node))
         return frozenset(found)
 
     def _rematerialized(self) -> Iterator[Function]:
         """The functions in `jax.checkpoint`, which makes numbers into objects of its own type."""
-        for _, call in self.facts.flow.reading.calls:
+        for _, call in self.flow.reading.calls:
             # jax.checkpoint(loss_fn)
             if self._is_checkpoint(call.func):
                 for argument in call.args[:1]:
                     yield from self.facts.functions(argument)
-        for function in self.facts.flow.reading.functions:
+        for function in self.flow.reading.functions:
             if isinstance(function.node, ast.Lambda):
                 continue
             # @jax.checkpoint
@@ -130,8 +131,9 @@ class Steps:
                 names = [one.arg for one in parameters]
                 uses: list[ast.AST] = [*self._loads(item, names)]
                 # lambda *leaves: sum(leaves)
-                if node.args.vararg is not None:
-                    loads = self._loads(item, [node.args.vararg.arg])
+                several = node.args.vararg
+                if several is not None:
+                    loads = self._loads(item, [several.arg])
                     uses += [_element(load, item) for load in loads]
                 return all(self._is_number(use, item) for use in uses)
         return False
@@ -140,15 +142,18 @@ class Steps:
         """The places where parameters of a function are read."""
         found: list[ast.Name] = []
         for name in names:
-            found += self.origins.loads(Variable(function.scope, name))
+            parameter = Variable(function.scope, name)
+            found += self.origins.loads(parameter)
         return found
 
     def _is_number(self, node: ast.AST, function: Function) -> bool:
         """Whether a leaf is used as a number can be."""
         parent = function.unit.parents.get(node)
         match parent:
+            # lambda leaf: leaf
             case ast.Lambda() | ast.Return():
                 return True
+            # leaf[0], of a replicated optimizer
             case ast.Subscript(value=value, slice=index) if value is node:
                 return _is_of_stacked(index)
             # jnp.square(leaf)
@@ -177,11 +182,12 @@ class Steps:
         """The steps that are used as only an array can be where they have got to."""
         asked: set[LegacyObject] = set()
         kinds = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
-        for node, scope in self.facts.flow.reading.scopes.items():
-            if isinstance(node, kinds) and not self._is_read(node):
-                steps = self.facts.legacy_objects(node, "step")
-                if steps and self._asks(node, scope.unit):
-                    asked.update(steps)
+        for node, scope in self.flow.reading.scopes.items():
+            if not isinstance(node, kinds) or self._is_read(node):
+                continue
+            steps = self.facts.legacy_objects(node, "step")
+            if steps and self._asks(node, scope.unit):
+                asked.update(steps)
         return frozenset(asked)
 
     def _is_read(self, node: ast.expr) -> bool:
@@ -213,7 +219,8 @@ class Steps:
             # step + 1
             case ast.BinOp(op=ast.Add(), left=left, right=right):
                 other = right if left is node else left
-                return self._asks(parent, unit, at_least_one or _is_positive(other))
+                at_least_one = at_least_one or _is_positive(other)
+                return self._asks(parent, unit, at_least_one)
             case ast.BinOp() | ast.UnaryOp() | ast.IfExp():
                 return self._asks(parent, unit)
             # step = optimizer.state.step + 1
@@ -244,8 +251,12 @@ def _is_of_stacked(index: ast.expr) -> bool:
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     if any(isinstance(part, ast.Slice) for part in parts):
         return True
-    constants = (part for part in parts if isinstance(part, ast.Constant))
-    return any(isinstance(part.value, int) for part in constants)
+    for part in parts:
+        match part:
+            # step[0]
+            case ast.Constant(value=int()):
+                return True
+    return False
 
 
 def _is_positive(node: ast.expr) -> bool:

@@ -46,6 +46,7 @@ class Traces:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self.flow = facts.flow
         self._known: dict[Use, Way | None] = {}
 
     def way(self, use: Use) -> Way | None:
@@ -87,7 +88,7 @@ class Traces:
     def _stops(self, obj: LegacyObject, node: ast.expr) -> Iterable[Location]:
         """The calls on the shortest way by which an optimizer gets from one function to another."""
         located: list[tuple[Scope, Place]] = []
-        end = self.facts.flow.places[node]
+        end = self.flow.places[node]
         for place in self._shortest(obj, end):
             scope = self._scope(place)
             if scope is not None:
@@ -120,9 +121,9 @@ class Traces:
     def _calls_with(self) -> CallsByPlace:
         """The calls by the places of their arguments."""
         found: CallsByPlace = defaultdict(list)
-        for unit, call in self.facts.flow.reading.calls:
+        for unit, call in self.flow.reading.calls:
             for argument in values_of(call):
-                place = self.facts.flow.places.get(argument)
+                place = self.flow.places.get(argument)
                 found[place].append((unit, call))
         return found
 
@@ -142,7 +143,7 @@ class Traces:
             for source in self._sources(place):
                 if source in towards:
                     continue
-                if obj in self.facts.flow.solver.at(source):
+                if obj in self.flow.solver.at(source):
                     towards[source] = place
                     pending.append(source)
         return []
@@ -156,12 +157,12 @@ class Traces:
                     yield ("return", item.node)
             # optimizer.replace(target=params) gives the optimizer
             if isinstance(place.func, ast.Attribute):
-                yield self.facts.flow.places.get(place.func.value)
+                yield self.flow.places.get(place.func.value)
 
     def _scope(self, place: Place) -> Scope | None:
         match place:
             case ast.expr():
-                return self.facts.flow.reading.scopes.get(place)
+                return self.flow.reading.scopes.get(place)
             case (_, Scope() as scope, *_):
                 return scope
         return None

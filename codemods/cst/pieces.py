@@ -34,11 +34,13 @@ class Piece:
 
     def named(self, keyword: str | None) -> Piece:
         """The same under another keyword, or by position."""
-        return replace(self, argument=renamed(self.argument, keyword))
+        argument = renamed(self.argument, keyword)
+        return replace(self, argument=argument)
 
     def valued(self, value: cst.BaseExpression) -> Piece:
         """The same with another value."""
-        return replace(self, argument=self.argument.with_changes(value=value))
+        argument = self.argument.with_changes(value=value)
+        return replace(self, argument=argument)
 
 
 def new(keyword: str | None, source: str) -> Piece:
@@ -69,7 +71,8 @@ class CallLayout:
     def __init__(self, call: cst.Call) -> None:
         opening = call.whitespace_before_args
         behind = [*map(_space_behind, call.args)]
-        broken = [space for space in (opening, *behind) if isinstance(space, Newline)]
+        spaces = (opening, *behind)
+        broken = [space for space in spaces if isinstance(space, Newline)]
         self.call = call
         self.opening = opening
         self.closing: Space = NOTHING
@@ -95,7 +98,8 @@ class CallLayout:
         self.pieces: list[Piece] = []
         for argument, after in zip(call.args, behind, strict=True):
             # The space up to the next argument: first a comment on this one, then those above it.
-            self.pieces.append(Piece(argument, ahead, _line_end(after)))
+            piece = Piece(argument, ahead, _line_end(after))
+            self.pieces.append(piece)
             ahead = _without_comment(after)
 
     def arrange(
@@ -138,7 +142,8 @@ class CallLayout:
         bare = [Piece(piece.argument) for piece in pieces]
         args = self._joined(bare, BLANK, NOTHING, trailing_comma=False)
         call = cst.Call(func=callee, args=args)
-        return self.annotated(Piece(cst.Arg(call)), pieces)
+        nested = Piece(cst.Arg(call))
+        return self.annotated(nested, pieces)
 
     def annotated(self, piece: Piece, others: Iterable[Piece]) -> Piece:
         """A piece with the comments of others: above it, but for one that finds room behind it."""
@@ -148,7 +153,8 @@ class CallLayout:
             above.extend(_lines(other.before))
             # There is room for one comment behind a piece.
             if behind and other.behind:
-                above.append(cst.EmptyLine(comment=other.behind.comment))
+                line = cst.EmptyLine(comment=other.behind.comment)
+                above.append(line)
             behind = behind or other.behind
         before: Newline | None = None
         if self.newline and above:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.dataflow import pure
-from codemods.dataflow.control_flow import FunctionNode, Owner
+from codemods.dataflow.control_flow import EXIT, FunctionNode, Owner
 from codemods.dataflow.definitions import Definitions, names_set
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
@@ -56,6 +56,7 @@ class Evaluations:
 
     def __init__(self, program: Program, definitions: Definitions) -> None:
         self.program = program
+        self.flow = program.flow
         self.kinds = Kinds(program, definitions)
         self._own: dict[ast.AST, Effects] = {}
         self._bodies: dict[Owner, Effects] = {}
@@ -87,11 +88,11 @@ class Evaluations:
         """The functions in view that an evaluation calls."""
         if isinstance(node, ast.Call):
             found = dict.fromkeys(self.program.callees.get(node, ()))
-            found.update(dict.fromkeys(self._functions(node.func)))
             # A function that is an argument may be called, too.
-            given = () if self._is_wrapping(node) else values_of(node)
-            for argument in given:
-                found.update(dict.fromkeys(self._functions(argument)))
+            arguments = [] if self._is_wrapping(node) else values_of(node)
+            for called in (node.func, *arguments):
+                for function in self._functions(called):
+                    found[function] = None
             return found
         if isinstance(node, ast.Attribute):
             getters: list[FunctionNode] = []
@@ -101,7 +102,8 @@ class Evaluations:
         return self.program.callees.get(node, ())
 
     def _functions(self, node: ast.expr) -> list[FunctionNode]:
-        return [function.node for function in functions_in(self.program.objects(node))]
+        items = self.program.objects(node)
+        return [function.node for function in functions_in(items)]
 
     def _is_wrapping(self, call: ast.Call) -> bool:
         """Whether a call only wraps its functions, as `jax.jit(step)` does, and calls none yet.
@@ -127,7 +129,8 @@ class Evaluations:
         pending = [*reached]
         while pending:
             current = pending.pop()
-            found.add(self._body(current).outside(current))
+            effects = self._body(current)
+            found.add(effects.outside(current))
             for other in self._called_in(current):
                 if other not in reached:
                     reached[other] = None
@@ -139,7 +142,7 @@ class Evaluations:
         if owner not in self._bodies:
             found = Effects()
             unit = self.program.unit_of(owner)
-            for node in self.program.order(owner).nodes[2:]:
+            for node in self._nodes(owner):
                 found.add(self.own(unit, node))
             self._bodies[owner] = found
         return self._bodies[owner]
@@ -147,10 +150,16 @@ class Evaluations:
     def _called_in(self, owner: Owner) -> Iterable[FunctionNode]:
         if owner not in self._called:
             found: dict[FunctionNode, None] = {}
-            for node in self.program.order(owner).nodes[2:]:
+            for node in self._nodes(owner):
                 found.update(dict.fromkeys(self.called(node)))
             self._called[owner] = found
         return self._called[owner]
+
+    def _nodes(self, owner: Owner) -> list[ast.AST]:
+        """What is evaluated in an owner's code."""
+        order = self.program.order(owner)
+        # The first two stand for the beginning and the end.
+        return order.nodes[EXIT + 1 :]
 
     # One evaluation
 
@@ -183,7 +192,8 @@ class Evaluations:
                 return self._taken(source)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
                 operands = ast.iter_child_nodes(node)
-                return Effects(acts=any(map(self._is_special, operands)))
+                acts = any(map(self._is_special, operands))
+                return Effects(acts=acts)
             case (
                 ast.Await()
                 | ast.Yield()
@@ -227,11 +237,13 @@ class Evaluations:
         cell = Variable(bound, node.id)
         if isinstance(node.ctx, ast.Load):
             return Effects(reads={cell})
-        if not isinstance(unit.parents.get(node), ast.AugAssign):
+        parent = unit.parents.get(node)
+        if not isinstance(parent, ast.AugAssign):
             return Effects(writes={cell})
         found = Effects({cell}, {cell})
         # losses += [loss]: the list itself is changed.
-        changed = self._states(self.program.objects_at(bound, node.id))
+        items = self.program.objects_at(bound, node.id)
+        changed = self._states(items)
         if changed:
             found.writes.add(Field(None, changed))
         return found
@@ -247,8 +259,9 @@ class Evaluations:
             if node.attr == "__dict__":
                 return Effects(acts=True)
             return Effects(reads=self._fields(items, node.attr))
+        fields = self._fields(items, node.attr)
         acts = any(self._sets_specially(item, node.attr) for item in items)
-        return Effects(writes=self._fields(items, node.attr), acts=acts)
+        return Effects(writes=fields, acts=acts)
 
     def _is_fixed(self, node: ast.Attribute, items: tuple[Object, ...]) -> bool:
         """Whether an attribute is never set to something else."""
@@ -264,7 +277,7 @@ class Evaluations:
 
     def _is_frozen(self, cls: Class) -> bool:
         """Whether the instances of a class cannot be changed."""
-        for base in self.program.flow.ancestry(cls):
+        for base in self.flow.ancestry(cls):
             if isinstance(base, External) and base.name in FROZEN:
                 return True
         for decorator in cls.node.decorator_list:
@@ -286,7 +299,7 @@ class Evaluations:
             if not isinstance(item, Module):
                 owners.add(item)
             elif item.unit is not None:
-                scope = self.program.flow.modules[item.unit]
+                scope = self.flow.modules[item.unit]
                 found.add(Variable(scope, str(name)))
         # Of no objects, it may be a field of any.
         if owners or not found:
@@ -306,7 +319,8 @@ class Evaluations:
         # typing.List[int]
         if self.program.full_name(value):
             return Effects()
-        fields = self._fields(self.program.objects(value), name)
+        items = self.program.objects(value)
+        fields = self._fields(items, name)
         if not isinstance(node.ctx, ast.Load):
             return Effects(writes=fields, acts=self._is_special(value))
         if self.kinds.is_immutable(value):
@@ -315,9 +329,10 @@ class Evaluations:
 
     def _taken(self, source: ast.expr) -> Effects:
         """The effects of taking elements, which uses an iterator up."""
-        owners = self._states(self.program.objects(source))
         if not self.kinds.is_again(source):
             return Effects(acts=True)
+        items = self.program.objects(source)
+        owners = self._states(items)
         return Effects({Field(None, owners)}) if owners else Effects()
 
     # Classes of the project
@@ -358,7 +373,7 @@ class Evaluations:
         name = self.program.full_name(_called(node))
         if pure.is_pure(name):
             return False
-        return self.program.flow.library.function(name) is None
+        return self.flow.library.function(name) is None
 
     # Calls
 
@@ -384,7 +399,8 @@ class Evaluations:
             found.add(self._external(name, node) if name else self._method(node))
         # Whatever is called may read what it is given.
         for argument in values_of(node):
-            owners = self._states(self.program.objects(argument))
+            given = self.program.objects(argument)
+            owners = self._states(given)
             if owners:
                 found.reads.add(Field(None, owners))
         return found
@@ -401,22 +417,25 @@ class Evaluations:
                 return Effects(acts=not self._is_plain(inner))
             # model(inputs), where the class of the model may have a base that is out of view
             case Instance():
-                return Effects(acts="__call__" not in self.program.members(inner.cls))
+                members = self.program.members(inner.cls)
+                return Effects(acts="__call__" not in members)
             case Result(name=name):
                 return Effects(acts=not pure.is_pure(name))
             case Record() | LegacyObject():
                 return Effects()
-        return Effects(acts=not list(functions_in([inner])))
+        in_view = list(functions_in([inner]))
+        return Effects(acts=not in_view)
 
     def _is_plain(self, cls: Class) -> bool:
         """Whether making an instance of a class does no more than its functions in view do."""
-        for base in self.program.flow.ancestry(cls):
+        for base in self.flow.ancestry(cls):
             if not isinstance(base, External):
                 continue
             if base.name not in BASES and not base.name.startswith("flax.optim."):
                 return False
         for decorator in cls.node.decorator_list:
-            if self.program.full_name(_called(decorator)) not in LISTED:
+            name = self.program.full_name(_called(decorator))
+            if name not in LISTED:
                 return False
         # class Model(metaclass=Meta)
         if cls.node.keywords:
@@ -443,16 +462,18 @@ class Evaluations:
         found = Effects()
         if name in pure.LOOKING_IN:
             for argument in values_of(node):
-                owners = self._states(self.program.objects(argument))
-                found.reads.add(Field(None, owners))
+                items = self.program.objects(argument)
+                found.reads.add(Field(None, self._states(items)))
         return found
 
     def _calls_only(self, name: str, node: ast.Call) -> bool:
         """Whether a call such as `jax.lax.scan(step, …)` does no more than its function in view."""
-        is_known = all(map(self._is_known_function, node.args[:1]))
-        iterated = node.args[1:] if name in pure.ITERATING else []
-        is_again = all(map(self.kinds.is_again, iterated))
-        return is_known and is_again
+        if not all(map(self._is_known_function, node.args[:1])):
+            return False
+        # map(scale, batches) takes elements; jax.tree_map(scale, params) does not
+        if name not in pure.ITERATING:
+            return True
+        return all(map(self.kinds.is_again, node.args[1:]))
 
     def _outside(self, node: ast.Call) -> Effects:
         """The effects of a call that changes its arguments and the world outside alone."""
@@ -484,7 +505,8 @@ class Evaluations:
         # optimizer.apply_gradient(grads) gives a new optimizer, and changes none.
         if isinstance(owner, LegacyObject):
             return Effects(reads={Field(None)})
-        cells: set[Cell] = {Field(None, frozenset((owner,)))}
+        whole = Field(None, frozenset((owner,)))
+        cells: set[Cell] = {whole}
         if isinstance(owner, Container):
             if name in pure.CONTAINER_READING:
                 return Effects(reads=cells)

@@ -101,9 +101,11 @@ class Kinds:
     def _of_store(self, store: ast.AST, variable: Variable) -> str:
         parent = variable.unit.parents.get(store)
         match store, parent:
-            case ast.Name(), ast.Assign(targets=[_], value=value) | ast.AnnAssign(
-                value=ast.expr() as value
-            ):
+            # rate = 0.1
+            case ast.Name(), ast.Assign(targets=[_], value=value):
+                return self.of(value)
+            # rate: float = 0.1
+            case ast.Name(), ast.AnnAssign(value=ast.expr() as value):
                 return self.of(value)
             # for word in text.split():
             case ast.Name(), (
@@ -128,7 +130,9 @@ class Kinds:
                 continue
             signature = signature_of(function.args, offset)
             found = bind_values(signature, site.positional, site.keywords)
-            given = found.complete.get(name) if isinstance(found, Bound) else None
+            given = None
+            if isinstance(found, Bound):
+                given = found.complete.get(name)
             kinds.add(self.of(given) if isinstance(given, ast.expr) else "")
         return _only(kinds)
 
@@ -142,10 +146,14 @@ class Kinds:
 
     def _of_call(self, node: ast.Call) -> str:
         name = self.program.full_name(node.func)
-        if name in NUMBERS or name in MAKING_TEXT:
-            return NUMBER if name in NUMBERS else TEXT
-        if name.startswith((*pure.ARRAY_MODULES, *pure.SCHEDULES)):
-            return ARRAY if name.startswith(pure.ARRAY_MODULES) else SCHEDULE
+        if name in NUMBERS:
+            return NUMBER
+        if name in MAKING_TEXT:
+            return TEXT
+        if name.startswith(pure.ARRAY_MODULES):
+            return ARRAY
+        if name.startswith(pure.SCHEDULES):
+            return SCHEDULE
         match node.func:
             # text.split(), array.sum()
             case ast.Attribute(value=owner, attr=method):
@@ -173,7 +181,9 @@ class Kinds:
 
     def is_again(self, node: ast.expr) -> bool:
         """Whether an expression gives the same elements each time: no iterator, used up once."""
-        if isinstance(node, DISPLAYS) or self.of(node) in (TEXT, TEXTS, ARRAY):
+        if isinstance(node, DISPLAYS):
+            return True
+        if self.of(node) in (TEXT, TEXTS, ARRAY):
             return True
         if isinstance(node, ast.Call):
             name = self.program.full_name(node.func)

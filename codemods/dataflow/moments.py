@@ -36,6 +36,7 @@ class Dataflow:
     """Answers when things happen, and whether that matters, for a whole project."""
 
     def __init__(self, flow: Constraints) -> None:
+        self.flow = flow
         self.program = Program(flow)
         self.definitions = Definitions(self.program)
         self.evaluations = Evaluations(self.program, self.definitions)
@@ -104,10 +105,10 @@ class Dataflow:
     def _escaped(self) -> frozenset[Object]:
         """The objects that get to code out of view, and all that can be reached from them."""
         escaping: list[Object] = []
-        for unit, call in self.program.flow.reading.calls:
+        for unit, call in self.flow.reading.calls:
             if self.evaluations.own(unit, call).acts:
                 escaping += self._passed(call)
-        for unit in self.program.flow.project.units:
+        for unit in self.flow.project.units:
             for node in unit.nodes:
                 for value in self._given_away(unit, node):
                     escaping += self.program.objects(value)
@@ -159,12 +160,12 @@ class Dataflow:
         """Whether an object may have methods that are out of view."""
         if not isinstance(owner, Instance):
             return False
-        ancestry = self.program.flow.ancestry(owner.cls)
+        ancestry = self.flow.ancestry(owner.cls)
         return not all(isinstance(base, Class) for base in ancestry)
 
     def _within(self, items: Iterable[Object]) -> set[Object]:
         """Objects, and all that can be reached from them."""
-        solver = self.program.flow.solver
+        solver = self.flow.solver
         pending = list(items)
         found = set[Object]()
         while pending:
@@ -176,7 +177,7 @@ class Dataflow:
                 case Container():
                     pending += solver.at(("elements", item))
                 case Instance(cls=owner) | Namespace(owner=owner) | (Opaque() as owner):
-                    for place in self.program.flow.field_places(owner):
+                    for place in self.flow.field_places(owner):
                         pending += solver.at(place)
                 case Method(owner=owner, function=function):
                     pending.append(owner)
@@ -202,7 +203,7 @@ class Dataflow:
                     functions += [one.node for one in members]
             # Code that has a module may set its variables.
             if isinstance(item, Module) and item.unit is not None:
-                scope = self.program.flow.modules[item.unit]
+                scope = self.flow.modules[item.unit]
                 modules |= {Variable(scope, name) for name in scope.names}
         found = self.evaluations.of_all(functions)
         found.writes |= modules
@@ -391,13 +392,13 @@ class Dataflow:
     def _set_from_outside(self) -> set[Cell]:
         """The variables of modules that are set as attributes, or may be by `globals()`."""
         found: set[Cell] = set(self._behind.writes)
-        for unit, node in self.program.flow.reading.attributes:
+        for unit, node in self.flow.reading.attributes:
             if not isinstance(node.ctx, ast.Load):
                 found |= self.evaluations.own(unit, node).writes
-        for unit, call in self.program.flow.reading.calls:
+        for unit, call in self.flow.reading.calls:
             function = self.program.full_name(call.func)
             if function in ("builtins.globals", "builtins.exec", "builtins.eval"):
-                scope = self.program.flow.modules[unit]
+                scope = self.flow.modules[unit]
                 found |= {Variable(scope, name) for name in scope.names}
             elif function == "builtins.setattr":
                 found |= self.evaluations.own(unit, call).writes
