@@ -23,7 +23,9 @@ def stands_in_class(node: ast.AST, unit: Unit, facts: Queries) -> bool:
     There, `staticmethod` keeps a function from being bound.
     """
     statement = unit.parents.get(node)
-    owner = None if statement is None else unit.parents.get(statement)
+    if statement is None:
+        return False
+    owner = unit.parents.get(statement)
     if not isinstance(owner, ast.ClassDef):
         return False
     match statement:
@@ -46,7 +48,8 @@ def taken_by_classes(facts: Queries) -> Iterator[Object]:
     for cls in facts.flow.reading.classes:
         is_enum = _is_enum(cls, facts)
         for name in cls.scope.names:
-            items = facts.flow.solver.at(("variable", cls.scope, name))
+            place = ("variable", cls.scope, name)
+            items = facts.flow.solver.at(place)
             found = [item for item in items if _becomes_function(item)]
             if not found or facts.is_imported(cls.scope, name):
                 continue
@@ -64,8 +67,10 @@ def _is_enum(cls: Class, facts: Queries) -> bool:
 
 def _becomes_function(item: Object) -> bool:
     match item:
+        # optim.Adam
         case External(name=name):
             return legacy_name(name) in (*DEFINITIONS, Unnamed.RUN_TIME)
+        # optim.ModelParamTraversal(is_kernel)
         case LegacyObject(kind="traversal"):
             return True
     return False
@@ -73,10 +78,13 @@ def _becomes_function(item: Object) -> bool:
 
 def _is_plain(cls: Class, name: str, facts: Queries) -> bool:
     """Whether an attribute is only assigned in the body, a legacy class or a field."""
-    for store in facts.dataflow.definitions.stores(Variable(cls.scope, name)):
+    variable = Variable(cls.scope, name)
+    for store in facts.dataflow.definitions.stores(variable):
         statement = cls.unit.parents.get(store)
+        # optimizer: Any = optim.Adam, a field
         if isinstance(statement, ast.AnnAssign) and _has_fields(cls, facts):
             continue
+        # for optimizer in optimizers
         if not isinstance(statement, ast.Assign | ast.AnnAssign):
             return False
         value = statement.value

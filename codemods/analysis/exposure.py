@@ -95,8 +95,9 @@ def _is_unknown_slot(facts: Queries, target: ast.expr) -> bool:
     """Whether this is an attribute or item of an object that is not the program's own."""
     if not isinstance(target, ast.Attribute | ast.Subscript):
         return False
+    kinds = (Instance, Container)
     owners = facts.objects(target.value)
-    return not any(isinstance(item, Instance | Container) for item in owners)
+    return not any(isinstance(owner, kinds) for owner in owners)
 
 
 def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[LegacyName]:

@@ -490,7 +490,6 @@ class Handling:
         kinds = ["optimizer", STATE_DICT]
         if may_be:
             kinds.append("definition")
-        # optimizers_in(call) is about its arguments
         if isinstance(arguments, ast.Call):
             arguments = values_of(arguments)
         found: dict[LegacyObject, None] = {}
@@ -526,6 +525,7 @@ class Handling:
         if not any(isinstance(operator, by_value) for operator in node.ops):
             return ()
         objects = self.facts.legacy_objects(node.left, "optimizer")
+        # optimizer in optimizers
         others: list[LegacyObject] = []
         for other in node.comparators:
             place = self.flow.places.get(other)
@@ -648,4 +648,6 @@ def _makers(statement: ast.stmt) -> Iterator[ast.Call]:
 def _is_countless(definition: LegacyObject) -> bool:
     """Whether the optax state of a definition has no count."""
     found = legacy_optimizer(definition)
-    return found is not None and not (found.counts or found.is_composite)
+    if found is None:
+        return False
+    return not (found.counts or found.is_composite)

@@ -121,7 +121,9 @@ def _is_harmless(
         # To callers that are in view, or there is none.
         case ast.Return():
             around = function_of(unit, parent)
-            return around is not None and bool(facts.flow.entered[around])
+            if around is None:
+                return False
+            return bool(facts.flow.entered[around])
     return _only_moves(node, parent)
 
 
@@ -133,10 +135,16 @@ def _only_moves(node: ast.AST, parent: ast.AST | None) -> bool:
             kinds = (ast.Tuple, ast.List)
             return not any(isinstance(target, kinds) for target in targets)
         # {"leaves": leaves}
-        case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()) | ast.Dict():
+        case ast.Dict():
+            return True
+        # [leaves, names]
+        case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()):
             return True
         # leaves or []
-        case ast.IfExp() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+        case ast.IfExp() | ast.BoolOp():
+            return True
+        # not leaves
+        case ast.UnaryOp(op=ast.Not()):
             return True
         case (
             ast.Expr()

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codemods.analysis.facts import Facts
+from codemods.dataflow.control_flow import FunctionNode
 from codemods.flow.binding import values_of
 from codemods.flow.objects import Function, Instance
 from codemods.flow.scopes import Scope
@@ -62,7 +63,8 @@ def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
         bound = facts.scope(part).binding(part.id)
         if bound is not scope.binding(part.id):
             return False
-        if len(_bindings(part.id, scope.node)) > 1:
+        bindings = _bindings(part.id, scope.node)
+        if len(bindings) > 1:
             return False
     return True
 
@@ -93,7 +95,7 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     while pending:
         node = pending.pop()
         yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if not isinstance(node, FunctionNode):
             pending.extend(ast.iter_child_nodes(node))
 
 
@@ -127,7 +129,8 @@ def _assigned(name: str, scope: ast.AST) -> list[ast.expr]:
             continue
         for target in node.targets:
             # output, variables = model.init_with_output(key, x)
-            names = (one for one in ast.walk(target) if isinstance(one, ast.Name))
+            inner = ast.walk(target)
+            names = (one for one in inner if isinstance(one, ast.Name))
             if any(one.id == name for one in names):
                 found.append(node.value)
     return found

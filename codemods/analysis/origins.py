@@ -87,13 +87,15 @@ class Origins(Definitions):
             return None
         found: dict[tuple[ast.expr, ...], Binding] = {}
         for site, offset in calls:
+            call = site.node
             given = self._bound(function, site, offset)
-            if given is None or not isinstance(site.node, ast.Call):
+            if given is None or not isinstance(call, ast.Call):
                 return None
             # A call may reach a function in several ways that give the same arguments.
             values = [argument.value for argument in given.values()]
-            binding = Binding(site.unit, site.node, given)
-            found.setdefault((site.node, *values), binding)
+            key = (call, *values)
+            if key not in found:
+                found[key] = Binding(site.unit, call, given)
         return list(found.values())
 
     def are_its_own(self, function: FunctionNode, bindings: Iterable[Binding]) -> bool:

@@ -163,8 +163,9 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             is_part = key == "target" or _names_a_part(parent)
             if is_part and _is_restored(facts, value):
                 return Use("checkpoint", key, unit, node, ())
-            objects = tuple(facts.legacy_objects(value, "optimizer", "state_dict"))
-            return Use("state_dict", key, unit, node, objects) if objects else None
+            objects = facts.legacy_objects(value, "optimizer", "state_dict")
+            if objects:
+                return Use("state_dict", key, unit, node, tuple(objects))
         # sys.modules["flax.optim"]
         case ast.Subscript(value=value, slice=ast.Constant(value=str())) if (
             facts.externals(value)
@@ -173,8 +174,9 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
                 return Use("module", "", unit, node, _definitions_of(facts, unit))
         # optimizer.__dict__
         case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
-            objects = tuple(facts.legacy_objects(value, "optimizer", "state"))
-            return Use("reflection", name, unit, node, objects) if objects else None
+            objects = facts.legacy_objects(value, "optimizer", "state")
+            if objects:
+                return Use("reflection", name, unit, node, tuple(objects))
         # case object(target=params):
         case ast.MatchClass(cls=cls, kwd_attrs=names):
             return _pattern(facts, unit, node, cls, names)
@@ -184,6 +186,7 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             ops=[ast.In() | ast.NotIn()],
             comparators=[value],
         ):
+            # checkpoint["target"] if "target" in checkpoint else checkpoint["params"]
             chooses = isinstance(unit.parents.get(node), ast.IfExp)
             if _is_restored(facts, value) and not chooses:
                 return Use("checkpoint", "target", unit, node, ())
@@ -219,10 +222,10 @@ def _names_a_part(node: ast.AST | None) -> bool:
 
 def _is_restored(facts: Queries, node: ast.expr) -> bool:
     """Whether an expression may hold a checkpoint that was read as plain dicts, or a part of it."""
-    return any(
-        isinstance(item, Result) and item.name in READ_PLAIN
-        for item in facts.objects(node)
-    )
+    items = facts.objects(node)
+    # flax.training.checkpoints.restore_checkpoint(folder, target=None)
+    results = (item for item in items if isinstance(item, Result))
+    return any(result.name in READ_PLAIN for result in results)
 
 
 def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | None:
@@ -327,9 +330,10 @@ def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[LegacyObject, 
 
 def _given(facts: Queries, call: ast.Call) -> tuple[LegacyObject, ...]:
     """The objects that the arguments of a call may be."""
-    return tuple(
-        obj for argument in call.args for obj in facts.legacy_objects(argument)
-    )
+    found: list[LegacyObject] = []
+    for argument in call.args:
+        found += facts.legacy_objects(argument)
+    return tuple(found)
 
 
 def _made_in(facts: Queries, unit: Unit, kind: str) -> list[LegacyObject]:

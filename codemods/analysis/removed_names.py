@@ -84,7 +84,8 @@ def _quotes_removed(unit: Unit, bound: Targets) -> bool:
         for name in DOTTED.findall(text):
             root, _, rest = name.partition(".")
             for target in bound.get(root, ()):
-                if row_of(f"{target}.{rest}") is not None:
+                full_name = f"{target}.{rest}"
+                if row_of(full_name) is not None:
                     return True
     return False
 
@@ -135,7 +136,10 @@ def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
             # from jax import ops, but not `from . import ops`
             case ast.ImportFrom(module=str(module), names=aliases, level=0):
                 for alias in aliases:
-                    name = module if alias.name == "*" else f"{module}.{alias.name}"
+                    name = f"{module}.{alias.name}"
+                    # from jax.ops import *
+                    if alias.name == "*":
+                        name = module
                     yield alias.asname or alias.name, name, name
 
 
@@ -203,22 +207,28 @@ def _of_import(
 def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
     """The uses of what never existed, or is private, except for what the file itself assigns."""
     attributes = [node for node in unit.nodes if isinstance(node, ast.Attribute)]
-    # jax.my_addition = …
-    stored = (node for node in attributes if not isinstance(node.ctx, ast.Load))
-    own = {*map(names.full_name, stored)}
+    own: set[str | None] = set()
+    for node in attributes:
+        # jax.my_addition = …
+        if not isinstance(node.ctx, ast.Load):
+            own.add(names.full_name(node))
     covered: set[ast.AST] = set()
     for node in attributes:
         if node in covered:
             continue
         name = names.full_name(node)
-        found = unknown(name) if name is not None else None
-        if found is None or found.name in own or _is_guarded(unit, node):
+        if name is None:
+            continue
+        found = unknown(name)
+        if found is None or found.name in own:
+            continue
+        if _is_guarded(unit, node):
             continue
         covered.update(ast.walk(node))
         # If the import is unknown itself, that is reported.
         below = map(imported_name, names.items_below(node))
         if not any(map(unknown, below)):
-            yield Use(UNKNOWN, str(name), unit, node, ())
+            yield Use(UNKNOWN, name, unit, node, ())
     for item in names.imports:
         name = imported_name(item)
         if unknown(name) is None or _is_guarded(unit, item.statement):
@@ -239,9 +249,11 @@ def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use
             row = names.row(node, quoted)
             if row is not None:
                 covered.update(ast.walk(node))
-                found[row.name, ast.unparse(node)].append(node)
-        for (name, text), said in found.items():
-            yield Use("removed", name, unit, quoted, (), quoted=text, said=tuple(said))
+                key = (row.name, ast.unparse(node))
+                found[key].append(node)
+        for (name, text), equal in found.items():
+            said = tuple(equal)
+            yield Use("removed", name, unit, quoted, (), quoted=text, said=said)
     for quoted, whole in _quoted(unit):
         # It is an expression, and was looked at above.
         if quoted in names.quoted:
@@ -350,7 +362,10 @@ def imported_name(item: Import) -> str:
 
     It does not bind that if it binds a package above it.
     """
-    return item.alias.name if isinstance(item.statement, ast.Import) else item.target
+    # import jax.ops
+    if isinstance(item.statement, ast.Import):
+        return item.alias.name
+    return item.target
 
 
 def _is_package(item: Import) -> bool:

@@ -56,7 +56,10 @@ class Parameters:
             return None
         function = self.facts.scope(params).node
         made = origin(params, function) or params
-        if _computes_array(made, self.facts) or _annotated_array(params, self.facts):
+        if _computes_array(made, self.facts):
+            return True
+        # params: jnp.ndarray
+        if _annotated_array(params, self.facts):
             return True
         return False if self._has_keys(optimizer, params) else None
 
@@ -264,7 +267,8 @@ def _is_bare_container(item: Container, facts: Facts) -> bool | None:
         return False
     if item.role.lower().endswith("dict"):
         return False
-    elements = list(facts.flow.solver.at(("elements", item)))
+    found = facts.flow.solver.at(("elements", item))
+    elements = list(found)
     # [np.zeros(3)]: `"params" in …` compares with the array
     for element in elements:
         if isinstance(element, Result) and element.name.startswith("numpy."):

@@ -90,8 +90,9 @@ class Stepping:
     def _holds_rate(self, overrides: ast.expr) -> bool:
         """Whether an expression can only be dicts in view whose one key is the learning rate."""
         place = self.flow.places[overrides]
+        roots = self.flow.derivation.roots.of(place)
         # Something unknown gets there.
-        if not all(map(self.flow.solver.at, self.flow.derivation.roots.of(place))):
+        if not all(map(self.flow.solver.at, roots)):
             return False
         keys: set[object] = set()
         for item in self.facts.objects(overrides):
@@ -225,15 +226,16 @@ class Stepping:
         """The places where these optimizers take a step."""
         found: dict[Use, None] = {}
         for obj in optimizers:
-            found.update(dict.fromkeys(self._steps[obj]))
+            for use in self._steps[obj]:
+                found[use] = None
         return list(found)
 
     def definitions(self, use: Use) -> list[LegacyObject]:
         """The definitions from which the optimizers at a use were made."""
         found: dict[LegacyObject, None] = {}
         for obj in use.objects:
-            definitions = self.facts.legacy.definitions(obj)
-            found.update(dict.fromkeys(definitions))
+            for definition in self.facts.legacy.definitions(obj):
+                found[definition] = None
         return list(found)
 
     def optimizers_of(self, definition: LegacyObject) -> list[LegacyObject]:

@@ -37,7 +37,8 @@ class Way:
         if not shown:
             return ""
         if len(shown) > MOST_STOPS:
-            shown = (*shown[: MOST_STOPS - 1], "…", shown[-1])
+            first = shown[: MOST_STOPS - 1]
+            shown = (*first, "…", shown[-1])
         return message(" through {}", joined(", ", shown))
 
 
@@ -70,7 +71,8 @@ class Traces:
         origin = obj.unit.location(obj.node.lineno)
         if here == origin:
             return None
-        stops = (stop for stop in self._stops(obj, node) if stop not in (here, origin))
+        ends = (here, origin)
+        stops = (stop for stop in self._stops(obj, node) if stop not in ends)
         return Way(origin, tuple(stops))
 
     def _subject(self, use: Use) -> tuple[LegacyObject | None, ast.expr | None]:
@@ -152,12 +154,14 @@ class Traces:
         """The places from which an object may come: along the edges, and out of calls."""
         yield from self.facts.incoming.get(place, ())
         if isinstance(place, ast.Call):
+            # optimizer = create_optimizer()
             for item in self.facts.objects(place.func):
                 if isinstance(item, Function):
                     yield ("return", item.node)
             # optimizer.replace(target=params) gives the optimizer
             if isinstance(place.func, ast.Attribute):
-                yield self.flow.places.get(place.func.value)
+                owner = place.func.value
+                yield self.flow.places.get(owner)
 
     def _scope(self, place: Place) -> Scope | None:
         match place:

@@ -34,7 +34,8 @@ def line_limit(code: str) -> int:
     lines = [len(line) for line in code.split("\n")]
     exceptions = max(2, len(lines) // 50)
     for limit in (NARROW_LIMIT, BLACK_LIMIT, 100):
-        if sum(length > limit for length in lines) <= exceptions:
+        longer = sum(length > limit for length in lines)
+        if longer <= exceptions:
             return limit
     return WIDE_LIMIT
 
@@ -50,7 +51,8 @@ def fit(
 
     Lines may be as long as they were.
     """
-    hanging = len(module.default_indent) == 2  # as Google's style has it
+    # Google's style indents by two, and leaves the last parenthesis on the last line.
+    hanging = len(module.default_indent) == 2
     old_lines = _lines(module, original).split("\n")
     before = max(map(len, old_lines)) + indent
     limit = before + TOLERANCE if before > limit else limit
@@ -176,14 +178,15 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
     best, width = call, -1
     node: cst.BaseExpression = call
     while isinstance(node, cst.Call | cst.Attribute):
-        if isinstance(node, cst.Call):
-            texts = map(module.code_for_node, node.args)
-            size = sum(map(len, texts))
-            if size > width and not _is_broken(node):
-                best, width = node, size
-            node = node.func
-        else:
+        if isinstance(node, cst.Attribute):
             node = node.value
+            continue
+        texts = map(module.code_for_node, node.args)
+        size = sum(map(len, texts))
+        if size > width and not _is_broken(node):
+            best = node
+            width = size
+        node = node.func
     return best
 
 

@@ -70,11 +70,13 @@ def closed(argument: cst.Arg, space: Space, comma: bool) -> cst.Arg:
             comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=space
         )
     ahead: Space = NOTHING
-    old = argument.comma
+    if isinstance(argument.comma, cst.Comma):
+        ahead = argument.comma.whitespace_before
     # A comma that opened the next line has moved up.
-    if isinstance(old, cst.Comma) and not isinstance(old.whitespace_before, Newline):
-        ahead = old.whitespace_before
-    return argument.with_changes(comma=cst.Comma(ahead, space))
+    if isinstance(ahead, Newline):
+        ahead = NOTHING
+    new = cst.Comma(ahead, space)
+    return argument.with_changes(comma=new)
 
 
 def bare(argument: cst.Arg) -> cst.Arg:

@@ -13,6 +13,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Owner = ast.Module | FunctionNode
 Loop = ast.For | ast.AsyncFor | ast.While
 Edges = list[set[int]]
+Reached = dict[tuple[int, int], frozenset[int]]
 ENTRY, EXIT = 0, 1
 
 
@@ -31,7 +32,7 @@ class Order:
         self.at: dict[ast.AST, int] = {}
         self.after: Edges = [set(), set()]
         self.before: Edges = [set(), set()]
-        self._known: dict[tuple[int, int], frozenset[int]] = {}
+        self._known: Reached = {}
         _Builder(self).build()
 
     def add(self, node: ast.AST) -> int:
@@ -172,8 +173,10 @@ class _Builder:
                 self.expression(value)
                 for target in targets:
                     self.expression(target)
+            # rate: float = 0.1, but `rate: float` alone sets nothing
             case ast.AnnAssign(target=target, value=value):
-                self._expressions([value, value and target])
+                if value is not None:
+                    self._expressions([value, target])
             # state.step += 1: `state` first, then the value, then the attribute.
             case ast.AugAssign(
                 target=ast.Attribute() | ast.Subscript() as target, value=value
@@ -219,9 +222,11 @@ class _Builder:
         head = self._emit(node)
         if isinstance(node, ast.While):
             self.expression(first)
-        # while True: only `break` leads out of it
-        endless = isinstance(first, ast.Constant) and bool(first.value)
-        done = set() if endless else set(self.ends)
+        done = set(self.ends)
+        match first:
+            # while True: only `break` leads out of it
+            case ast.Constant(value=value) if value:
+                done = set()
         breaks: set[int] = set()
         self.loops.append((head, breaks))
         # for batch in batches: a name is set only if there is another element
@@ -348,6 +353,7 @@ class _Builder:
         self.expression(first.iter)
         head = self._emit(first)
         self.expression(first.target)
+        # After a condition that fails comes the next element.
         for condition in first.ifs:
             self.expression(condition)
             self._lead_to(head)
@@ -358,4 +364,6 @@ class _Builder:
 
 def _defaults(arguments: ast.arguments) -> list[ast.expr]:
     """What is evaluated where a function is defined."""
-    return [*arguments.defaults, *filter(None, arguments.kw_defaults)]
+    # A parameter by keyword alone may have none: `*, rate, momentum=0.9`.
+    by_keyword = filter(None, arguments.kw_defaults)
+    return [*arguments.defaults, *by_keyword]

@@ -59,7 +59,9 @@ class Definitions:
         if scope is None:
             return None
         bound = scope.binding(name.id)
-        return None if bound is None else Variable(bound, name.id)
+        if bound is None:
+            return None
+        return Variable(bound, name.id)
 
     def stores(self, variable: Variable | None) -> list[ast.AST]:
         """All that sets a variable: names, parameters, definitions, imports.
@@ -86,12 +88,13 @@ class Definitions:
     def _loads_of(self, unit: Unit) -> Loads:
         found: Loads = defaultdict(list)
         for node in unit.nodes:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                scope = self.program.scope(unit, node)
-                bound = scope.binding(node.id)
-                if bound is not None:
-                    variable = Variable(bound, node.id)
-                    found[variable].append(node)
+            match node:
+                case ast.Name(id=name, ctx=ast.Load()):
+                    scope = self.program.scope(unit, node)
+                    bound = scope.binding(name)
+                    if bound is not None:
+                        variable = Variable(bound, name)
+                        found[variable].append(node)
         return found
 
     def loads_of(self, name: ast.Name, beside: ast.expr) -> list[ast.Name]:
@@ -126,9 +129,12 @@ class Definitions:
         unit = variable.unit
         site = self.program.site(unit, name)
         scope = self.program.scope(unit, name)
-        if site is None or site.owner is not scope.function.node:
+        if site is None:
             return None
-        order = self.program.order(site.owner)
+        owner = site.owner
+        if owner is not scope.function.node:
+            return None
+        order = self.program.order(owner)
         numbers: dict[int, ast.AST] = {}
         for store in self.stores(variable):
             setter = store
@@ -137,7 +143,7 @@ class Definitions:
                 setter = unit.parents[store]
             number = ENTRY if isinstance(store, ast.arg) else order.at.get(setter)
             # nonlocal rate: another function sets it, too
-            if number is None or variable.scope.node is not site.owner:
+            if number is None or variable.scope.node is not owner:
                 return None
             numbers[number] = store
         # Back from the read, on each way to the last setting.
@@ -186,11 +192,13 @@ class Definitions:
         """
         found: list[ast.expr | None] = []
         for store in self.stores(variable):
-            # del rate
-            if isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del):
-                continue
-            match variable.unit.parents.get(store):
-                case ast.Assign(targets=[_], value=value):
+            statement = variable.unit.parents.get(store)
+            match store, statement:
+                # del rate
+                case ast.Name(ctx=ast.Del()), _:
+                    continue
+                # rate = 0.1
+                case _, ast.Assign(targets=[_], value=value):
                     found.append(value)
                 case _:
                     found.append(None)
@@ -245,9 +253,11 @@ class Definitions:
         match self.stores(variable):
             case [ast.arg() as parameter]:
                 function = variable.scope.node
-                if isinstance(function, FunctionNode):
-                    several = (function.args.vararg, function.args.kwarg)
-                    return None if parameter in several else function
+                if not isinstance(function, FunctionNode):
+                    return None
+                # def step(*args, **options)
+                several = (function.args.vararg, function.args.kwarg)
+                return None if parameter in several else function
         return None
 
     @staticmethod
@@ -257,11 +267,11 @@ class Definitions:
             return [function.node.body]
         found: list[ast.expr] = []
         for node in ast.walk(function.node):
-            if not isinstance(node, ast.Return) or node.value is None:
-                continue
-            # It may be one of a function within.
-            if function_of(function.unit, node) is function.node:
-                found.append(node.value)
+            match node:
+                case ast.Return(value=ast.expr() as value):
+                    # It may be one of a function within.
+                    if function_of(function.unit, node) is function.node:
+                        found.append(value)
         return found
 
 
@@ -317,6 +327,7 @@ def names_set(node: ast.AST) -> Iterator[str]:
 def _owner(unit: Unit, node: ast.AST) -> ast.AST:
     """The scope in which a node binds a name: for `:=`, none of a comprehension."""
     parent = unit.parents.get(node)
+    # [(last := x) for x in xs]
     is_walrus = isinstance(parent, ast.NamedExpr) and parent.target is node
     for outer in unit.ancestors(node):
         if is_walrus and isinstance(outer, Comprehension):

@@ -46,7 +46,8 @@ class Dataflow:
 
     def effects(self, node: ast.AST) -> Effects:
         """What evaluating an expression or statement reads and writes."""
-        return self.evaluations.whole(self.program.unit_of(node), node)
+        unit = self.program.unit_of(node)
+        return self.evaluations.whole(unit, node)
 
     def has_no_effect(self, node: ast.AST) -> bool:
         """Whether the evaluation of an expression changes nothing else."""
@@ -97,7 +98,9 @@ class Dataflow:
 
     def _is_hidden(self, cell: Field) -> bool:
         """Whether the objects of a cell have not escaped to code out of view."""
-        return bool(cell.owners) and cell.owners.isdisjoint(self._escaped)
+        if not cell.owners:
+            return False
+        return cell.owners.isdisjoint(self._escaped)
 
     # Escape
 
@@ -353,15 +356,18 @@ class Dataflow:
         return self.program.site(unit, node)
 
     def _is_settled_cell(self, cell: Cell, carriers: Collection[Object]) -> bool:
-        return isinstance(cell, Variable) and self.is_settled(cell, carriers)
+        if not isinstance(cell, Variable):
+            return False
+        return self.is_settled(cell, carriers)
 
     def _is_steady(self, variable: Variable) -> bool:
         """Whether a variable is set once and for all in each run of its scope."""
         stores = self.definitions.stores(variable)
-        # Several imports of one name count as one: `try: import x; except ImportError: …`
-        are_imports = all(isinstance(store, ast.alias) for store in stores)
-        if len(stores) != 1 and not are_imports:
-            return False
+        if len(stores) != 1:
+            # Several imports of one name count as one: `try: import x; except ImportError: …`
+            are_imports = all(isinstance(store, ast.alias) for store in stores)
+            if not are_imports:
+                return False
         # In a loop, one statement sets it many times.
         for store in stores:
             around = self._around(store, variable)
@@ -379,7 +385,9 @@ class Dataflow:
     def is_shared(self, variable: Variable, carriers: Collection[Object]) -> bool:
         """Whether what is made in a run of a variable's function is used in that run alone."""
         owner = variable.scope.function.node
-        return isinstance(owner, Owner) and not self._may_have_older(owner, carriers)
+        if not isinstance(owner, Owner):
+            return False
+        return not self._may_have_older(owner, carriers)
 
     @staticmethod
     def _around(store: ast.AST, variable: Variable) -> Iterable[ast.AST]:

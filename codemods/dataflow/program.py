@@ -21,6 +21,7 @@ from codemods.flow.objects import (
     Method,
     Object,
     Partial,
+    Place,
 )
 from codemods.flow.scopes import Scope, ScopeNode
 from codemods.sources.modules import Unit
@@ -49,21 +50,26 @@ class Program:
 
     def objects(self, node: ast.AST) -> tuple[Object, ...]:
         """What an expression may hold, as far as that is known."""
-        place = self.flow.places.get(node) if isinstance(node, ast.expr) else node
+        place: Place = node
+        if isinstance(node, ast.expr):
+            place = self.flow.places.get(node)
         if place is None:
             return ()
         return tuple(self.flow.solver.at(place))
 
     def full_name(self, node: ast.expr) -> str:
         """The full name of what an expression means, as far as imports tell; else empty."""
-        found = [item.name for item in self.objects(node) if isinstance(item, External)]
+        items = self.objects(node)
+        found = [item.name for item in items if isinstance(item, External)]
         if len(found) == 1:
             return found[0]
         # Attributes of packages that nobody follows have the name of their owner.
         if found or not isinstance(node, ast.Attribute):
             return ""
         owner = self.full_name(node.value)
-        return f"{owner}.{node.attr}" if owner else ""
+        if not owner:
+            return ""
+        return f"{owner}.{node.attr}"
 
     # Places in the code
 
@@ -108,8 +114,9 @@ class Program:
 
     def scope(self, unit: Unit, node: ast.AST) -> Scope:
         """The scope in which a node stands."""
-        if node in self.flow.reading.scopes and isinstance(node, ast.expr):
-            return self.flow.reading.scopes[node]
+        scopes = self.flow.reading.scopes
+        if isinstance(node, ast.expr) and node in scopes:
+            return scopes[node]
         for outer in unit.ancestors(node):
             if isinstance(outer, ScopeNode) and outer in self.scopes:
                 return self.scopes[outer]
@@ -117,16 +124,19 @@ class Program:
 
     def objects_at(self, scope: Scope, name: str) -> tuple[Object, ...]:
         """What a variable may hold."""
-        return tuple(self.flow.solver.at(("variable", scope, name)))
+        place = ("variable", scope, name)
+        return tuple(self.flow.solver.at(place))
 
     # Functions
 
     def unit_of(self, node: ast.AST) -> Unit:
         """The file in which a node stands."""
-        scope = self.flow.reading.scopes.get(node)
-        if scope is not None and isinstance(node, ast.expr):
-            return scope.unit
+        if isinstance(node, ast.expr):
+            scope = self.flow.reading.scopes.get(node)
+            if scope is not None:
+                return scope.unit
         units = self.flow.project.units
+        # The tree of a file has no parent.
         return next(unit for unit in units if node in unit.parents or node is unit.tree)
 
     @cached_property
