@@ -52,9 +52,9 @@ class Interfaces:
             defaultdict(list)
         )
         for variable in group.variables:
-            if any(
-                isinstance(store, ast.arg) for store in self.origins.stores(variable)
-            ):
+            stores = self.origins.stores(variable)
+            # def train_step(optimizer, batch)
+            if any(isinstance(store, ast.arg) for store in stores):
                 self._take(variable)
         for node, unit in group.expressions.items():
             self._give(node, unit)
@@ -77,9 +77,8 @@ class Interfaces:
             raise Unproven("{} takes any arguments", where)
         # jax.lax.scan(step, optimizer, batches)
         if interface.bindings is None:
-            if not self._is_called_by_jax(node) or not isinstance(
-                node, ast.FunctionDef
-            ):
+            is_called_by_jax = self._is_called_by_jax(node)
+            if not is_called_by_jax or not isinstance(node, ast.FunctionDef):
                 raise Unproven("not every call of {} is in view", where)
             interface.whole.append(variable)
             return
@@ -88,6 +87,7 @@ class Interfaces:
             raise Unproven("a call of {} may be one of another function", where)
         for binding in interface.bindings:
             argument = binding.given.get(variable.name)
+            # train_step(None, batch), or one of the default
             if argument is None or argument.value not in self.group.expressions:
                 place = binding.unit.location(binding.call.lineno)
                 raise Unproven("{} is called without an optimizer at {}", where, place)
@@ -97,10 +97,13 @@ class Interfaces:
     def _is_called_by_jax(self, node: FunctionNode) -> bool:
         """Whether all calls of a function are made by a loop of JAX."""
         sites = [site.node for site, _ in self.origins.calls(node)]
-        return bool(sites) and all(
-            isinstance(site, ast.Call) and self.group.is_of_pytrees(site, CONTROL)
-            for site in sites
-        )
+        for site in sites:
+            # jax.lax.fori_loop(0, 10, body, optimizer)
+            if not isinstance(site, ast.Call):
+                return False
+            if not self.group.is_of_pytrees(site, CONTROL):
+                return False
+        return bool(sites)
 
     def _give(self, node: ast.expr, unit: Unit) -> None:
         """Note where an optimizer is returned."""
@@ -110,22 +113,22 @@ class Interfaces:
             index, parent = parent.elts.index(node), unit.parents[parent]
         if isinstance(parent, ast.Return):
             self.of(function_around(parent, unit)).returns.append((parent, index))
+        # lambda params: create_optimizer(params)
         elif isinstance(parent, ast.Lambda) and parent.body is node:
             self.of(parent).returns.append((parent, index))
 
     def _flatten(self) -> None:
         """Let tuples have the parts as elements where each call unpacks the result."""
         for interface in self.found.values():
-            if interface.returns and any(
-                index is None for _, index in interface.returns
-            ):
+            returns = interface.returns
+            # return optimizer, in one branch, and return optimizer, loss, in another
+            if any(index is None for _, index in returns):
                 if not interface.gives_it_alone:
-                    where = (
-                        f"the function that returns it at line {interface.node.lineno}"
-                    )
+                    line = interface.node.lineno
+                    where = f"the function that returns it at line {line}"
                     raise Unproven("{} returns other things, too", where)
                 continue
-            interface.flat = bool(interface.returns) and interface.bindings is not None
+            interface.flat = bool(returns) and interface.bindings is not None
         # a call may be of several functions: that one is not flat may make another not flat
         changed = True
         while changed:
@@ -135,9 +138,8 @@ class Interfaces:
                     interface.flat, changed = False, True
 
     def _are_taken_apart(self, interface: Interface) -> bool:
-        return all(
-            self._is_taken_apart(one, interface) for one in interface.bindings or ()
-        )
+        bindings = interface.bindings or ()
+        return all(self._is_taken_apart(one, interface) for one in bindings)
 
     def _is_taken_apart(self, binding: Binding, interface: Interface) -> bool:
         """Whether a call unpacks what a function returns, as `optimizer, loss = train_step(…)`."""
@@ -153,24 +155,25 @@ class Interfaces:
             return False
         if not isinstance(target, ast.Tuple):
             return False
+        # optimizer, *metrics = train_step(optimizer, batch)
+        if any(isinstance(element, ast.Starred) for element in target.elts):
+            return False
         indices: set[int | None] = set()
         for one in self.group.functions(call):
             indices.update(index for _, index in self.found[one.node].returns)
         own_indices = {index for _, index in interface.returns}
         sizes = {_size(place) for place, _ in interface.returns}
-        is_starred = any(isinstance(element, ast.Starred) for element in target.elts)
-        return (
-            sizes == {len(target.elts)}
-            and len(indices) == len(own_indices)
-            and not is_starred
-        )
+        # other functions that the call may be of return the optimizer at the same place
+        return sizes == {len(target.elts)} and len(indices) == len(own_indices)
 
     def is_flat(self, call: ast.expr) -> bool:
         """Whether what a call gives has the parts as elements of its tuple."""
         functions = self.group.functions(call) if isinstance(call, ast.Call) else []
-        return bool(functions) and all(
-            one.node in self.found and self.found[one.node].flat for one in functions
-        )
+        for one in functions:
+            interface = self.found.get(one.node)
+            if interface is None or not interface.flat:
+                return False
+        return bool(functions)
 
 
 def _size(place: ast.AST) -> int:

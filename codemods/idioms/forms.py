@@ -30,20 +30,16 @@ def positive(limit: ast.expr) -> bool:
 
 def at_most_one(limit: ast.expr) -> bool:
     """Whether a limit is such a number with which the product of a leaf does not overflow."""
-    return (
-        positive(limit)
-        and isinstance(limit, ast.Constant)
-        and float(str(limit.value)) <= 1
-    )
+    if not isinstance(limit, ast.Constant) or not positive(limit):
+        return False
+    return float(str(limit.value)) <= 1
 
 
 def one(limit: ast.expr) -> bool:
     """Whether a limit is the literal number 1, by which people do not divide or multiply."""
-    return (
-        positive(limit)
-        and isinstance(limit, ast.Constant)
-        and float(str(limit.value)) == 1
-    )
+    if not isinstance(limit, ast.Constant) or not positive(limit):
+        return False
+    return float(str(limit.value)) == 1
 
 
 BY_NORM: Mapping[str, Limits] = {
@@ -119,7 +115,8 @@ class Leaf:
 
     def limits(self, form: str) -> Iterator[ast.expr]:
         """The limit for which the body has a form, if it has it."""
-        for found in self._matches(ast.parse(form, mode="eval").body, self.body, None):
+        parsed = ast.parse(form, mode="eval").body
+        for found in self._matches(parsed, self.body, None):
             if found is not None:
                 yield found
 
@@ -153,9 +150,11 @@ class Leaf:
                     yield limit
             case ast.Name(id="L"):
                 yield from self._as_limit(node, limit)
+            # 1 or 1.0, but not True, which is equal to them
             case ast.Constant(value=value):
-                if isinstance(node, ast.Constant) and node.value is not True:
-                    yield from [limit] if node.value == value else []
+                number = node.value if isinstance(node, ast.Constant) else None
+                if number is not True and number == value:
+                    yield limit
             case _:
                 for parts, others in self._parts(form, self.origins.expanded(node)):
                     yield from self._all(parts, others, limit)
@@ -226,14 +225,14 @@ class Leaf:
             if ast.dump(node) == ast.dump(limit):
                 yield limit
         elif isinstance(node, ast.Constant):
+            # jnp.clip(g, -1.0, 1.0)
             if type(node.value) in (int, float):
                 yield node
-        elif isinstance(
-            node, ast.Name | ast.Attribute | ast.Subscript
-        ) and not self._is_norm(node):
-            names = {
-                inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)
-            }
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            if self._is_norm(node):
+                return
+            inside = ast.walk(node)
+            names = {inner.id for inner in inside if isinstance(inner, ast.Name)}
             # an element of the leaf is no limit, nor is a function
             if self.leaf not in names and not self.facts.full_name(node):
                 yield node
@@ -242,10 +241,9 @@ class Leaf:
         """Whether an expression is the norm of the tree when the function is mapped over it."""
         of = self.norms.tree_of(node)
         variable = self.origins.variable(of)
-        if (
-            of is None
-            or variable is None
-            or variable != self.origins.variable(self.tree)
-        ):
+        if of is None or variable is None:
+            return False
+        # the norm of another tree
+        if variable != self.origins.variable(self.tree):
             return False
         return self.facts.dataflow.unchanged(variable, of, self.tree)

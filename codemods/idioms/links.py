@@ -103,8 +103,9 @@ class Links(Outcomes[Linked]):
         if not self.is_wanted:
             return
         for members, steps in stepping.stepped_groups:
+            earlier = (idiom for idiom in results if isinstance(idiom, Links))
             # a chain gets one such link
-            if any(isinstance(idiom, Links) and idiom.of(members) for idiom in results):
+            if any(idiom.of(members) for idiom in earlier):
                 continue
             outcome = self._outcome(members, steps)
             if outcome is not None:
@@ -168,16 +169,19 @@ class Links(Outcomes[Linked]):
         values.refuse_changes(link, outermost, members)
         passing = Passing(self.origins, link, self.argument)
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in outermost}
-        read = {self.origins.variable(one.link.before) for one in taken}
-        needed = passing.needed | {
-            variable for variable in read if variable is not None
-        }
+        # the gradients of before, which steps get now
+        needed = {*passing.needed}
+        for one in taken:
+            variable = self.origins.variable(one.link.before)
+            if variable is not None:
+                needed.add(variable)
         removed = self.results.removed(members)
         dead_code = DeadCode(self.origins, passing.edits, needed, removed, self.may_go)
         for use, one in zip(steps, taken, strict=True):
             self._take_out(use, one, dead_code)
         self._bequeath(list(links), dead_code.edits, members)
         refuse_plain(dead_code.edits, (*steps, *members), self.stepping)
+        # an edit of one place includes what other idioms do to it
         beside = Edits()
         for edits in self.results.edits_of(members):
             beside.update(edits)
@@ -214,11 +218,10 @@ class Links(Outcomes[Linked]):
         constructors: list[ast.AST], edits: Edits, members: list[LegacyObject]
     ) -> None:
         """Let the comments on a statement go to the chain, if that is made in the same file."""
-        heirs = {
-            obj.unit: statement_of(obj.unit, obj.node)
-            for obj in members
-            if obj.node in constructors
-        }
+        heirs: dict[Unit, ast.stmt] = {}
+        for obj in members:
+            if obj.node in constructors:
+                heirs[obj.unit] = statement_of(obj.unit, obj.node)
         for node, (unit, edit) in edits.items():
             if unit in heirs:
                 edits[node] = (unit, edit.with_heir(unit.span(heirs[unit])))
@@ -247,11 +250,10 @@ class Links(Outcomes[Linked]):
         """
         given = self.stepping.gradients(use)
         variable = self.origins.variable(given)
-        if (
-            not isinstance(given, ast.Name)
-            or variable is None
-            or self.stepping.axes(use.objects)
-        ):
+        # optimizer.apply_gradient(grads)
+        if not isinstance(given, ast.Name) or variable is None:
+            return None
+        if self.stepping.axes(use.objects):
             return None
         taken = self._last(use, given, variable)
         if taken is None:
@@ -272,6 +274,7 @@ class Links(Outcomes[Linked]):
         block = block_of(use.unit, statement_of(use.unit, use.node))
         stores = self.origins.reaching(given, variable) or ()
         settings = [(store, statement_of(use.unit, store)) for store in stores]
+        # if limit > 0: grads = clip_grads(grads, limit)
         guarded = [
             pair for pair in settings if isinstance(parents.get(pair[1]), ast.If)
         ]
@@ -311,6 +314,7 @@ class Links(Outcomes[Linked]):
             variable = Variable(given.scope, name.id)
             if variable == given:
                 continue
+            # norm = global_norm(grads), which is read elsewhere
             if any(load not in inside for load in self.origins.loads(variable)):
                 raise Unproven(f"the branch that {self.does}s does more than that")
 
@@ -324,6 +328,7 @@ class Links(Outcomes[Linked]):
             if load is given or load in inside:
                 continue
             found = self.origins.reaching(load, variable)
+            # log(norm(grads)), behind the clipping
             if found is None or not set_here.isdisjoint(found):
                 where = variable.unit.location(load.lineno)
                 raise Unproven("the {} gradients are read at {}, too", self.done, where)
@@ -335,11 +340,9 @@ class Links(Outcomes[Linked]):
         if meantime is None:
             raise Unproven(f"what is {self.done} is not seen where the step is taken")
         for node in meantime:
-            if (
-                isinstance(node, ast.Name)
-                and node.id == before.id
-                and node not in inside
-            ):
+            if not isinstance(node, ast.Name) or node in inside:
+                continue
+            if node.id == before.id:
                 where = unit.location(node.lineno)
                 raise Unproven("what is {} is used at {} again", self.done, where)
 

@@ -35,10 +35,11 @@ class Rates:
           Unproven: if it is neither, or made of what is not known elsewhere.
         """
         value, step = self.origins.expanded(value), self.counts.step(use)
-        if isinstance(value, ast.Name) and (calls := self._calls(value, step)):
-            return common_value(
-                [self._of(given, inner, until=step.node) for given, inner in calls]
-            )
+        calls = self._calls(value, step) if isinstance(value, ast.Name) else []
+        # train_step(optimizer, batch, schedule(optimizer.state.step))
+        if calls:
+            values = [self._of(given, inner, step.node) for given, inner in calls]
+            return common_value(values)
         return self._of(value, step)
 
     def _calls(
@@ -59,15 +60,14 @@ class Rates:
             return []
         found: list[tuple[ast.expr, SeenStep]] = []
         for binding in self.origins.bindings(function) or ():
-            rate, optimizer = (
-                binding.given.get(variable.name),
-                binding.given.get(path.root.name),
-            )
-            outer = (
-                self.origins.path(optimizer.value) if optimizer is not None else None
-            )
-            if rate is None or optimizer is None or outer is None:
+            rate = binding.given.get(variable.name)
+            optimizer = binding.given.get(path.root.name)
+            if rate is None or optimizer is None:
                 return []
+            outer = self.origins.path(optimizer.value)
+            if outer is None:
+                return []
+            # train_step(train.state, …), where the step is `state.optimizer.apply_gradient(…)`
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
             inner = SeenStep(whole, binding.call, optimizer.value)
             found.append((self.origins.expanded(rate.value), inner))
@@ -96,12 +96,15 @@ class Rates:
             more = ahead(node)
             if more is None:
                 return None
-            return ast.parse(f"{COUNT} + {more}" if more else COUNT, mode="eval").body
+            # optimizer.state.step + 1 is `step + 1`
+            count = f"{COUNT} + {more}" if more else COUNT
+            return ast.parse(count, mode="eval").body
 
         parts = (node for node in ast.walk(value) if isinstance(node, ast.expr))
         if all(ahead(node) is None for node in parts):
             if doubts:
                 raise doubts[0]
+            # a name with several values: `values` says so
             if isinstance(value, ast.Name):
                 self.values.of(value)
             raise Unproven("it does not come from the optimizer's own step")
@@ -111,7 +114,8 @@ class Rates:
             raise Unproven(
                 "it is computed outside of the step, by something that may need a plain number"
             )
-        if not self.values.facts.dataflow.stays([value], value, step.node, known=False):
+        dataflow = self.values.facts.dataflow
+        if not dataflow.stays([value], value, step.node, known=False):
             raise Unproven("what it is made of changes before the step is taken")
         return _function_of_step(self.values.of(value, exchange), until)
 
@@ -143,6 +147,7 @@ class Rates:
 def _function_of_step(found: Value, until: ast.expr | None) -> Value:
     """A value with the step as a function of it: `schedule` itself, or a lambda."""
     match found.expression:
+        # schedule(step)
         case ast.Call(
             func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]
         ):

@@ -43,6 +43,7 @@ class Creation:
         made = {"apply_fn": apply_fn, "params": "{params}", "tx": transformation}
         arguments = [Argument(name, template=text) for name, text in made.items()]
         values = values_of(call)
+        # the optimizer has become `params` and `tx`, and the step begins at 0
         for name, node in given.items():
             if name not in (self.draft.name, STEP):
                 arguments.append(Argument(name, index=values.index(node)))
@@ -61,11 +62,9 @@ class Creation:
             found = self.origins.values_of(value)
             if self.origins.loads_of(value, value) != [value]:
                 raise Unproven("its optimizer is used by itself before {}", where)
-        calls = [
-            one
-            for one in found
-            if isinstance(one, ast.Call) and one in self.draft.created
-        ]
+        every_call = (one for one in found if isinstance(one, ast.Call))
+        calls = [one for one in every_call if one in self.draft.created]
+        # optimizer = restored or definition.create(params)
         if not calls or len(calls) != len(found):
             raise Unproven("its optimizer is not made plainly before {}", where)
         return calls
@@ -87,26 +86,24 @@ class Creation:
             return "{tx}"
         variable = self.origins.variable(value)
         assert variable is not None
-        stores = [
-            one for one in self.origins.stores(variable) if isinstance(one, ast.Name)
-        ]
+        every_store = self.origins.stores(variable)
+        stores = [one for one in every_store if isinstance(one, ast.Name)]
+        # del optimizer
         is_deleted = any(isinstance(store.ctx, ast.Del) for store in stores)
         statement = statement_of(unit, makers[0])
-        is_alone = (
-            len(makers) == 1 and not is_deleted and len(block_of(unit, statement)) > 1
-        )
+        is_only_way = len(makers) == 1 and not is_deleted
+        # a block does not become empty
+        is_removable = is_only_way and len(block_of(unit, statement)) > 1
         # optimizer = definition.create(params), which is not needed any more
-        if is_alone and isinstance(only, ast.Name):
+        if is_removable and isinstance(only, ast.Name):
             self.edits.take_away(statement, unit)
             return only.id
         # optimizer = optim.Adam().create(params), which becomes tx = optax.adam()
         name = value.id if "tx" in names_within(variable.scope.node) else "tx"
         for maker, definition in zip(makers, definitions, strict=True):
             holes_of_maker = (("tx", unit.span(definition)),)
-            self.edits[maker] = (
-                unit,
-                Replace(unit.span(maker), "{tx}", holes_of_maker),
-            )
+            edit = Replace(unit.span(maker), "{tx}", holes_of_maker)
+            self.edits[maker] = (unit, edit)
         if name != value.id:
             for store in stores:
                 self.edits[store] = (unit, Replace(unit.span(store), name))
@@ -117,8 +114,10 @@ def _params(makers: list[ast.Call], where: Location) -> ast.expr:
     """The parameters that optimizers are made for."""
     targets: list[ast.expr] = []
     for maker in makers:
-        targets += (arguments_of(CREATE, maker) or {}).values()
-    if len({ast.unparse(target) for target in targets}) != 1:
+        given = arguments_of(CREATE, maker) or {}
+        targets += given.values()
+    texts = {ast.unparse(target) for target in targets}
+    if len(texts) != 1:
         raise Unproven(
             "its optimizers are made for different parameters before {}", where
         )
