@@ -23,18 +23,20 @@ def write(draft: Draft) -> None:
     references = References(draft)
     signatures = Signatures(draft)
     # the transformation has to get to each step, and goes through other functions for that
-    steps = [use for use in draft.group.uses if use.kind == "optimizer.apply_gradient"]
-    for use in steps:
-        draft.transformations.at(use.node, use.unit)
-    for use in draft.group.uses:
+    group = draft.group
+    for use in group.uses:
+        if use.kind == "optimizer.apply_gradient":
+            draft.transformations.at(use.node, use.unit)
+    for use in group.uses:
         _attribute(draft, use)
-    for node, unit in draft.group.expressions.items():
+    for node, unit in group.expressions.items():
         if isinstance(node, ast.Call):
             statements.call(node, unit)
-    for node, unit in draft.group.expressions.items():
+    # the names within calls are dealt with by then
+    for node, unit in group.expressions.items():
         if isinstance(node, ast.Name) and node not in draft.done:
             references.name(node, unit)
-    for variable in draft.group.variables:
+    for variable in group.variables:
         for store in draft.origins.stores(variable):
             if isinstance(store, ast.Name):
                 references.store(store, variable)
@@ -42,8 +44,10 @@ def write(draft: Draft) -> None:
         references.receive(call, name)
     for interface in draft.interfaces.found.values():
         signatures.change(interface)
+    # params = optimizer.target
     for merged, unit in draft.names.merged.items():
-        draft.edits.put(merged, unit, ReplaceStatement(unit.span(merged), ()))
+        removal = ReplaceStatement(unit.span(merged), ())
+        draft.edits.put(merged, unit, removal)
     for changed, (unit, edit) in draft.transformations.edits.items():
         draft.edits.put(changed, unit, edit)
 
@@ -61,6 +65,7 @@ def _attribute(draft: Draft, use: Use) -> None:
     if part == "step":
         owner = owner_of_state(use.owner) or use.owner
         around = draft.group.counted.read(use, owner, "%s")
+    # optimizer.target
     if isinstance(owner, ast.Name) and owner in draft.by_variable:
         name = getattr(draft.by_variable[owner], part)
         draft.outcomes[use.node] = Replace(use.span, around % name)
@@ -74,11 +79,11 @@ def _attribute(draft: Draft, use: Use) -> None:
         raise without_name
     inner = owner.args[0] if len(owner.args) == 1 else None
     text = "{whole}"
-    # unreplicate(params) needs but that part; others give (params, opt_state, step)
     is_of_one = draft.group.is_of_pytrees(owner, UNREPLICATE | GET)
-    if isinstance(inner, ast.Name) and inner in draft.by_variable and is_of_one:
+    # unreplicate(params) needs but that part; others give (params, opt_state, step)
+    if is_of_one and isinstance(inner, ast.Name) and inner in draft.by_variable:
         name = getattr(draft.by_variable[inner], part)
-        draft.edits.put(inner, use.unit, Replace(use.unit.span(inner), name))
+        draft.edits.replace(inner, use.unit, name)
         draft.done.add(inner)
     else:
         index = 0 if part == "params" else 2

@@ -68,7 +68,11 @@ class Group:
     """
 
     def __init__(
-        self, beside: Beside, index: Index, members: list[LegacyObject], counts: bool
+        self,
+        beside: Beside,
+        index: Index,
+        members: list[LegacyObject],
+        counts: bool,
     ) -> None:
         self.beside = beside
         self.facts = beside.stepping.facts
@@ -88,7 +92,8 @@ class Group:
             call = use.call
             if call is not None and "." in use.kind:
                 self.by_call[call] = use
-        self.counts = counts or any(use.kind == "state.step" for use in self.uses)
+        reads_step = any(use.kind == "state.step" for use in self.uses)
+        self.counts = counts or reads_step
         self.variables: dict[Variable, None] = {}
         self._find_variables()
         for variable in self.variables:
@@ -186,7 +191,10 @@ class Group:
         return isinstance(parent, ast.For) and parent.target is outer
 
     def alias(
-        self, other: Variable, variable: Variable, attribute: str
+        self,
+        other: Variable,
+        variable: Variable,
+        attribute: str,
     ) -> ast.stmt | None:
         """The statement `other = variable.attribute`, if the other variable is always this part."""
         setting = self.origins.setting(other)
@@ -219,14 +227,19 @@ class Group:
         if self.use_of(value, "definition.create") is None:
             return ""
         given = values_of(value)
-        other = self.origins.variable(given[0]) if len(given) == 1 else None
+        if len(given) != 1:
+            return ""
+        other = self.origins.variable(given[0])
         if other is None or other.scope is not variable.scope:
             return ""
         stays = self._stays(other, setting, self.origins.loads(variable))
         return other.name if stays else ""
 
     def _stays(
-        self, variable: Variable, setting: ast.stmt, loads: list[ast.Name]
+        self,
+        variable: Variable,
+        setting: ast.stmt,
+        loads: list[ast.Name],
     ) -> bool:
         """Whether a variable is the same at a statement and at some later places."""
         unchanged = self.facts.dataflow.unchanged
@@ -252,9 +265,12 @@ class Group:
     def is_of_pytrees(self, call: ast.Call, names: frozenset[str] = PYTREES) -> bool:
         """Whether a call is of something that takes any pytree."""
         items = list(self.facts.objects(call.func))
-        if not items:
-            return False
-        return all(isinstance(item, External) and item.name in names for item in items)
+        for item in items:
+            if not isinstance(item, External):
+                return False
+            if item.name not in names:
+                return False
+        return bool(items)
 
     def use_of(self, call: ast.Call, kind: str) -> Use | None:
         """The use that a call is, if it is one of a kind."""

@@ -34,7 +34,12 @@ class Interface:
     @property
     def gives_it_alone(self) -> bool:
         """Whether it returns an optimizer and nothing else."""
-        return bool(self.returns) and all(index is None for _, index in self.returns)
+        indices = {index for _, index in self.returns}
+        return indices == {None}
+
+
+Given = tuple[Interface, PassedArgument]
+"""A function that takes an optimizer, and the argument for it at a call."""
 
 
 class Interfaces:
@@ -48,9 +53,7 @@ class Interfaces:
         self.group = group
         self.origins = group.origins
         self.found: dict[ast.AST, Interface] = {}
-        self.arguments: dict[ast.expr, list[tuple[Interface, PassedArgument]]] = (
-            defaultdict(list)
-        )
+        self.arguments: dict[ast.expr, list[Given]] = defaultdict(list)
         for variable in group.variables:
             stores = self.origins.stores(variable)
             # def train_step(optimizer, batch)
@@ -63,14 +66,16 @@ class Interfaces:
     def of(self, node: FunctionNode) -> Interface:
         """The interface of a function, new if none is known."""
         if node not in self.found:
-            self.found[node] = Interface(node, bindings=self.origins.bindings(node))
+            bindings = self.origins.bindings(node)
+            self.found[node] = Interface(node, bindings=bindings)
         return self.found[node]
 
     def _take(self, variable: Variable) -> None:
         """Note a parameter that is an optimizer, and the arguments for it."""
         node, unit = variable.scope.node, variable.unit
         assert isinstance(node, FunctionNode)
-        interface, where = self.of(node), self.group.where(node, unit)
+        interface = self.of(node)
+        where = self.group.where(node, unit)
         plain = [argument.arg for argument in parameters_of(node.args)]
         is_set_anew = len(self.origins.stores(variable)) != 1
         if variable.name not in plain or (is_set_anew and isinstance(node, ast.Lambda)):
@@ -110,9 +115,11 @@ class Interfaces:
         parent, index = unit.parents[node], None
         # return optimizer, loss
         if isinstance(parent, ast.Tuple):
-            index, parent = parent.elts.index(node), unit.parents[parent]
+            index = parent.elts.index(node)
+            parent = unit.parents[parent]
         if isinstance(parent, ast.Return):
-            self.of(function_around(parent, unit)).returns.append((parent, index))
+            function = function_around(parent, unit)
+            self.of(function).returns.append((parent, index))
         # lambda params: create_optimizer(params)
         elif isinstance(parent, ast.Lambda) and parent.body is node:
             self.of(parent).returns.append((parent, index))
@@ -160,11 +167,14 @@ class Interfaces:
             return False
         indices: set[int | None] = set()
         for one in self.group.functions(call):
-            indices.update(index for _, index in self.found[one.node].returns)
+            returns = self.found[one.node].returns
+            indices.update(index for _, index in returns)
         own_indices = {index for _, index in interface.returns}
         sizes = {_size(place) for place, _ in interface.returns}
+        if sizes != {len(target.elts)}:
+            return False
         # other functions that the call may be of return the optimizer at the same place
-        return sizes == {len(target.elts)} and len(indices) == len(own_indices)
+        return len(indices) == len(own_indices)
 
     def is_flat(self, call: ast.expr) -> bool:
         """Whether what a call gives has the parts as elements of its tuple."""

@@ -13,7 +13,6 @@ from codemods.idioms import Unproven
 from codemods.model import Location
 from codemods.optimizers.base import RATE
 from codemods.optimizers.methods import CREATE
-from codemods.rewriting.edits import Replace
 from codemods.sources.modules import Unit
 
 
@@ -31,7 +30,13 @@ class Making:
         self.stepping = draft.stepping
         self.overrides = draft.overrides
 
-    def lines(self, node: ast.Call, unit: Unit, parts: Parts, lines: Lines) -> None:
+    def lines(
+        self,
+        node: ast.Call,
+        unit: Unit,
+        parts: Parts,
+        lines: Lines,
+    ) -> None:
         """The statements that set the parts to what a call gives."""
         use = self.group.by_call.get(node)
         # optimizer = train_step(optimizer, batch)
@@ -45,7 +50,13 @@ class Making:
             self._step(use, node, parts, lines)
         self.done.add(node)
 
-    def _call(self, node: ast.Call, unit: Unit, parts: Parts, lines: Lines) -> None:
+    def _call(
+        self,
+        node: ast.Call,
+        unit: Unit,
+        parts: Parts,
+        lines: Lines,
+    ) -> None:
         """A call that stays, behind the statements for those among its arguments."""
         self.draft.is_known(node, unit)
         # jax_utils.replicate(definition.create(params))
@@ -54,7 +65,7 @@ class Making:
                 where = unit.location(node.lineno)
                 raise Unproven("it is made within another call at {}", where)
             self.lines(inner, unit, parts, lines)
-            self.edits.put(inner, unit, Replace(unit.span(inner), parts.nested))
+            self.edits.replace(inner, unit, parts.nested)
         name = self.transformations.received.get(node)
         flat = f"{name}, {parts.flat}" if name else parts.flat
         # only the arguments of the call change, and not the call as a whole
@@ -76,7 +87,13 @@ class Making:
         parts = (name, f"{made}.init({name})")
         return (*parts, self._zero(node)) if self.group.counts else parts
 
-    def _create(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+    def _create(
+        self,
+        use: Use,
+        node: ast.Call,
+        parts: Parts,
+        lines: Lines,
+    ) -> None:
         """`optimizer = definition.create(params)`."""
         definition, params = self._new(use, node)
         made = self._made(node, definition, use.unit, lines)
@@ -87,7 +104,8 @@ class Making:
             lines.templates.append(f"{parts.params} = {value}")
         lines.templates.append(f"{parts.opt_state} = {made}.init({parts.params})")
         if parts.step:
-            lines.templates.append(f"{parts.step} = {self._zero(node)}")
+            zero = self._zero(node)
+            lines.templates.append(f"{parts.step} = {zero}")
 
     def _zero(self, node: ast.Call) -> str:
         """The number of steps of a new optimizer."""
@@ -104,7 +122,11 @@ class Making:
         return use.node.value, given["target"]
 
     def _made(
-        self, node: ast.Call, definition: ast.expr, unit: Unit, lines: Lines
+        self,
+        node: ast.Call,
+        definition: ast.expr,
+        unit: Unit,
+        lines: Lines,
     ) -> str:
         """The transformation of a new optimizer, in a variable where it is needed further on."""
         text = lines.hole(definition, unit)
@@ -114,7 +136,13 @@ class Making:
             lines.templates.append(f"{name} = {text}")
         return name or text
 
-    def _exchange(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+    def _exchange(
+        self,
+        use: Use,
+        node: ast.Call,
+        parts: Parts,
+        lines: Lines,
+    ) -> None:
         """`optimizer = optimizer.replace(target=params)`."""
         old = self.draft.owner(use)
         words = [word.arg for word in node.keywords]
@@ -124,10 +152,18 @@ class Making:
         params = lines.hole(node.keywords[0].value, use.unit)
         lines.templates.append(f"{parts.params} = {params}")
         # new_optimizer = optimizer.replace(target=params) has the same optimizer state
-        kept = zip(parts.names[1:], old.names[1:], strict=True)
-        lines.templates += [f"{new} = {name}" for new, name in kept if new != name]
+        _, *kept = zip(parts.names, old.names, strict=True)
+        for new, name in kept:
+            if new != name:
+                lines.templates.append(f"{new} = {name}")
 
-    def _step(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
+    def _step(
+        self,
+        use: Use,
+        node: ast.Call,
+        parts: Parts,
+        lines: Lines,
+    ) -> None:
         """`optimizer = optimizer.apply_gradient(grads)`, perhaps with a learning rate."""
         old, unit = self.draft.owner(use), use.unit
         gradients = self.stepping.gradients(use)
@@ -149,10 +185,13 @@ class Making:
         updates = self.names.for_a_moment(here, UPDATES, self.group)
         name = self.transformations.at(node, unit)
         grads = lines.hole(gradients, unit)
-        lines.templates += [
-            f"{updates}, {parts.opt_state} = {name}.update({grads}, {state}, {old.params})",
-            f"{parts.params} = {{optax}}.apply_updates({old.params}, {updates})",
-        ]
+        # updates, opt_state = tx.update(grads, opt_state, params)
+        results = f"{updates}, {parts.opt_state}"
+        arguments = f"{grads}, {state}, {old.params}"
+        lines.templates.append(f"{results} = {name}.update({arguments})")
+        # params = optax.apply_updates(params, updates)
+        applied = f"{{optax}}.apply_updates({old.params}, {updates})"
+        lines.templates.append(f"{parts.params} = {applied}")
         if parts.step:
             lines.templates.append(f"{parts.step} = {old.step} + 1")
 

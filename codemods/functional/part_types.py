@@ -18,7 +18,11 @@ TYPES = ("{optax}.Params", "{optax}.OptState", "{jax}.Array")
 
 
 def annotations_of(
-    variable: Variable, node: FunctionNode, unit: Unit, group: Group, count: int
+    variable: Variable,
+    node: FunctionNode,
+    unit: Unit,
+    group: Group,
+    count: int,
 ) -> tuple[str, ...]:
     """Templates for the annotations of the parameters in the place of one.
 

@@ -58,7 +58,9 @@ class Names:
     """
 
     def __init__(
-        self, origins: Origins, given: Mapping[ast.AST, set[str]] = MappingProxyType({})
+        self,
+        origins: Origins,
+        given: Mapping[ast.AST, set[str]] = MappingProxyType({}),
     ) -> None:
         self.origins = origins
         copied = {node: {*names} for node, names in given.items()}
@@ -86,7 +88,10 @@ class Names:
         return Parts(params, self.beside(variable, OPT_STATE, group), step)
 
     def for_a_moment(
-        self, variable: Variable, choices: tuple[str, ...], group: Group
+        self,
+        variable: Variable,
+        choices: tuple[str, ...],
+        group: Group,
     ) -> str:
         """A name for what is read just behind the statement that sets it, and nowhere else."""
         key = (variable.scope.node, choices)
@@ -157,10 +162,12 @@ class Names:
         """
         stores = self.origins.stores(variable)
         names = [store for store in stores if isinstance(store, ast.Name)]
-        means_something = bool(self.origins.stores(other))  # here, and not outside
-        if not stores or not means_something or len(names) < len(stores):
+        # def train(optimizer)
+        if not stores or len(names) < len(stores):
             return False
-        if not isinstance(other.scope.node, ast.FunctionDef):
+        other_stores = self.origins.stores(other)
+        # only a name of the function's own
+        if not other_stores or not isinstance(other.scope.node, ast.FunctionDef):
             return False
         unit, follows = variable.unit, self.origins.dataflow.may_follow
         # and not `del optimizer`
@@ -170,7 +177,7 @@ class Names:
         if not all(isinstance(setting, ast.Assign) for setting in settings):
             return False
         # params, optimizer = …, which sets both at once
-        if not inside.isdisjoint(self.origins.stores(other)):
+        if not inside.isdisjoint(other_stores):
             return False
 
         def is_earlier(node: ast.AST) -> bool:
@@ -183,13 +190,15 @@ class Names:
                 return False
             return not any(follows(node, setting) for setting in settings)
 
-        mentions = (*self.origins.stores(other), *self.origins.loads(other))
+        mentions = (*other_stores, *self.origins.loads(other))
         return all(map(is_earlier, mentions))
 
 
 def _named_after(name: str, choice: str) -> str:
     """A name like another one: `g_tx`, or `model_tx` where that says nothing of an optimizer."""
-    return WORD.sub(choice, name) if WORD.search(name) else f"{name}_{choice}"
+    if not WORD.search(name):
+        return f"{name}_{choice}"
+    return WORD.sub(choice, name)
 
 
 def _scope_around(node: ast.AST, unit: Unit) -> ast.AST:
@@ -216,5 +225,6 @@ def _binds(node: ast.AST, name: str) -> bool:
     """Whether a node is a scope that binds a name, and does not declare it as global."""
     if not isinstance(node, ScopeNode):
         return False
-    # (name, how): `how` is of `global` and `nonlocal`
-    return any(bound == name and not how for bound, how in bound_names(node))
+    # `how` is that of `global params`
+    own_names = (bound for bound, how in bound_names(node) if not how)
+    return name in own_names

@@ -10,7 +10,7 @@ from codemods.functional.draft import Draft
 from codemods.functional.group import function_around
 from codemods.functional.parts import Parts
 from codemods.idioms import Unproven
-from codemods.rewriting.edits import ChangeArguments, Replace, Spread
+from codemods.rewriting.edits import ChangeArguments
 from codemods.sources.modules import Unit
 
 
@@ -42,7 +42,7 @@ class References:
             self._returned_element(node, parent, parts, unit)
             return
         text = self._text(node, parts, unit)
-        self.edits.put(node, unit, Replace(unit.span(node), text))
+        self.edits.replace(node, unit, text)
 
     def _text(self, node: ast.Name, parts: Parts, unit: Unit) -> str:
         """What is written in the place of a name."""
@@ -80,34 +80,37 @@ class References:
             self.edits.put(call, unit, change)
 
     def _returned_element(
-        self, node: ast.Name, parent: ast.Tuple, parts: Parts, unit: Unit
+        self,
+        node: ast.Name,
+        parent: ast.Tuple,
+        parts: Parts,
+        unit: Unit,
     ) -> None:
         """An element of a returned tuple: several elements, or a tuple within the tuple."""
-        statement, function = unit.parents[parent], function_around(node, unit)
+        statement = unit.parents[parent]
+        function = function_around(node, unit)
         flat = self.interfaces.of(function).flat
         is_written = flat and statement in self.rewritten
         if is_written or statement in self.taken:
             where = unit.location(node.lineno)
             raise Unproven("two optimizers are returned at {}", where)
-        span = unit.span(node)
         # return (params, opt_state), loss
         if not flat:
-            self.edits.put(node, unit, Replace(span, parts.nested))
+            self.edits.replace(node, unit, parts.nested)
             return
         # return params, opt_state, loss
         if function not in self.transformations.given:
-            self.edits.put(node, unit, Spread(span, parts.names))
+            self.edits.spread(node, unit, parts.names)
             return
         transformation = self.transformations.at(node, unit)
         first = parent.elts[0]
         # return tx, params, opt_state, loss
         if node is first:
-            self.edits.put(node, unit, Spread(span, (transformation, *parts.names)))
+            self.edits.spread(node, unit, (transformation, *parts.names))
             return
         # return tx, model, params, opt_state
-        self.edits.put(node, unit, Spread(span, parts.names))
-        ahead = (transformation, "{it}")
-        self.edits.put(first, unit, Spread(unit.span(first), ahead))
+        self.edits.spread(node, unit, parts.names)
+        self.edits.spread(first, unit, (transformation, "{it}"))
 
     def store(self, store: ast.Name, variable: Variable) -> None:
         """A variable that an optimizer is assigned to."""
@@ -123,19 +126,18 @@ class References:
             value = parent.value
             name = self.transformations.received.get(value)
         is_element = unit.parents[store] is outer
-        span = unit.span(store)
         # optimizer = create_optimizer(params)
         if outer is store:
             text = f"{name}, {parts.flat}" if name else parts.flat
-            self.edits.put(store, unit, Replace(span, text))
+            self.edits.replace(store, unit, text)
         # optimizer, loss = train_step(optimizer, batch)
         elif value is not None and is_element and self.interfaces.is_flat(value):
             is_first = isinstance(outer, ast.Tuple) and store is outer.elts[0]
             ahead = (name,) if is_first and name else ()
-            self.edits.put(store, unit, Spread(span, ahead + parts.names))
+            self.edits.spread(store, unit, ahead + parts.names)
         # (optimizer, loss), rng = …
         else:
-            self.edits.put(store, unit, Replace(span, parts.nested))
+            self.edits.replace(store, unit, parts.nested)
 
     def receive(self, call: ast.expr, name: str) -> None:
         """Assign the transformation where a tuple is unpacked that begins with something else.
@@ -153,4 +155,4 @@ class References:
         # optimizer, loss = create(rng), where `store` has done so
         if isinstance(first, ast.Name) and group.target(first, call) in group.variables:
             return
-        self.edits.put(first, unit, Spread(unit.span(first), (name, "{it}")))
+        self.edits.spread(first, unit, (name, "{it}"))

@@ -58,7 +58,8 @@ class Signatures:
         change = ChangeParameters(unit.span(node), split=tuple(split))
         self.edits.put(node, unit, change)
         transformations = self.transformations
-        more = len(self.parts[interface.split[0]].names) - 1
+        first = self.parts[interface.split[0]]
+        more = len(first.names) - 1
         is_given_one = transformations.is_by_position(interface)
         transformations.wrappers.shift(interface, unit, self.edits, more, is_given_one)
         # the types in the place of `optim.Optimizer` are written with the parameters
@@ -69,7 +70,8 @@ class Signatures:
 
     def _needed(self, variable: Variable) -> str:
         """The names of the parts, with `_` for those that are never read."""
-        parts, loads = self.parts[variable], self.origins.loads(variable)
+        parts = self.parts[variable]
+        loads = self.origins.loads(variable)
         reads: dict[ast.expr, str] = {}
         for use in self.group.uses:
             if use.kind in ("optimizer.target", "optimizer.state"):
@@ -83,7 +85,10 @@ class Signatures:
         return ", ".join(name if word in asked else "_" for name, word in known)
 
     def _parameters(
-        self, variable: Variable, node: FunctionNode, unit: Unit
+        self,
+        variable: Variable,
+        node: FunctionNode,
+        unit: Unit,
     ) -> tuple[tuple[str, str], ...]:
         """The names and annotations of the parameters in the place of one."""
         names = self.parts[variable].names
@@ -91,7 +96,9 @@ class Signatures:
         return tuple(zip(names, annotations, strict=True))
 
     def _described(
-        self, variable: Variable, node: FunctionNode
+        self,
+        variable: Variable,
+        node: FunctionNode,
     ) -> tuple[tuple[str, str], ...]:
         """What a docstring that explains the parameter says of those in its place."""
         parts = self.parts[variable]

@@ -82,7 +82,11 @@ class Statements:
         return self.draft.is_known(outer, unit)
 
     def _assigned(
-        self, statement: ast.Assign, node: ast.Call, unit: Unit, parts: Parts
+        self,
+        statement: ast.Assign,
+        node: ast.Call,
+        unit: Unit,
+        parts: Parts,
     ) -> None:
         """`optimizer = …`."""
         self.draft.is_known(node, unit)
@@ -116,13 +120,17 @@ class Statements:
             names = parts.names
         interface = self.interfaces.of(function)
         is_flat = interface.flat or interface.gives_it_alone
-        parts_returned = names if is_flat else (f"({', '.join(names)})",)
+        together = ", ".join(names)
         returned: list[str] = []
         for element in elements:
-            if element is node:
-                returned += parts_returned
-            else:
+            if element is not node:
                 returned.append(lines.hole(element, unit))
+            # return params, opt_state, loss
+            elif is_flat:
+                returned += names
+            # return (params, opt_state), loss
+            else:
+                returned.append(f"({together})")
         # return tx, params, opt_state
         if gives:
             returned.insert(0, self.transformations.at(node, unit))
@@ -131,7 +139,10 @@ class Statements:
         self._replace(statement, unit, lines, node)
 
     def _refuse_order(
-        self, elements: Sequence[ast.expr], node: ast.Call, where: Location
+        self,
+        elements: Sequence[ast.expr],
+        node: ast.Call,
+        where: Location,
     ) -> None:
         """Refuse elements ahead of a call that cannot change places with it.
 
@@ -143,7 +154,10 @@ class Statements:
             raise Unproven("the order of what {} computes matters", where)
 
     def _parts_at_return(
-        self, statement: ast.Return, node: ast.Call, unit: Unit
+        self,
+        statement: ast.Return,
+        node: ast.Call,
+        unit: Unit,
     ) -> Parts:
         """The names for what is returned.
 
@@ -163,7 +177,11 @@ class Statements:
         return self.draft.named(Variable(scope, f"new_{variable.name}"))
 
     def _replace(
-        self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr
+        self,
+        statement: ast.stmt,
+        unit: Unit,
+        lines: Lines,
+        node: ast.expr,
     ) -> None:
         """Put lines in the place of a statement, as the outcome of the uses within a call."""
         changed = (self.edits, self.rewritten, self.taken)

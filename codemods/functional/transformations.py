@@ -17,7 +17,7 @@ from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.model import Location
 from codemods.renaming.new_names import DEFINITIONS
-from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
+from codemods.rewriting.edits import ChangeParameters
 from codemods.sources.modules import Unit
 
 Owner = FunctionNode | ast.Module
@@ -72,8 +72,9 @@ class Transformations:
         if fresh:
             return self._from_call(fresh[0], owner, unit)
         outer = None if isinstance(owner, ast.Module) else _owner(owner, unit)
+        is_nested = isinstance(outer, FunctionNode)
         # a function within a function, or one that reads an optimizer of the module
-        if isinstance(outer, FunctionNode) or (outer is not None and not takes_some):
+        if outer is not None and (is_nested or not takes_some):
             return self._from_outside(outer, owner, unit)
         if interface is None or not takes_some:
             where = self.group.where(owner, unit)
@@ -84,7 +85,8 @@ class Transformations:
         """The name is known to a function from around it, if it does not bind the same name."""
         name = self._in(outer, unit)
         # tx = None, within the function; but `global tx` binds nothing there
-        if any(bound == name and not how for bound, how in bound_names(owner)):
+        own_names = {bound for bound, how in bound_names(owner) if not how}
+        if name in own_names:
             where = self.group.where(owner, unit)
             raise Unproven("the name `{}` is taken in {}", name, where)
         self._known[owner] = name
@@ -97,8 +99,8 @@ class Transformations:
 
     def _created_in(self, owner: Owner, unit: Unit) -> list[Use]:
         """The calls of `create` in a function."""
-        created = [use for use in self._created() if use.unit is unit]
-        return [use for use in created if _owner(use.node, unit) is owner]
+        in_file = (use for use in self._created() if use.unit is unit)
+        return [use for use in in_file if _owner(use.node, unit) is owner]
 
     def _fresh_calls(self) -> Iterator[ast.Call]:
         """The calls of functions that make an optimizer of their own."""
@@ -122,6 +124,7 @@ class Transformations:
         inside = set(ast.walk(interface.node))
         if any(use.node in inside for use in self._created()):
             return True
+        # functions that call each other
         if depth == 0:
             return False
         for other in self.interfaces.found.values():
@@ -187,13 +190,14 @@ class Transformations:
         mentions = (*self.origins.stores(variable), *self.origins.loads(variable))
         for node in mentions:
             if isinstance(node, ast.Name):
-                self.edits.put(node, unit, Replace(unit.span(node), name))
+                self.edits.replace(node, unit, name)
         return name
 
     def _named(self, call: ast.Call, unit: Unit) -> str:
         """A name for the transformation of what a call gives."""
         statement = statement_of(unit, call)
-        variable = Variable(self.group.facts.scope(call).function, "optimizer")
+        scope = self.group.facts.scope(call).function
+        variable = Variable(scope, "optimizer")
         match statement:
             # model, optimizer = create_model(rng)
             case ast.Assign(targets=[ast.Tuple(elts=elements), *_]):
@@ -253,7 +257,9 @@ class Transformations:
         """A function that takes an optimizer takes its transformation, too, from each call."""
         node = interface.node
         where = self.group.where(node, unit)
-        if not isinstance(node, ast.FunctionDef) or node.args.kwarg or node.args.vararg:
+        # def train_step(optimizer, *batches)
+        takes_any = node.args.kwarg or node.args.vararg
+        if takes_any or not isinstance(node, ast.FunctionDef):
             raise Unproven("{} cannot take its transformation", where)
         name = self.names.beside(interface.split[0], TRANSFORMATION, self.group)
         self._known[node] = self.taken[node] = name
@@ -340,20 +346,29 @@ class Transformations:
             raise Unproven(f"`{node.name}` is set several times")
         if not stores:
             return False
-        return stores == [node] or all(isinstance(store, ast.alias) for store in stores)
+        if stores == [node]:
+            return True
+        # from steps import train_step
+        return all(isinstance(store, ast.alias) for store in stores)
 
     def _give(self, call: ast.Call, name: str, unit: Unit) -> None:
         """Give the transformation to a call, by the name that it has there."""
         here = self.at(call, unit)
-        change = ChangeArguments(unit.span(call), added=((name, here),))
-        self.edits.put(call, unit, change)
+        self.edits.add_argument(call, unit, name, here)
 
-    def _fill(self, call: ast.Call, reference: ast.expr, name: str, unit: Unit) -> bool:
+    def _fill(
+        self,
+        call: ast.Call,
+        reference: ast.expr,
+        name: str,
+        unit: Unit,
+    ) -> bool:
         """Give the transformation to a wrapper, and return whether it is known there already."""
         owner = _owner(call, unit)
         if isinstance(owner, ast.Module):
             return False
-        here, start = self._in(owner, unit), self._set_at.get(owner)
+        here = self._in(owner, unit)
+        start = self._set_at.get(owner)
         # step = jax.jit(train_step), ahead of optimizer = definition.create(params)
         if start is not None and self.origins.dataflow.may_follow(start, call):
             return False
@@ -362,16 +377,17 @@ class Transformations:
         # jax.jit(partial(train_step, tx=tx))
         else:
             template = f"{{partial}}({{it}}, {name}={here})"
-            self.edits.put(reference, unit, Replace(unit.span(reference), template))
+            self.edits.replace(reference, unit, template)
         return True
 
     def _jitted(self, call: ast.Call, unit: Unit) -> ast.Call:
         """The call around a partial application that wraps it; any other call itself."""
-        parent = unit.parents[call]
-        is_partial = self.wrappers.name(call.func) == PARTIAL
-        # jax.jit(partial(train_step, model))
-        if is_partial and isinstance(parent, ast.Call) and parent.args[:1] == [call]:
-            return parent
+        if self.wrappers.name(call.func) != PARTIAL:
+            return call
+        match unit.parents[call]:
+            # jax.jit(partial(train_step, model))
+            case ast.Call(args=[first, *_]) as outer if first is call:
+                return outer
         return call
 
     def _calls_behind(self, interface: Interface, wrapper: ast.Call) -> list[ast.Call]:

@@ -15,7 +15,7 @@ from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.rewriting.edits import MakeStatic, Replace
+from codemods.rewriting.edits import MakeStatic
 from codemods.sources.modules import Unit
 from codemods.vocabulary import JIT
 
@@ -42,7 +42,9 @@ class Wrappers:
             yield unit, decorator
         # jax.jit(train_step), in any file
         for other, call in self.facts.flow.reading.calls:
-            if call.args and self.name(call) and node in self._functions(call.args[0]):
+            if not call.args or not self.name(call):
+                continue
+            if node in self._functions(call.args[0]):
                 yield other, call
 
     def name(self, node: ast.expr) -> str:
@@ -108,17 +110,21 @@ class Wrappers:
                     why = "the `{}` at {} are not plain to see"
                     raise Unproven(why, word.arg, where)
                 if text != ast.unparse(word.value):
-                    edits.put(word.value, other, Replace(other.span(word.value), text))
+                    edits.replace(word.value, other, text)
 
     def _has_positional_partial(self, wrapper: ast.Call) -> bool:
         """Whether this is `jax.jit(partial(train_step, model), …)`."""
-        inner = wrapper.args[0] if wrapper.args else None
-        if not isinstance(inner, ast.Call) or self.name(inner.func) != PARTIAL:
-            return False
-        return len(inner.args) > 1
+        match wrapper.args:
+            case [ast.Call(func=function, args=[_, _, *_]), *_]:
+                return self.name(function) == PARTIAL
+        return False
 
     def make_static(
-        self, wrapper: ast.expr, unit: Unit, name: str, edits: Edits
+        self,
+        wrapper: ast.expr,
+        unit: Unit,
+        name: str,
+        edits: Edits,
     ) -> None:
         """Make a parameter static for `jax.jit`.
 
@@ -155,7 +161,11 @@ def _names_one_of(names: list[str], value: ast.expr) -> bool:
 
 
 def _shifted(
-    word: str, value: ast.expr, split: list[int], shifts: list[int], more: int
+    word: str,
+    value: ast.expr,
+    split: list[int],
+    shifts: list[int],
+    more: int,
 ) -> str | None:
     """The positions, or the axes, with those of the parts; None if they are unknown."""
     is_axes = word == "in_axes"

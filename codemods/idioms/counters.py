@@ -80,7 +80,11 @@ class Counters:
     # At the beginning
 
     def _start(
-        self, cls: Class, call: ast.Call, counter: str, field: str
+        self,
+        cls: Class,
+        call: ast.Call,
+        counter: str,
+        field: str,
     ) -> int | None:
         """At what a new object begins to count, if its optimizer is new, too."""
         fields = self.facts.flow.fields_in_order(cls)
@@ -159,8 +163,9 @@ class Counters:
         if stepped is None:
             return False
         # state.replace(optimizer=state.optimizer.replace(target=params)) leaves the counter
-        counted = self._counts(given[counter], count, call) if counter in given else 0
-        return stepped == counted
+        if counter not in given:
+            return stepped == 0
+        return stepped == self._counts(given[counter], count, call)
 
     def _steps(self, node: ast.expr, optimizer: Path, call: ast.Call) -> int | None:
         """How many steps an optimizer is ahead of the one at a path; None if that is unknown."""

@@ -48,8 +48,9 @@ def has_room(use: Use) -> bool:
 
 def _takes_bare_steps(objects: Iterable[LegacyObject], facts: Facts) -> bool:
     """Whether a definition takes steps without an optimizer."""
+    own = {*objects}
     bare = (use for use in facts.uses if use.kind == "definition.apply_gradient")
-    return any(not {*objects}.isdisjoint(use.objects) for use in bare)
+    return any(not own.isdisjoint(use.objects) for use in bare)
 
 
 def _text(rate: ast.expr, use: Use, origins: Origins) -> str:

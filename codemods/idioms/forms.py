@@ -104,7 +104,11 @@ class Leaf:
     """The body of a function of one leaf, `tree` being what the function is mapped over."""
 
     def __init__(
-        self, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name
+        self,
+        origins: Origins,
+        leaf: str,
+        body: ast.expr,
+        tree: ast.Name,
     ) -> None:
         self.facts = origins.facts
         self.origins = origins
@@ -135,7 +139,10 @@ class Leaf:
         return False
 
     def _matches(
-        self, form: ast.expr, node: ast.expr, limit: ast.expr | None
+        self,
+        form: ast.expr,
+        node: ast.expr,
+        limit: ast.expr | None,
     ) -> Iterator[ast.expr | None]:
         """The limits, if any, for which an expression has a form.
 
@@ -160,7 +167,10 @@ class Leaf:
                     yield from self._all(parts, others, limit)
 
     def _all(
-        self, forms: list[ast.expr], nodes: list[ast.expr], limit: ast.expr | None
+        self,
+        forms: list[ast.expr],
+        nodes: list[ast.expr],
+        limit: ast.expr | None,
     ) -> Iterator[ast.expr | None]:
         """The limits for which each of some expressions has its form."""
         if not forms:
@@ -170,7 +180,9 @@ class Leaf:
             yield from self._all(forms[1:], nodes[1:], found)
 
     def _parts(
-        self, form: ast.expr, node: ast.expr
+        self,
+        form: ast.expr,
+        node: ast.expr,
     ) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
         """The parts of a form, with those of an expression that have to match them.
 

@@ -87,7 +87,8 @@ class Outcomes(Idiom, Generic[T]):
         return set() if found is None else found.removed
 
     def _of(self, objects: Iterable[LegacyObject]) -> T | Message | None:
-        return next((self.found[obj] for obj in objects if obj in self.found), None)
+        tried = (obj for obj in objects if obj in self.found)
+        return next((self.found[obj] for obj in tried), None)
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
@@ -95,8 +96,11 @@ class Outcomes(Idiom, Generic[T]):
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        uses = self.edits.uses(self.kind, ())
-        return [replace(use, objects=tuple(self._concerned[use.node])) for use in uses]
+        uses: list[Use] = []
+        for use in self.edits.uses(self.kind, ()):
+            concerned = tuple(self._concerned[use.node])
+            uses.append(replace(use, objects=concerned))
+        return uses
 
 
 def constructors(
@@ -109,13 +113,15 @@ def constructors(
     """
     made = {obj.node: obj for obj in members if obj.kind == "definition"}
     stepped = (obj for obj in members if obj.kind == "optimizer")
-    if not made or not all(map(stepping.facts.legacy.definitions, stepped)):
+    definitions = stepping.facts.legacy.definitions
+    if not made or not all(map(definitions, stepped)):
         raise Unproven("the place that makes the optimizer is not in view")
     known = optimizers()
     called = {node: obj for node, obj in made.items() if isinstance(node, ast.Call)}
     # optim.Adam(1e-3), and not MyAdam(1e-3)
     calls = {node: obj for node, obj in called.items() if obj.made_by in known}
-    if len(calls) < len(made) or not calls.keys() <= stepping.constructors:
+    are_plain = calls.keys() <= stepping.constructors
+    if len(calls) < len(made) or not are_plain:
         raise Unproven("the optimizer is not made by a plain constructor")
     return calls
 
@@ -149,7 +155,9 @@ def refuse_templates(members: list[LegacyObject], stepping: Stepping) -> None:
 
 
 def refuse_plain(
-    edits: Edits, places: Iterable[Use | LegacyObject], stepping: Stepping
+    edits: Edits,
+    places: Iterable[Use | LegacyObject],
+    stepping: Stepping,
 ) -> None:
     """Refuse an idiom that changes something where no idiom may be used.
 

@@ -143,7 +143,9 @@ class Links(Outcomes[Linked]):
     # The steps of a group
 
     def _outcome(
-        self, members: list[LegacyObject], steps: list[Use]
+        self,
+        members: list[LegacyObject],
+        steps: list[Use],
     ) -> Linked | Message | None:
         """What becomes of a group, or why it stays; None if there is no such call."""
         try:
@@ -158,7 +160,10 @@ class Links(Outcomes[Linked]):
             return why.message
 
     def _join(
-        self, members: list[LegacyObject], steps: list[Use], taken: list[Taken]
+        self,
+        members: list[LegacyObject],
+        steps: list[Use],
+        taken: list[Taken],
     ) -> Linked:
         """Make the calls the first link of the chain, and take them out of the steps."""
         outermost = self._outermost(members)
@@ -209,13 +214,17 @@ class Links(Outcomes[Linked]):
 
     def _refuse_looks(self, members: list[LegacyObject]) -> None:
         """The state of a chain is not laid out as that of its last link alone."""
+        own = {*members}
         looks = (use for use in self.facts.uses if use.kind in LOOKING)
-        if any(not {*members}.isdisjoint(use.objects) for use in looks):
+        # optimizer.state.param_states
+        if any(not own.isdisjoint(use.objects) for use in looks):
             raise Unproven("the state of the optimizer is used")
 
     @staticmethod
     def _bequeath(
-        constructors: list[ast.AST], edits: Edits, members: list[LegacyObject]
+        constructors: list[ast.AST],
+        edits: Edits,
+        members: list[LegacyObject],
     ) -> None:
         """Let the comments on a statement go to the chain, if that is made in the same file."""
         heirs: dict[Unit, ast.stmt] = {}
@@ -224,7 +233,8 @@ class Links(Outcomes[Linked]):
                 heirs[obj.unit] = statement_of(obj.unit, obj.node)
         for node, (unit, edit) in edits.items():
             if unit in heirs:
-                edits[node] = (unit, edit.with_heir(unit.span(heirs[unit])))
+                heir = unit.span(heirs[unit])
+                edits[node] = (unit, edit.with_heir(heir))
 
     def _take_out(self, use: Use, taken: Taken, dead_code: DeadCode) -> None:
         """Take the statement away, and let the step have the gradients that went into it."""
@@ -297,12 +307,17 @@ class Links(Outcomes[Linked]):
         block: list[ast.stmt],
     ) -> Taken | None:
         """What a statement is taken for, if it or the branch that it is in is one of a block."""
-        is_guarded = isinstance(guard, ast.If) and guard in block and not guard.orelse
-        link = self.link(call) if is_guarded or statement in block else None
+        branch = guard if isinstance(guard, ast.If) and guard in block else None
+        # with an `else`, it is more than a condition of the call
+        if branch is not None and branch.orelse:
+            branch = None
+        if branch is None and statement not in block:
+            return None
+        link = self.link(call)
         if link is None:
             return None
-        if isinstance(guard, ast.If) and is_guarded:
-            return Taken(guard, link, guard.test)
+        if branch is not None:
+            return Taken(branch, link, branch.test)
         return Taken(statement, link, None)
 
     def _refuse_more(self, branch: ast.If, given: Variable) -> None:
@@ -319,7 +334,10 @@ class Links(Outcomes[Linked]):
                 raise Unproven(f"the branch that {self.does}s does more than that")
 
     def _refuse_other_readers(
-        self, variable: Variable, taken: Taken, given: ast.expr
+        self,
+        variable: Variable,
+        taken: Taken,
+        given: ast.expr,
     ) -> None:
         """Nothing but the step may read the gradients that the statement gives."""
         inside = {*ast.walk(taken.statement)}
@@ -335,7 +353,8 @@ class Links(Outcomes[Linked]):
 
     def _refuse_changes(self, unit: Unit, taken: Taken, given: ast.expr) -> None:
         """The step gets the tree as it was before: nothing may set or use it in the meantime."""
-        inside, before = {*ast.walk(taken.statement)}, taken.link.before
+        before = taken.link.before
+        inside = {*ast.walk(taken.statement)}
         meantime = self.facts.dataflow.between(before, given)
         if meantime is None:
             raise Unproven(f"what is {self.done} is not seen where the step is taken")

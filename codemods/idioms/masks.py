@@ -267,7 +267,10 @@ optimizer_def = decay
         return any(obj.node is node for obj in self.facts.legacy_objects(node, kind))
 
     def _decaying(
-        self, first: PartitionGroup, second: PartitionGroup, unit: Unit
+        self,
+        first: PartitionGroup,
+        second: PartitionGroup,
+        unit: Unit,
     ) -> PartitionGroup | None:
         """The group that decays, of two that are otherwise the same."""
         definitions = [

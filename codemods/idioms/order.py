@@ -14,7 +14,14 @@ from codemods.analysis.origins import (
 from codemods.analysis.uses import Use
 from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
-from codemods.rewriting.edits import Edit, MoveStatement, ReplaceStatement
+from codemods.rewriting.edits import (
+    ChangeArguments,
+    Edit,
+    MoveStatement,
+    Replace,
+    ReplaceStatement,
+    Spread,
+)
 from codemods.sources.modules import Unit
 
 
@@ -35,6 +42,25 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
         if whole is None:
             raise Unproven("another change is made at the same place")
         self[node] = (unit, whole)
+
+    def replace(self, node: ast.expr, unit: Unit, text: str) -> None:
+        """Put source text in the place of an expression, together with its other change."""
+        self.put(node, unit, Replace(unit.span(node), text))
+
+    def spread(self, element: ast.expr, unit: Unit, texts: tuple[str, ...]) -> None:
+        """Put several elements in the place of one, together with its other change."""
+        self.put(element, unit, Spread(unit.span(element), texts))
+
+    def add_argument(
+        self,
+        call: ast.Call,
+        unit: Unit,
+        name: str,
+        text: str,
+    ) -> None:
+        """Give a call one more argument; one without a name is by position."""
+        change = ChangeArguments(unit.span(call), added=((name, text),))
+        self.put(call, unit, change)
 
     def take_away(self, statement: ast.stmt, unit: Unit) -> None:
         """Remove a statement, in the place of any other change of it."""
@@ -65,8 +91,9 @@ def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits
     if block.index(target) > block.index(setting):
         return Edits()
     moves = Edits()
+    place = unit.span(target)
     for one in _needed(variable, setting, target, block, origins):
-        moves[one] = (unit, MoveStatement(unit.span(one), unit.span(target)))
+        moves[one] = (unit, MoveStatement(unit.span(one), place))
     return moves
 
 

@@ -19,7 +19,7 @@ from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of
 from codemods.idioms.values import Part, Value
-from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
+from codemods.rewriting.edits import ChangeParameters, Replace
 from codemods.sources.modules import Unit
 
 
@@ -160,13 +160,16 @@ class Passing:
         if is_of_module and scope.function.parent is not None:
             # when the function is called, the variable of the module is set
             return not self.facts.dataflow.may_follow(setting, _outermost(scope))
-        moves.update(ahead_of(variable, statement_of(scope.unit, node), self.origins))
+        statement = statement_of(scope.unit, node)
+        moves.update(ahead_of(variable, statement, self.origins))
         return True
 
     # Through functions
 
     def _parameter(
-        self, current: ast.expr | None, function: ast.FunctionDef
+        self,
+        current: ast.expr | None,
+        function: ast.FunctionDef,
     ) -> str | None:
         """The parameter of a function that is passed on as the rate, and used for nothing else."""
         variable = self.origins.variable(current)
@@ -199,12 +202,14 @@ class Passing:
             self.edits[value] = (unit, Replace(unit.span(value), text))
 
     def _add_argument(self, binding: Binding, parameter: str, text: str) -> None:
-        call, unit = binding.call, binding.unit
-        change = ChangeArguments(unit.span(call), added=((parameter, text),))
-        self.edits.put(call, unit, change)
+        self.edits.add_argument(binding.call, binding.unit, parameter, text)
 
     def _introduce(
-        self, name: str, part: Part, function: ast.FunctionDef, unit: Unit
+        self,
+        name: str,
+        part: Part,
+        function: ast.FunctionDef,
+        unit: Unit,
     ) -> None:
         """Give a function a parameter for a value, and each of its calls an argument."""
         if (function, name) in self._introduced:
@@ -219,7 +224,8 @@ class Passing:
         added = ((name, self._annotation(part, unit)),)
         change = ChangeParameters(unit.span(function), added=added)
         self.edits.put(function, unit, change)
-        required = len(names_by_position(function.args)) - len(function.args.defaults)
+        parameters = names_by_position(function.args)
+        required = len(parameters) - len(function.args.defaults)
         for binding in self._bindings(function):
             call = binding.call
             # the new parameter is the next behind those that the call gives by position

@@ -46,7 +46,11 @@ class Predicates:
         return self._applied(made[0].node, [("path",), ("value",)], negated, depth)
 
     def _applied(
-        self, function: FunctionNode, arguments: list[Form], negated: bool, depth: int
+        self,
+        function: FunctionNode,
+        arguments: list[Form],
+        negated: bool,
+        depth: int,
     ) -> Form | None:
         """The form of what a function returns for some arguments."""
         body = _body(function)
@@ -62,7 +66,11 @@ class Predicates:
         return self._form(body, bound, negated, depth - 1)
 
     def _form(
-        self, node: ast.expr, bound: Bindings, negated: bool, depth: int
+        self,
+        node: ast.expr,
+        bound: Bindings,
+        negated: bool,
+        depth: int,
     ) -> Form | None:
         """The form of a condition, or of its negation."""
         match node:
@@ -93,7 +101,11 @@ class Predicates:
         return self._leaf(node, bound, negated)
 
     def _compared(
-        self, op: type[ast.cmpop], node: ast.Compare, bound: Bindings, negated: bool
+        self,
+        op: type[ast.cmpop],
+        node: ast.Compare,
+        bound: Bindings,
+        negated: bool,
     ) -> Form | None:
         """The form of a comparison by another operator."""
         left = self._value(node.left, bound)

@@ -34,7 +34,8 @@ class Rates:
         Raises:
           Unproven: if it is neither, or made of what is not known elsewhere.
         """
-        value, step = self.origins.expanded(value), self.counts.step(use)
+        value = self.origins.expanded(value)
+        step = self.counts.step(use)
         calls = self._calls(value, step) if isinstance(value, ast.Name) else []
         # train_step(optimizer, batch, schedule(optimizer.state.step))
         if calls:
@@ -43,7 +44,9 @@ class Rates:
         return self._of(value, step)
 
     def _calls(
-        self, value: ast.Name, step: SeenStep
+        self,
+        value: ast.Name,
+        step: SeenStep,
     ) -> list[tuple[ast.expr, SeenStep]]:
         """What each call of a function gives for the rate, and the step that it takes there.
 
@@ -74,7 +77,10 @@ class Rates:
         return found
 
     def _of(
-        self, value: ast.expr, step: SeenStep, until: ast.expr | None = None
+        self,
+        value: ast.expr,
+        step: SeenStep,
+        until: ast.expr | None = None,
     ) -> Value:
         """What an expression is: a constant, or a function of the step that it is read for.
 
@@ -120,7 +126,9 @@ class Rates:
         return _function_of_step(self.values.of(value, exchange), until)
 
     def _has_no_effect(
-        self, value: ast.expr, ahead: Callable[[ast.expr], int | None]
+        self,
+        value: ast.expr,
+        ahead: Callable[[ast.expr], int | None],
     ) -> bool:
         """Whether computing a rate has no effect; a function of the step may be unknown."""
         facts = self.values.facts
@@ -134,7 +142,9 @@ class Rates:
         return True
 
     def _is_unknown_of_step(
-        self, node: ast.AST, ahead: Callable[[ast.expr], int | None]
+        self,
+        node: ast.AST,
+        ahead: Callable[[ast.expr], int | None],
     ) -> bool:
         """Whether this is `schedule(optimizer.state.step)` of an unknown `schedule`."""
         if not isinstance(node, ast.Call):

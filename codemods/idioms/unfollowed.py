@@ -102,7 +102,8 @@ class UnfollowedChanges:
     def _changed(self, holders: Holders) -> Iterator[tuple[Unit, ast.expr]]:
         for unit, call in self.facts.flow.reading.calls:
             holds = any(self._holds(value, holders) for value in _arguments(call))
-            if holds and any(self._changes(name, call) for name in self._called(call)):
+            called = self._called(call) if holds else []
+            if any(self._changes(name, call) for name in called):
                 yield unit, call
             match call.func:
                 # structure.unflatten(leaves)
@@ -111,7 +112,9 @@ class UnfollowedChanges:
                         yield unit, call
 
     def of_class(
-        self, cls: Class, names: tuple[str, ...]
+        self,
+        cls: Class,
+        names: tuple[str, ...],
     ) -> Iterator[tuple[Unit, ast.expr]]:
         """Where an instance of a class may be made, or get other fields of some names.
 
@@ -195,10 +198,11 @@ class UnfollowedChanges:
         """Whether a function of a leaf gives the same numbers, whatever leaf it is."""
         if self.facts.full_name(function) in vocabulary.KEEP_VALUES:
             return True
-        function = self.origins.expanded(function)
-        if not isinstance(function, ast.Lambda) or len(function.args.args) != 1:
-            return False
-        return self._keeps(function.body, function.args.args[0].arg)
+        match self.origins.expanded(function):
+            # lambda x: x[0]
+            case ast.Lambda(args=ast.arguments(args=[leaf]), body=body):
+                return self._keeps(body, leaf.arg)
+        return False
 
     def _keeps(self, node: ast.expr, leaf: str) -> bool:
         """Whether an expression has the numbers of a leaf, or some of them."""
@@ -263,15 +267,24 @@ class UnfollowedChanges:
         return cls in self.facts.objects(node.value)
 
     def _escapes(
-        self, unit: Unit, call: ast.Call, holders: Holders, cls: Class
+        self,
+        unit: Unit,
+        call: ast.Call,
+        holders: Holders,
+        cls: Class,
     ) -> bool:
         """Whether a call gives an instance, or the class, to something that may change it."""
+
+        def is_class(item: Object) -> bool:
+            return item is cls
+
         values = _arguments(call)
-        mentioned = any(self.is_at(value, lambda item: item is cls) for value in values)
+        mentioned = any(self.is_at(value, is_class) for value in values)
         if not mentioned and not any(self._holds(value, holders) for value in values):
             return False
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
         names = {*self._called(call)}
+        # typing.cast(State, restored) makes none, and other functions may
         if mentioned and names - {*MENTIONS}:
             return True
         # type(state) == State is harmless, type(state)(…) is not
@@ -288,8 +301,9 @@ class UnfollowedChanges:
                 case [_, ast.Constant(value=str(attribute)), *_]:
                     return not attribute.startswith("_")
             return False
-        known = self.facts.flow.library.function(name) is not None or name in KNOWN
-        return known and name not in PRYING
+        if name in PRYING:
+            return False
+        return name in KNOWN or self.facts.flow.library.function(name) is not None
 
     def _is_replaced_unseen(self, call: ast.Call, names: tuple[str, ...]) -> bool:
         """Whether this is `x.replace(step=…)` of something unknown, or the like."""
@@ -316,7 +330,8 @@ class UnfollowedChanges:
                 func=ast.Attribute(attr="__setattr__", value=owner),
                 args=[*values, ast.Constant(value=name), _],
             ):
-                changed = [values[0] if values else owner] if name in names else []
+                if name in names:
+                    changed = [values[0] if values else owner]
             # partial(state.replace, step=0)
             case ast.Call(args=values) if (
                 vocabulary.PARTIAL.intersection(called) and sets_one

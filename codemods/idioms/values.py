@@ -82,7 +82,8 @@ class Value:
 
     def text(self, names: Sequence[str]) -> str:
         """The source text, by what its parts are called at some place."""
-        return ast.unparse(_FillParts(names).visit(copy.deepcopy(self.expression)))
+        expression = copy.deepcopy(self.expression)
+        return ast.unparse(_FillParts(names).visit(expression))
 
 
 def common_value(values: Sequence[Value]) -> Value:
@@ -111,7 +112,10 @@ class Values:
         self.origins = origins
 
     def of(
-        self, node: ast.expr, exchange: Exchange | None = None, longest: int = LONGEST
+        self,
+        node: ast.expr,
+        exchange: Exchange | None = None,
+        longest: int = LONGEST,
     ) -> Value:
         """The value of an expression, in which `exchange` may replace parts.
 
@@ -126,7 +130,10 @@ class Values:
         return self._of(node, exchange or _nothing, DEEPEST, longest)
 
     def refuse_changes(
-        self, value: Value, made: Collection[ast.AST], carriers: Collection[Object]
+        self,
+        value: Value,
+        made: Collection[ast.AST],
+        carriers: Collection[Object],
     ) -> None:
         """Refuse a value that may be another where optimizers are made than where it was computed.
 
@@ -202,7 +209,11 @@ class Values:
         return dataflow.lasts([name], call, name, carriers)
 
     def _of(
-        self, node: ast.expr, exchange: Exchange, depth: int, longest: int = LONGEST
+        self,
+        node: ast.expr,
+        exchange: Exchange,
+        depth: int,
+        longest: int = LONGEST,
     ) -> Value:
         text = ast.unparse(node)
         copier = _Copier(self.origins, exchange)
@@ -282,8 +293,9 @@ class _Copier:
             # a builtin, such as `min`
             if self.origins.variable(part) is None:
                 return part
+            number = len(self.names)
             self.names.append(part)
-            return ast.Name(str(len(self.names) - 1), ast.Load())
+            return ast.Name(str(number), ast.Load())
         # what has no scope is not of the original, but made by an idiom
         scopes = self.origins.facts.flow.reading.scopes
         if isinstance(part, READ) and part in scopes:
@@ -308,4 +320,5 @@ class _FillParts(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if not node.id.isdecimal():
             return node
-        return ast.parse(self.names[int(node.id)], mode="eval").body
+        text = self.names[int(node.id)]
+        return ast.parse(text, mode="eval").body

@@ -41,7 +41,10 @@ class Arguments:
     """
 
     def __init__(
-        self, call: cst.Call, signature: tuple[Parameter, ...], inject: bool
+        self,
+        call: cst.Call,
+        signature: tuple[Parameter, ...],
+        inject: bool,
     ) -> None:
         self.inject = inject
         self.first = signature[0].name
@@ -131,7 +134,8 @@ class Arguments:
           explicit: arguments to add if they are not given, where the defaults of legacy and optax
             differ.
         """
-        return self.layout.arrange(*self.descender(function, names, static, **explicit))
+        callee, pieces = self.descender(function, names, static, **explicit)
+        return self.layout.arrange(callee, pieces)
 
     def descender(
         self,
@@ -158,7 +162,9 @@ class Arguments:
             return expression(function)
         words = [f"'{name}'" for name in static if name != RATE]
         # static_args=('b1', 'b2'), or static_args=('b1',)
-        names = ", ".join(words) + ("," if len(words) == 1 else "")
+        names = ", ".join(words)
+        if len(words) == 1:
+            names += ","
         more = f", static_args=({names})" if names else ""
         return expression(f"optax.inject_hyperparams({function}{more})")
 
@@ -170,7 +176,8 @@ class Arguments:
     def descent(self, **extra: str) -> Piece:
         """The link that multiplies by minus the learning rate."""
         # inject_hyperparams(scale_by_learning_rate)(learning_rate=0.1)
-        rate = self.take({RATE: RATE if self.inject else None})
+        keyword = RATE if self.inject else None
+        rate = self.take({RATE: keyword})
         more = (new(keyword, value) for keyword, value in extra.items())
         callee = self.factory("optax.scale_by_learning_rate")
         return self.link(callee, *rate, *more)
@@ -218,7 +225,9 @@ def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
 
 def has_unset_rate(node: cst.CSTNode) -> bool:
     """Whether a placeholder for a learning rate is anywhere within a node."""
-    return isinstance(node, UnsetRate) or any(map(has_unset_rate, node.children))
+    if isinstance(node, UnsetRate):
+        return True
+    return any(map(has_unset_rate, node.children))
 
 
 def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:

@@ -57,14 +57,18 @@ def called_otherwise(support: Support, names: Mapping[str, str]) -> Support:
         if is_name and previous != ".":
             (number, start), (_, end) = token.start, token.end
             line = lines[number - 1]
-            lines[number - 1] = f"{line[:start]}{names[token.string]}{line[end:]}"
+            ahead, behind = line[:start], line[end:]
+            lines[number - 1] = f"{ahead}{names[token.string]}{behind}"
     name = names.get(support.name, support.name)
     return replace(support, name=name, source="\n".join(lines))
 
 
 def other_names(name: str) -> tuple[str, ...]:
     """What a helper may be called where its own name means something else."""
-    prefixes = ("Flax", "FlaxOptim") if name[0].isupper() else ("flax_", "flax_optim_")
+    prefixes = ("flax_", "flax_optim_")
+    # a class
+    if name[0].isupper():
+        prefixes = ("Flax", "FlaxOptim")
     return tuple(f"{prefix}{name}" for prefix in prefixes)
 
 

@@ -41,7 +41,11 @@ _registered: dict[str, Rule] = {}
 
 
 def rule(
-    code: str, summary: str, *kinds: str, before: str = "", after: str = ""
+    code: str,
+    summary: str,
+    *kinds: str,
+    before: str = "",
+    after: str = "",
 ) -> Callable[[Decide], Decide]:
     """Register a function that decides on some kinds of use; its docstring is the explanation."""
 
@@ -61,7 +65,9 @@ def rule(
 
 
 def reason(
-    code: str, summary: str, explanation: str
+    code: str,
+    summary: str,
+    explanation: str,
 ) -> Callable[[Prose, Prose], Refusal]:
     """Register a reason of the FO9 family; the result makes refusals with it."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation))
@@ -73,7 +79,11 @@ def reason(
 
 
 def describe(
-    code: str, summary: str, explanation: str, before: str = "", after: str = ""
+    code: str,
+    summary: str,
+    explanation: str,
+    before: str = "",
+    after: str = "",
 ) -> str:
     """Register what the application does or refuses outside of Python code; returns the code."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation), before, after)

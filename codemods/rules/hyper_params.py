@@ -108,7 +108,10 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 
 def _injected_rate(
-    read: ast.expr, node: ast.Attribute, use: Use, context: Context
+    read: ast.expr,
+    node: ast.Attribute,
+    use: Use,
+    context: Context,
 ) -> Edit:
     """`optimizer.optimizer_def.hyper_params.learning_rate`, from the state of the optimizer."""
     assert isinstance(node.value, ast.Attribute)
@@ -231,7 +234,9 @@ def _is_made_in_view(obj: LegacyObject, context: Context) -> bool:
 
 
 def with_rate(
-    state: str, word: str, context: Context
+    state: str,
+    word: str,
+    context: Context,
 ) -> tuple[str, tuple[Support, ...]]:
     """A template for a state with a new learning rate, and its helpers.
 
@@ -247,7 +252,9 @@ def with_rate(
 
 
 def rates_of_step(
-    value: ast.expr, use: Use, context: Context
+    value: ast.expr,
+    use: Use,
+    context: Context,
 ) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
     """The new `opt_state` of a step with `hyper_params=value`: a template, its holes, and helpers.
 
@@ -277,7 +284,9 @@ def rates_of_step(
 
 
 def _one_rate(
-    rate: ast.expr, use: Use, context: Context
+    rate: ast.expr,
+    use: Use,
+    context: Context,
 ) -> tuple[str, Holes, tuple[Support, ...]]:
     """An `opt_state` in which every learning rate is the same."""
     template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
@@ -285,7 +294,9 @@ def _one_rate(
 
 
 def _rates_of_groups(
-    rates: Rates, use: Use, context: Context
+    rates: Rates,
+    use: Use,
+    context: Context,
 ) -> tuple[str, Holes, tuple[Support, ...]]:
     """An `opt_state` with a learning rate for each group of a MultiOptimizer."""
     arguments: list[str] = []
@@ -348,7 +359,9 @@ def _group_count(definition: LegacyObject, context: Context) -> int | None:
 
 
 def _new_rates(
-    value: ast.expr, unit: Unit, context: Context
+    value: ast.expr,
+    unit: Unit,
+    context: Context,
 ) -> ast.expr | Rates | None:
     """The rate that `hyper_params=value` sets, or the rates of all groups of a MultiOptimizer.
 
@@ -369,7 +382,9 @@ def _new_rates(
 
 
 def _rates_of_elements(
-    elements: list[ast.expr], unit: Unit, context: Context
+    elements: list[ast.expr],
+    unit: Unit,
+    context: Context,
 ) -> Rates | None:
     """The rates in a list that has, for each group in order, its hyperparameters or new ones."""
     rates: list[ast.expr | None] = []
@@ -454,7 +469,10 @@ def _serves_steps_alone(statement: ast.Assign, unit: Unit, context: Context) -> 
 
 
 def _is_only_for_steps(
-    name: ast.expr, statement: ast.Assign, unit: Unit, context: Context
+    name: ast.expr,
+    statement: ast.Assign,
+    unit: Unit,
+    context: Context,
 ) -> bool:
     if not isinstance(name, ast.Name):
         return False

@@ -118,7 +118,8 @@ def _in_map(use: Use, context: Context) -> Edit | None:
     if states is not call.args[1]:
         return Replace(use.unit.span(states), "{owner}", (owner,))
     function = Argument(None, index=0)
-    others = tuple(Argument(None, index=index) for index in range(2, len(call.args)))
+    further = range(2, len(call.args))
+    others = tuple(Argument(None, index=index) for index in further)
     # tree_map(average, first.state.param_states, second.state.param_states)
     if others:
         arguments = (function, Argument(None, template="{owner}"), *others)
@@ -143,7 +144,8 @@ def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
         if owner is None or not is_path(owner):
             return False
         objects += context.facts.legacy_objects(owner, "optimizer")
-    return len({context.facts.groups.get(obj) for obj in objects}) == 1
+    groups = {context.facts.groups.get(obj) for obj in objects}
+    return len(groups) == 1
 
 
 def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
@@ -169,7 +171,9 @@ def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call
     a function has the legacy layout.
     """
     # states = tree_map(…), then optimizer.state.replace(param_states=states)
-    found = context.origins.values_of(value) if isinstance(value, ast.Name) else [value]
+    found: list[ast.expr | None] = [value]
+    if isinstance(value, ast.Name):
+        found = context.origins.values_of(value)
     calls = [call for call in found if _maps_states(call, context)]
     dumped = ast.dump(owner)
     of_owner = [call for call in calls if ast.dump(_owner(call.args[1])) == dumped]
@@ -207,7 +211,10 @@ def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | N
 
 
 def _new_field(
-    node: ast.AST | None, name: str, unit: Unit, context: Context
+    node: ast.AST | None,
+    name: str,
+    unit: Unit,
+    context: Context,
 ) -> ValueAndOwner | None:
     """Take apart `optimizer.state.replace(NAME=value)` within its `optimizer.replace(state=…)`."""
     if not isinstance(node, ast.Call):
@@ -250,7 +257,9 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
 
 
 def _new_model(
-    node: ast.AST | None, unit: Unit, context: Context
+    node: ast.AST | None,
+    unit: Unit,
+    context: Context,
 ) -> ValueAndOwner | None:
     """Take apart the statement `optimizer.state.param_states.replace(params=value)`.
 
@@ -278,9 +287,9 @@ def _replaced(use: Use, context: Context) -> Edit | None:
         return None
     if not _is_mapped(*found, use.unit, context):
         return None
-    owner = (("owner", use.unit.span(_owner(use.node))),)
+    owner = ("owner", use.unit.span(_owner(use.node)))
     arguments = (Argument("opt_state", index=0),)
-    return RewriteCall(use.unit.span(call), "{owner}.replace", arguments, owner)
+    return RewriteCall(use.unit.span(call), "{owner}.replace", arguments, (owner,))
 
 
 def _in_leaves(use: Use, context: Context) -> Edit | None:
@@ -295,9 +304,9 @@ def _in_leaves(use: Use, context: Context) -> Edit | None:
     # sum(x.size for x in …), and not next(iter(…))
     if not in_any_order(call, context.facts, counts=False):
         return None
-    owner = (("owner", use.unit.span(_owner(states))),)
+    owner = ("owner", use.unit.span(_owner(states)))
     template = f"{{support:{PARAM_STATES.name}}}({{owner}})"
-    return Replace(use.unit.span(states), template, owner, (PARAM_STATES,))
+    return Replace(use.unit.span(states), template, (owner,), (PARAM_STATES,))
 
 
 def _states(use: Use) -> ast.expr:

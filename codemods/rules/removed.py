@@ -208,7 +208,10 @@ def _fitting(
 
 
 def _may_move(
-    used: list[str], given: dict[str, ast.expr], use: Use, context: Context
+    used: list[str],
+    given: dict[str, ast.expr],
+    use: Use,
+    context: Context,
 ) -> bool:
     """Whether arguments that change their order, or are left out, have no effects."""
     order = [given[name] for name in used]
@@ -239,7 +242,11 @@ def _dropped(use: Use, row: Removed) -> Edit | Refusal:
 
 
 def _written(
-    use: Use, row: Removed, expression: Expression, context: Context, holes: Holes = ()
+    use: Use,
+    row: Removed,
+    expression: Expression,
+    context: Context,
+    holes: Holes = (),
 ) -> Edit | Refusal:
     """An expression in the place of a name, or of a call of it."""
     names: dict[str, Said] = {}
@@ -259,7 +266,10 @@ def _written(
 
 
 def _new_node(
-    expression: Expression, old: ast.AST, holes: Holes, unit: Unit
+    expression: Expression,
+    old: ast.AST,
+    holes: Holes,
+    unit: Unit,
 ) -> ast.expr:
     """The node that is written: that of the expression, or the argument that it is nothing but."""
     body = ast.parse(expression.text, mode="eval").body
@@ -404,7 +414,9 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _is_array(
-    node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()
+    node: ast.expr,
+    context: Context,
+    known: frozenset[ast.expr] = frozenset(),
 ) -> bool:
     """Whether an expression is an array of JAX: each value that it can have is made by JAX."""
     match node:

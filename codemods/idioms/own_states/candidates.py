@@ -55,8 +55,9 @@ def check_class(draft: Proof) -> None:
         raise Unproven("it has a special method")
     if any(_mentions_field(draft, method) for method in methods):
         raise Unproven("its own methods use the optimizer")
-    for heir in draft.facts.flow.reading.classes:
-        if heir is not draft.cls and draft.cls in draft.facts.flow.ancestry(heir):
+    flow = draft.facts.flow
+    for heir in flow.reading.classes:
+        if heir is not draft.cls and draft.cls in flow.ancestry(heir):
             raise Unproven("another class derives from it")
     for unit, found in _reflections(draft):
         where = unit.location(found.lineno)

@@ -69,7 +69,10 @@ class StateChange:
             return False
         holder = self.draft.holder(function.value)
         path = self.origins.path(base)
-        if holder is None or path is None or path != self.origins.path(holder.value):
+        if holder is None or path is None:
+            return False
+        # state.replace(optimizer=other.optimizer.apply_gradient(grads))
+        if path != self.origins.path(holder.value):
             return False
         stays = self.facts.dataflow.stays
         read = [*self.origins.chain(holder.value), *self.origins.chain(base)]
@@ -186,7 +189,10 @@ class StateChange:
         return f"{{base}}.replace(opt_state={state}).apply_gradients", prelude
 
     def _may_wait(
-        self, nodes: list[ast.expr], first: ast.Call, second: ast.Call
+        self,
+        nodes: list[ast.expr],
+        first: ast.Call,
+        second: ast.Call,
     ) -> bool:
         """Whether expressions of a call may be evaluated first among the arguments of another.
 

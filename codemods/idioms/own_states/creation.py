@@ -28,7 +28,8 @@ class Creation:
         """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
         where = unit.location(call.lineno)
         fields = self.facts.flow.fields_in_order(self.draft.cls)
-        given = arguments_of(taking(**dict.fromkeys(fields)), call)
+        constructor = taking(**dict.fromkeys(fields))
+        given = arguments_of(constructor, call)
         if given is None:
             raise Unproven("its fields are unpacked at {}", where)
         if self.draft.name not in given:
@@ -39,14 +40,20 @@ class Creation:
         holes: list[tuple[str, Span]] = []
         transformation = self._transformation(optimizer, makers, unit, holes)
         apply_fn = apply_function(makers[0], params, unit, self.facts)
-        holes += [("callee", unit.span(call.func)), ("params", unit.span(params))]
-        made = {"apply_fn": apply_fn, "params": "{params}", "tx": transformation}
-        arguments = [Argument(name, template=text) for name, text in made.items()]
+        holes.append(("callee", unit.span(call.func)))
+        holes.append(("params", unit.span(params)))
+        # State.create(apply_fn=model.apply, params=params, tx=tx, …)
+        arguments = [
+            Argument("apply_fn", template=apply_fn),
+            Argument("params", template="{params}"),
+            Argument("tx", template=transformation),
+        ]
         values = values_of(call)
         # the optimizer has become `params` and `tx`, and the step begins at 0
         for name, node in given.items():
             if name not in (self.draft.name, STEP):
-                arguments.append(Argument(name, index=values.index(node)))
+                index = values.index(node)
+                arguments.append(Argument(name, index=index))
         edit = RewriteCall(
             unit.span(call), "{callee}.create", tuple(arguments), tuple(holes)
         )
@@ -99,7 +106,8 @@ class Creation:
             self.edits.take_away(statement, unit)
             return only.id
         # optimizer = optim.Adam().create(params), which becomes tx = optax.adam()
-        name = value.id if "tx" in names_within(variable.scope.node) else "tx"
+        is_taken = "tx" in names_within(variable.scope.node)
+        name = value.id if is_taken else "tx"
         for maker, definition in zip(makers, definitions, strict=True):
             holes_of_maker = (("tx", unit.span(definition)),)
             edit = Replace(unit.span(maker), "{tx}", holes_of_maker)

@@ -13,11 +13,14 @@ from codemods.flow.objects import Instance, LegacyObject, Module
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.proof import Proof
 from codemods.optimizers.methods import CREATE
-from codemods.rewriting.edits import Replace
+from codemods.rewriting.edits import Edit, Replace
 from codemods.sources.modules import Unit
 
 READ = ("optimizer.target", "state.step", "optimizer.state")
 """The uses that read a part of an optimizer."""
+
+FIELDS = {"optimizer.target": "params", "state.step": "step"}
+"""What a train state calls such a part."""
 
 INNER = (
     "optimizer.target",
@@ -46,7 +49,8 @@ class InnerUses:
         for use in self.facts.uses:
             if use.kind == "definition.create":
                 self._note_created(use, group)
-            if not group & {*use.objects} and not self._is_state_of(use, group):
+            is_of_group = not group.isdisjoint(use.objects)
+            if not is_of_group and not self._is_state_of(use, group):
                 continue
             if use.kind not in (*INNER, "annotation"):
                 raise Unproven("its optimizer is used by itself at {}", use.location)
@@ -124,13 +128,16 @@ class InnerUses:
         # optimizer = state.optimizer, and then optimizer.target
         if holder is not receiver and not stays([holder], holder, receiver):
             raise Unproven("its optimizer is used by itself at {}", use.location)
-        field = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
-        base = (("base", use.unit.span(holder.value)),)
-        edit = Replace(use.span, f"{{base}}.{field}", base) if field else None
-        self.result.outcomes[use.node] = edit
+        field = FIELDS.get(use.kind)
+        edit: Edit | None = None
+        # state.params, or state.step
+        if field is not None:
+            base = ("base", use.unit.span(holder.value))
+            edit = Replace(use.span, f"{{base}}.{field}", (base,))
         # state.optimizer.apply_gradient(grads)
-        if use.kind != "optimizer.state" and field is None and use.call is not None:
+        elif use.kind != "optimizer.state" and use.call is not None:
             self.draft.stepped[use.call] = use
+        self.result.outcomes[use.node] = edit
         if isinstance(receiver, ast.Name):
             self._drop_alias(receiver)
         return holder
