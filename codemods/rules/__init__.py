@@ -92,7 +92,8 @@ def describe(
 
 def _paragraphs(text: str) -> str:
     """A text with each paragraph on one line."""
-    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(" ".join(part.split()) for part in paragraphs)
 
 
 @cache
@@ -115,4 +116,6 @@ def rules_by_kind() -> Mapping[str, Rule]:
 def rule_for(use: Use) -> Rule | None:
     """The rule that decides on a use: the one for its kind and name, else the one for its kind."""
     rules = rules_by_kind()
-    return rules.get(f"{use.kind}:{use.name}") or rules.get(use.kind)
+    # "definition:OptimizerState", or any other "definition"
+    own = rules.get(f"{use.kind}:{use.name}")
+    return own or rules.get(use.kind)
