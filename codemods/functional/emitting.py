@@ -22,8 +22,8 @@ def write(draft: Draft) -> None:
     statements = Statements(draft)
     references = References(draft)
     signatures = Signatures(draft)
-    # the transformation has to get to each step, and goes through other functions for that
     group = draft.group
+    # the transformation has to get to each step, and goes through other functions for that
     for use in group.uses:
         if use.kind == "optimizer.apply_gradient":
             draft.transformations.at(use.node, use.unit)
@@ -32,7 +32,7 @@ def write(draft: Draft) -> None:
     for node, unit in group.expressions.items():
         if isinstance(node, ast.Call):
             statements.call(node, unit)
-    # the names within calls are dealt with by then
+    # a call has dealt with the names that its statement was rewritten with
     for node, unit in group.expressions.items():
         if isinstance(node, ast.Name) and node not in draft.done:
             references.name(node, unit)
@@ -54,7 +54,7 @@ def write(draft: Draft) -> None:
 
 def _attribute(draft: Draft, use: Use) -> None:
     """What becomes of `optimizer.target`, `optimizer.state.step` and `optimizer.state`."""
-    # the state is a part of what is read of it
+    # optimizer.state, within optimizer.state.step
     if use.kind == "optimizer.state":
         draft.outcomes[use.node] = None
     part = PARTS.get(use.kind)

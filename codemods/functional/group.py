@@ -33,7 +33,9 @@ class Index:
         places = facts.flow.places
         for unit in facts.project.units:
             for node in unit.nodes:
-                if isinstance(node, ast.expr) and node in places and _is_read(node):
+                if not isinstance(node, ast.expr) or node not in places:
+                    continue
+                if _is_read(node):
                     for obj in facts.legacy_objects(node, "optimizer"):
                         self.holders[obj].append((unit, node))
 

@@ -48,7 +48,6 @@ class Counters:
 
     def _prove(self, cls: Class, counter: str, field: str) -> int:
         starts: set[int] = set()
-
         what = f"`{counter}` of `{cls.node.name}`"
 
         def doubt(unit: Unit, node: ast.expr) -> Unproven:
