@@ -190,7 +190,7 @@ class Arguments:
     def chain(self, *links: Piece | None) -> cst.Call:
         """The links as one transformation, on lines of their own if the arguments were."""
         first, *others = [link for link in links if link is not None]
-        # comments beside arguments that were dropped go to the first link
+        # comments beside arguments that no link has taken go to the first one
         first = self.layout.annotated(first, self.left.values())
         callee = expression("optax.chain")
         return self.layout.arrange(callee, [first, *others], stack=True)
