@@ -241,7 +241,10 @@ class _Attempts:
         return outcomes
 
     def _written(
-        self, members: list[LegacyObject], names: Names, others: FunctionalOutcomes
+        self,
+        members: list[LegacyObject],
+        names: Names,
+        others: FunctionalOutcomes,
     ) -> Draft:
         """All changes for a group, beside those of others."""
         if any({*members} & {*state.objects} for state in self.own_states.states):

@@ -33,8 +33,10 @@ class Lines:
 
     def hole(self, node: ast.expr, unit: Unit, raw: bool = False) -> str:
         """A hole for a piece of source; `raw` leaves out what is done to the piece as a whole."""
-        name = f"piece_{len(self.holes) + len(self.raw)}"
-        (self.raw if raw else self.holes).append((name, unit.span(node)))
+        number = len(self.holes) + len(self.raw)
+        name = f"piece_{number}"
+        pieces = self.raw if raw else self.holes
+        pieces.append((name, unit.span(node)))
         return f"{{{name}}}"
 
 
@@ -70,9 +72,10 @@ class Draft:
         self.transformations = Transformations(group, interfaces, names)
         self.by_variable: dict[ast.expr, Parts] = {}
         for node in group.expressions:
-            variable = (
-                self.origins.variable(node) if isinstance(node, ast.Name) else None
-            )
+            # create_optimizer(params) is in no variable
+            if not isinstance(node, ast.Name):
+                continue
+            variable = self.origins.variable(node)
             if variable is not None:
                 self.by_variable[node] = self.parts[variable]
         self.done: set[ast.expr] = set()
@@ -106,9 +109,8 @@ class Draft:
         functions = self.group.functions(node)
         if functions and all(one.node in self.interfaces.found for one in functions):
             return True
-        raise Unproven(
-            "it is handed to something else at {}", unit.location(node.lineno)
-        )
+        where = unit.location(node.lineno)
+        raise Unproven("it is handed to something else at {}", where)
 
     def inner(self, node: ast.Call) -> list[ast.Call]:
         """The arguments of a call that are calls which give an optimizer."""

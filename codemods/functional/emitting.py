@@ -13,27 +13,30 @@ from codemods.idioms import Unproven
 from codemods.rewriting.edits import Replace, ReplaceStatement
 from codemods.vocabulary import GET, UNREPLICATE
 
+PARTS = {"optimizer.target": "params", "state.step": "step"}
+"""The part that a use reads."""
+
 
 def write(draft: Draft) -> None:
     """Write all changes for a group; whatever has no counterpart in parts raises `Unproven`."""
-    statements, references, signatures = (
-        Statements(draft),
-        References(draft),
-        Signatures(draft),
-    )
+    statements = Statements(draft)
+    references = References(draft)
+    signatures = Signatures(draft)
+    group = draft.group
     # the transformation has to get to each step, and goes through other functions for that
-    steps = [use for use in draft.group.uses if use.kind == "optimizer.apply_gradient"]
-    for use in steps:
-        draft.transformations.at(use.node, use.unit)
-    for use in draft.group.uses:
+    for use in group.uses:
+        if use.kind == "optimizer.apply_gradient":
+            draft.transformations.at(use.node, use.unit)
+    for use in group.uses:
         _attribute(draft, use)
-    for node, unit in draft.group.expressions.items():
+    for node, unit in group.expressions.items():
         if isinstance(node, ast.Call):
             statements.call(node, unit)
-    for node, unit in draft.group.expressions.items():
+    # a call has dealt with the names that its statement was rewritten with
+    for node, unit in group.expressions.items():
         if isinstance(node, ast.Name) and node not in draft.done:
             references.name(node, unit)
-    for variable in draft.group.variables:
+    for variable in group.variables:
         for store in draft.origins.stores(variable):
             if isinstance(store, ast.Name):
                 references.store(store, variable)
@@ -41,40 +44,50 @@ def write(draft: Draft) -> None:
         references.receive(call, name)
     for interface in draft.interfaces.found.values():
         signatures.change(interface)
+    # params = optimizer.target
     for merged, unit in draft.names.merged.items():
-        draft.edits.put(merged, unit, ReplaceStatement(unit.span(merged), ()))
+        removal = ReplaceStatement(unit.span(merged), ())
+        draft.edits.put(merged, unit, removal)
     for changed, (unit, edit) in draft.transformations.edits.items():
         draft.edits.put(changed, unit, edit)
 
 
 def _attribute(draft: Draft, use: Use) -> None:
     """What becomes of `optimizer.target`, `optimizer.state.step` and `optimizer.state`."""
-    part = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
+    # optimizer.state, within optimizer.state.step
+    if use.kind == "optimizer.state":
+        draft.outcomes[use.node] = None
+    part = PARTS.get(use.kind)
     if part is None:
-        if use.kind == "optimizer.state":
-            draft.outcomes[use.node] = None
         return
-    owner = (owner_of_state(use.owner) if part == "step" else None) or use.owner
-    around = draft.group.counted.read(use, owner, "%s") if part == "step" else "%s"
+    owner, around = use.owner, "%s"
+    # optimizer.state.step
+    if part == "step":
+        owner = owner_of_state(use.owner) or use.owner
+        around = draft.group.counted.read(use, owner, "%s")
+    # optimizer.target
     if isinstance(owner, ast.Name) and owner in draft.by_variable:
         name = getattr(draft.by_variable[owner], part)
         draft.outcomes[use.node] = Replace(use.span, around % name)
         draft.done.add(owner)
         return
+    without_name = Unproven("it has no name at {}", use.location)
     # jax_utils.unreplicate(optimizer).target
-    if not (
-        isinstance(owner, ast.Call) and draft.group.is_of_pytrees(owner)
-    ) or draft.inner(owner):
-        raise Unproven("it has no name at {}", use.location)
+    if not isinstance(owner, ast.Call):
+        raise without_name
+    if not draft.group.is_of_pytrees(owner) or draft.inner(owner):
+        raise without_name
     inner = owner.args[0] if len(owner.args) == 1 else None
     text = "{whole}"
     is_of_one = draft.group.is_of_pytrees(owner, UNREPLICATE | GET)
-    if isinstance(inner, ast.Name) and inner in draft.by_variable and is_of_one:
+    # unreplicate(params) needs but that part; others give (params, opt_state, step)
+    if is_of_one and isinstance(inner, ast.Name) and inner in draft.by_variable:
         name = getattr(draft.by_variable[inner], part)
-        draft.edits.put(inner, use.unit, Replace(use.unit.span(inner), name))
+        draft.edits.replace(inner, use.unit, name)
         draft.done.add(inner)
     else:
-        text = f"{text}[{0 if part == 'params' else 2}]"
+        index = 0 if part == "params" else 2
+        text = f"{text}[{index}]"
     whole = (("whole", use.unit.span(owner)),)
     draft.outcomes[use.node] = Replace(use.span, around % text, whole)
     draft.done.add(owner)

@@ -28,13 +28,14 @@ class Index:
     """The expressions of a project that hold an optimizer."""
 
     def __init__(self, facts: Facts) -> None:
-        self.holders: dict[LegacyObject, list[tuple[Unit, ast.expr]]] = defaultdict(
-            list
-        )
+        self.holders: dict[LegacyObject, list[tuple[Unit, ast.expr]]]
+        self.holders = defaultdict(list)
         places = facts.flow.places
         for unit in facts.project.units:
             for node in unit.nodes:
-                if isinstance(node, ast.expr) and node in places and _is_read(node):
+                if not isinstance(node, ast.expr) or node not in places:
+                    continue
+                if _is_read(node):
                     for obj in facts.legacy_objects(node, "optimizer"):
                         self.holders[obj].append((unit, node))
 
@@ -69,7 +70,11 @@ class Group:
     """
 
     def __init__(
-        self, beside: Beside, index: Index, members: list[LegacyObject], counts: bool
+        self,
+        beside: Beside,
+        index: Index,
+        members: list[LegacyObject],
+        counts: bool,
     ) -> None:
         self.beside = beside
         self.facts = beside.stepping.facts
@@ -89,7 +94,8 @@ class Group:
             call = use.call
             if call is not None and "." in use.kind:
                 self.by_call[call] = use
-        self.counts = counts or any(use.kind == "state.step" for use in self.uses)
+        reads_step = any(use.kind == "state.step" for use in self.uses)
+        self.counts = counts or reads_step
         self.variables: dict[Variable, None] = {}
         self._find_variables()
         for variable in self.variables:
@@ -97,12 +103,8 @@ class Group:
 
     def _own_uses(self) -> list[Use]:
         """The uses of the group that stay."""
-        uses = self.facts.uses
-        return [
-            use
-            for use in uses
-            if self.members & {*use.objects} and use.node not in self.removed
-        ]
+        staying = (use for use in self.facts.uses if use.node not in self.removed)
+        return [use for use in staying if self.members & {*use.objects}]
 
     def _find_variables(self) -> None:
         """Note the variables that optimizers are read from or assigned to."""
@@ -114,10 +116,10 @@ class Group:
                     where = unit.location(node.lineno)
                     raise Unproven("nothing tells what `{}` is at {}", node.id, where)
                 self.variables[variable] = None
+            # optimizers[0], or train.optimizer
             elif not isinstance(node, ast.Call):
-                raise Unproven(
-                    "it is kept in something else at {}", unit.location(node.lineno)
-                )
+                where = unit.location(node.lineno)
+                raise Unproven("it is kept in something else at {}", where)
         for node, unit in self.expressions.items():
             parent = unit.parents[node]
             if isinstance(parent, ast.Assign):
@@ -132,22 +134,21 @@ class Group:
     def _check_alone(self, node: ast.expr, unit: Unit) -> None:
         """Refuse an expression that may be something else than an optimizer of the group."""
         for item in self.facts.objects(node):
-            is_like_it = isinstance(item, Result) and item.name in PYTREES
-            if not is_like_it and not (
-                isinstance(item, LegacyObject) and item in self.members
-            ):
-                raise Unproven(
-                    "something else may be in its place at {}",
-                    unit.location(node.lineno),
-                )
+            match item:
+                case LegacyObject() if item in self.members:
+                    continue
+                # jax_utils.replicate(optimizer)
+                case Result(name=name) if name in PYTREES:
+                    continue
+            where = unit.location(node.lineno)
+            raise Unproven("something else may be in its place at {}", where)
 
     def _note_target(self, statement: ast.Assign, node: ast.expr, unit: Unit) -> None:
         [target, *more] = statement.targets
         # state.optimizer = …, or best = optimizer = …
         if not isinstance(target, ast.Name) or more:
-            raise Unproven(
-                "it is kept in something else at {}", unit.location(node.lineno)
-            )
+            where = unit.location(node.lineno)
+            raise Unproven("it is kept in something else at {}", where)
         self.variables[self.target(target, node)] = None
 
     def target(self, name: ast.Name, value: ast.expr) -> Variable:
@@ -170,13 +171,11 @@ class Group:
         for store in stores:
             if isinstance(store, ast.arg):
                 continue
+            # with make() as optimizer, or optimizer += 1
             if not isinstance(store, ast.Name) or not self._is_plain(store, unit):
-                line = unit.location(getattr(store, "lineno", 1))
-                raise Unproven(
-                    "`{}` is set in a way that has no counterpart at {}",
-                    variable.name,
-                    line,
-                )
+                where = unit.location(getattr(store, "lineno", 1))
+                why = "`{}` is set in a way that has no counterpart at {}"
+                raise Unproven(why, variable.name, where)
 
     def _is_plain(self, store: ast.Name, unit: Unit) -> bool:
         """Whether an assignment or a loop sets a variable, by itself or in a tuple; or `del`."""
@@ -194,15 +193,16 @@ class Group:
         return isinstance(parent, ast.For) and parent.target is outer
 
     def alias(
-        self, other: Variable, variable: Variable, attribute: str
+        self,
+        other: Variable,
+        variable: Variable,
+        attribute: str,
     ) -> ast.stmt | None:
         """The statement `other = variable.attribute`, if the other variable is always this part."""
         setting = self.origins.setting(other)
         value = setting.value if isinstance(setting, ast.Assign) else None
-        found = (
-            use for use in self.uses if use.node is value and use.name == attribute
-        )
-        use = next(found, None)
+        reads = (use for use in self.uses if use.name == attribute)
+        use = next((use for use in reads if use.node is value), None)
         # the variable in `variable.state.step`, or in `variable.state[0].step`
         owner: ast.AST | None = value
         while isinstance(owner, ast.Attribute | ast.Subscript):
@@ -211,15 +211,13 @@ class Group:
             return None
         if self.origins.variable(owner) != variable:
             return None
+        # what needs an array gets one that is made of the number
         if use.kind == "state.step" and self.counted.read(use, owner, "") != "":
             return None
         if setting is None or len(block_of(other.unit, setting)) < 2:
             return None
-        return (
-            setting
-            if self._stays(variable, setting, self.origins.loads(other))
-            else None
-        )
+        is_always = self._stays(variable, setting, self.origins.loads(other))
+        return setting if is_always else None
 
     def made_for(self, variable: Variable) -> str:
         """The variable with the parameters that an optimizer is made for, if neither changes."""
@@ -231,22 +229,23 @@ class Group:
         if self.use_of(value, "definition.create") is None:
             return ""
         given = values_of(value)
-        other = self.origins.variable(given[0]) if len(given) == 1 else None
+        if len(given) != 1:
+            return ""
+        other = self.origins.variable(given[0])
         if other is None or other.scope is not variable.scope:
             return ""
-        return (
-            other.name
-            if self._stays(other, setting, self.origins.loads(variable))
-            else ""
-        )
+        stays = self._stays(other, setting, self.origins.loads(variable))
+        return other.name if stays else ""
 
     def _stays(
-        self, variable: Variable, setting: ast.stmt, loads: list[ast.Name]
+        self,
+        variable: Variable,
+        setting: ast.stmt,
+        loads: list[ast.Name],
     ) -> bool:
         """Whether a variable is the same at a statement and at some later places."""
-        return all(
-            self.facts.dataflow.unchanged(variable, setting, load) for load in loads
-        )
+        unchanged = self.facts.dataflow.unchanged
+        return all(unchanged(variable, setting, load) for load in loads)
 
     # What is called
 
@@ -255,22 +254,25 @@ class Group:
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
         functions: list[Function] = []
         for item in items:
+            # jax.value_and_grad(loss_fn), which returns other things than the function
             if not isinstance(item, Derivative):
                 functions += functions_in([item])
         return functions if len(functions) == len(items) else []
 
     def is_derivative(self, call: ast.Call) -> bool:
         """Whether a call may be of what `jax.grad` and the like make."""
-        return any(
-            isinstance(item, Derivative) for item in self.facts.objects(call.func)
-        )
+        called = self.facts.objects(call.func)
+        return any(isinstance(item, Derivative) for item in called)
 
     def is_of_pytrees(self, call: ast.Call, names: frozenset[str] = PYTREES) -> bool:
         """Whether a call is of something that takes any pytree."""
         items = list(self.facts.objects(call.func))
-        if not items:
-            return False
-        return all(isinstance(item, External) and item.name in names for item in items)
+        for item in items:
+            if not isinstance(item, External):
+                return False
+            if item.name not in names:
+                return False
+        return bool(items)
 
     def use_of(self, call: ast.Call, kind: str) -> Use | None:
         """The use that a call is, if it is one of a kind."""
@@ -280,6 +282,5 @@ class Group:
 
 def function_around(node: ast.AST, unit: Unit) -> FunctionNode:
     """The function in which a node is."""
-    return next(
-        outer for outer in unit.ancestors(node) if isinstance(outer, FunctionNode)
-    )
+    around = unit.ancestors(node)
+    return next(outer for outer in around if isinstance(outer, FunctionNode))

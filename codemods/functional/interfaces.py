@@ -34,7 +34,12 @@ class Interface:
     @property
     def gives_it_alone(self) -> bool:
         """Whether it returns an optimizer and nothing else."""
-        return bool(self.returns) and all(index is None for _, index in self.returns)
+        indices = {index for _, index in self.returns}
+        return indices == {None}
+
+
+Given = tuple[Interface, PassedArgument]
+"""A function that takes an optimizer, and the argument for it at a call."""
 
 
 class Interfaces:
@@ -48,13 +53,11 @@ class Interfaces:
         self.group = group
         self.origins = group.origins
         self.found: dict[ast.AST, Interface] = {}
-        self.arguments: dict[ast.expr, list[tuple[Interface, PassedArgument]]] = (
-            defaultdict(list)
-        )
+        self.arguments: dict[ast.expr, list[Given]] = defaultdict(list)
         for variable in group.variables:
-            if any(
-                isinstance(store, ast.arg) for store in self.origins.stores(variable)
-            ):
+            stores = self.origins.stores(variable)
+            # def train_step(optimizer, batch)
+            if any(isinstance(store, ast.arg) for store in stores):
                 self._take(variable)
         for node, unit in group.expressions.items():
             self._give(node, unit)
@@ -63,23 +66,24 @@ class Interfaces:
     def of(self, node: FunctionNode) -> Interface:
         """The interface of a function, new if none is known."""
         if node not in self.found:
-            self.found[node] = Interface(node, bindings=self.origins.bindings(node))
+            bindings = self.origins.bindings(node)
+            self.found[node] = Interface(node, bindings=bindings)
         return self.found[node]
 
     def _take(self, variable: Variable) -> None:
         """Note a parameter that is an optimizer, and the arguments for it."""
         node, unit = variable.scope.node, variable.unit
         assert isinstance(node, FunctionNode)
-        interface, where = self.of(node), self.group.where(node, unit)
+        interface = self.of(node)
+        where = self.group.where(node, unit)
         plain = [argument.arg for argument in parameters_of(node.args)]
         is_set_anew = len(self.origins.stores(variable)) != 1
         if variable.name not in plain or (is_set_anew and isinstance(node, ast.Lambda)):
             raise Unproven("{} takes any arguments", where)
         # jax.lax.scan(step, optimizer, batches)
         if interface.bindings is None:
-            if not self._is_called_by_jax(node) or not isinstance(
-                node, ast.FunctionDef
-            ):
+            is_called_by_jax = self._is_called_by_jax(node)
+            if not is_called_by_jax or not isinstance(node, ast.FunctionDef):
                 raise Unproven("not every call of {} is in view", where)
             interface.whole.append(variable)
             return
@@ -88,6 +92,7 @@ class Interfaces:
             raise Unproven("a call of {} may be one of another function", where)
         for binding in interface.bindings:
             argument = binding.given.get(variable.name)
+            # train_step(None, batch), or one of the default
             if argument is None or argument.value not in self.group.expressions:
                 place = binding.unit.location(binding.call.lineno)
                 raise Unproven("{} is called without an optimizer at {}", where, place)
@@ -97,35 +102,40 @@ class Interfaces:
     def _is_called_by_jax(self, node: FunctionNode) -> bool:
         """Whether all calls of a function are made by a loop of JAX."""
         sites = [site.node for site, _ in self.origins.calls(node)]
-        return bool(sites) and all(
-            isinstance(site, ast.Call) and self.group.is_of_pytrees(site, CONTROL)
-            for site in sites
-        )
+        for site in sites:
+            # jax.lax.fori_loop(0, 10, body, optimizer)
+            if not isinstance(site, ast.Call):
+                return False
+            if not self.group.is_of_pytrees(site, CONTROL):
+                return False
+        return bool(sites)
 
     def _give(self, node: ast.expr, unit: Unit) -> None:
         """Note where an optimizer is returned."""
         parent, index = unit.parents[node], None
         # return optimizer, loss
         if isinstance(parent, ast.Tuple):
-            index, parent = parent.elts.index(node), unit.parents[parent]
+            index = parent.elts.index(node)
+            parent = unit.parents[parent]
         if isinstance(parent, ast.Return):
-            self.of(function_around(parent, unit)).returns.append((parent, index))
+            function = function_around(parent, unit)
+            self.of(function).returns.append((parent, index))
+        # lambda params: create_optimizer(params)
         elif isinstance(parent, ast.Lambda) and parent.body is node:
             self.of(parent).returns.append((parent, index))
 
     def _flatten(self) -> None:
         """Let tuples have the parts as elements where each call unpacks the result."""
         for interface in self.found.values():
-            if interface.returns and any(
-                index is None for _, index in interface.returns
-            ):
+            returns = interface.returns
+            # return optimizer, in one branch, and return optimizer, loss, in another
+            if any(index is None for _, index in returns):
                 if not interface.gives_it_alone:
-                    where = (
-                        f"the function that returns it at line {interface.node.lineno}"
-                    )
+                    line = interface.node.lineno
+                    where = f"the function that returns it at line {line}"
                     raise Unproven("{} returns other things, too", where)
                 continue
-            interface.flat = bool(interface.returns) and interface.bindings is not None
+            interface.flat = bool(returns) and interface.bindings is not None
         # a call may be of several functions: that one is not flat may make another not flat
         changed = True
         while changed:
@@ -135,9 +145,8 @@ class Interfaces:
                     interface.flat, changed = False, True
 
     def _are_taken_apart(self, interface: Interface) -> bool:
-        return all(
-            self._is_taken_apart(one, interface) for one in interface.bindings or ()
-        )
+        bindings = interface.bindings or ()
+        return all(self._is_taken_apart(one, interface) for one in bindings)
 
     def _is_taken_apart(self, binding: Binding, interface: Interface) -> bool:
         """Whether a call unpacks what a function returns, as `optimizer, loss = train_step(…)`."""
@@ -153,24 +162,28 @@ class Interfaces:
             return False
         if not isinstance(target, ast.Tuple):
             return False
+        # optimizer, *metrics = train_step(optimizer, batch)
+        if any(isinstance(element, ast.Starred) for element in target.elts):
+            return False
         indices: set[int | None] = set()
         for one in self.group.functions(call):
-            indices.update(index for _, index in self.found[one.node].returns)
+            returns = self.found[one.node].returns
+            indices.update(index for _, index in returns)
         own_indices = {index for _, index in interface.returns}
         sizes = {_size(place) for place, _ in interface.returns}
-        is_starred = any(isinstance(element, ast.Starred) for element in target.elts)
-        return (
-            sizes == {len(target.elts)}
-            and len(indices) == len(own_indices)
-            and not is_starred
-        )
+        if sizes != {len(target.elts)}:
+            return False
+        # other functions that the call may be of return the optimizer at the same place
+        return len(indices) == len(own_indices)
 
     def is_flat(self, call: ast.expr) -> bool:
         """Whether what a call gives has the parts as elements of its tuple."""
         functions = self.group.functions(call) if isinstance(call, ast.Call) else []
-        return bool(functions) and all(
-            one.node in self.found and self.found[one.node].flat for one in functions
-        )
+        for one in functions:
+            interface = self.found.get(one.node)
+            if interface is None or not interface.flat:
+                return False
+        return bool(functions)
 
 
 def _size(place: ast.AST) -> int:

@@ -18,7 +18,11 @@ TYPES = ("{optax}.Params", "{optax}.OptState", "{jax}.Array")
 
 
 def annotations_of(
-    variable: Variable, node: FunctionNode, unit: Unit, group: Group, count: int
+    variable: Variable,
+    node: FunctionNode,
+    unit: Unit,
+    group: Group,
+    count: int,
 ) -> tuple[str, ...]:
     """Templates for the annotations of the parameters in the place of one.
 
@@ -62,8 +66,10 @@ def annotated(
     # -> optim.Optimizer
     if legacy == [returns]:
         whole = (TRANSFORMATION, *types) if is_given else types
-        yield returns, Replace(unit.span(returns), f"tuple[{', '.join(whole)}]")
+        text = ", ".join(whole)
+        yield returns, Replace(unit.span(returns), f"tuple[{text}]")
         return
+    # -> tuple[optim.Optimizer, jax.Array]
     elements = _elements(returns)
     indices = {index for _, index in interface.returns}
     found = {elements.index(one) for one in legacy if one in elements}
@@ -72,14 +78,19 @@ def annotated(
         raise Unproven(
             "the annotation at {} says more than that an optimizer is returned", where
         )
-    for one in legacy:
-        if interface.flat:
-            ahead = (TRANSFORMATION,) if one is elements[0] and is_given else ()
-            yield one, Spread(unit.span(one), ahead + types)
-        else:
+    # -> tuple[tuple[optax.Params, optax.OptState], jax.Array]
+    if not interface.flat:
+        for one in legacy:
             yield one, Replace(unit.span(one), tuple_of_parts(group))
-    if is_given and interface.flat and elements[0] not in legacy:
-        yield elements[0], Spread(unit.span(elements[0]), (TRANSFORMATION, "{it}"))
+        return
+    # -> tuple[optax.Params, optax.OptState, jax.Array]
+    first = elements[0]
+    for one in legacy:
+        ahead = (TRANSFORMATION,) if one is first and is_given else ()
+        yield one, Spread(unit.span(one), ahead + types)
+    # -> tuple[optax.GradientTransformation, Model, optax.Params, optax.OptState]
+    if is_given and first not in legacy:
+        yield first, Spread(unit.span(first), (TRANSFORMATION, "{it}"))
 
 
 def _elements(annotation: ast.expr) -> list[ast.expr]:
@@ -92,17 +103,18 @@ def _elements(annotation: ast.expr) -> list[ast.expr]:
 
 def tuple_of_parts(group: Group) -> str:
     """The type of the parts together."""
-    return f"tuple[{', '.join(_types(group))}]"
+    types = ", ".join(_types(group))
+    return f"tuple[{types}]"
 
 
 def _types(group: Group) -> tuple[str, ...]:
-    return TYPES[: 3 if group.counts else 2]
+    number = 3 if group.counts else 2
+    return TYPES[:number]
 
 
 def _legacy_within(annotation: ast.expr, group: Group) -> list[ast.expr]:
     """The mentions of the class in an annotation."""
     inside = set(ast.walk(annotation))
     annotations = (use.node for use in group.facts.uses if use.kind == "annotation")
-    return [
-        node for node in annotations if isinstance(node, ast.expr) and node in inside
-    ]
+    found = (node for node in annotations if node in inside)
+    return [node for node in found if isinstance(node, ast.expr)]

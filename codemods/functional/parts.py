@@ -58,12 +58,13 @@ class Names:
     """
 
     def __init__(
-        self, origins: Origins, given: Mapping[ast.AST, set[str]] = MappingProxyType({})
+        self,
+        origins: Origins,
+        given: Mapping[ast.AST, set[str]] = MappingProxyType({}),
     ) -> None:
         self.origins = origins
-        self._given: dict[ast.AST, set[str]] = defaultdict(
-            set, {node: {*names} for node, names in given.items()}
-        )
+        copied = {node: {*names} for node, names in given.items()}
+        self._given: dict[ast.AST, set[str]] = defaultdict(set, copied)
         self.merged: dict[ast.stmt, Unit] = {}
         self._moments: dict[tuple[ast.AST, tuple[str, ...]], str] = {}
 
@@ -87,7 +88,10 @@ class Names:
         return Parts(params, self.beside(variable, OPT_STATE, group), step)
 
     def for_a_moment(
-        self, variable: Variable, choices: tuple[str, ...], group: Group
+        self,
+        variable: Variable,
+        choices: tuple[str, ...],
+        group: Group,
     ) -> str:
         """A name for what is read just behind the statement that sets it, and nowhere else."""
         key = (variable.scope.node, choices)
@@ -106,15 +110,15 @@ class Names:
 
         A `plain` name is one of `choices` itself.
         """
-        names = [
-            choice if plain else _named_after(variable.name, choice)
-            for choice in choices
-        ]
+        names = [*choices]
+        if not plain:
+            names = [_named_after(variable.name, choice) for choice in choices]
         owner = variable.scope.node
         for name in names:
             if name in self._given[owner] or self._is_hidden(name, variable):
                 continue
             other = Variable(variable.scope, name)
+            # params = model.init(rng), which is not read behind definition.create(params)
             if not self._is_taken(name, variable) or self._ends_before(other, variable):
                 self._given[owner].add(name)
                 return name
@@ -131,25 +135,25 @@ class Names:
     def _is_taken(self, name: str, variable: Variable) -> bool:
         """Whether a name is used in the scope of a variable, other than for variables within it."""
         scope = variable.scope.node
-        return any(
-            inner is None
-            or inner is scope
-            or scope not in variable.unit.ancestors(inner)
-            for inner in _binders(name, variable)
-        )
+        for inner in _binders(name, variable):
+            if inner is None or inner is scope:
+                return True
+            # of a scope around it
+            if scope not in variable.unit.ancestors(inner):
+                return True
+        return False
 
     def _is_hidden(self, name: str, variable: Variable) -> bool:
         """Whether a name means something else where an inner scope reads a variable."""
         unit, scope = variable.unit, variable.scope.node
+        readers = {_scope_around(load, unit) for load in self.origins.loads(variable)}
         around: set[ast.AST | None] = set()
-        for reader in {
-            _scope_around(load, unit) for load in self.origins.loads(variable)
-        }:
+        for reader in readers:
             around |= {reader, *unit.ancestors(reader)}
         around -= {None, scope}
-        return not around.isdisjoint(
-            _binders(name, variable) - {*unit.ancestors(scope)}
-        )
+        # lambda params: loss(params, optimizer.target)
+        binders = _binders(name, variable) - {*unit.ancestors(scope)}
+        return not around.isdisjoint(binders)
 
     def _ends_before(self, other: Variable, variable: Variable) -> bool:
         """Whether another variable of the function is no more read once a variable is first set.
@@ -158,41 +162,43 @@ class Names:
         """
         stores = self.origins.stores(variable)
         names = [store for store in stores if isinstance(store, ast.Name)]
-        means_something = bool(self.origins.stores(other))  # here, and not outside
-        if not stores or not means_something or len(names) < len(stores):
+        # def train(optimizer)
+        if not stores or len(names) < len(stores):
             return False
-        if not isinstance(other.scope.node, ast.FunctionDef):
+        other_stores = self.origins.stores(other)
+        # only a name of the function's own
+        if not other_stores or not isinstance(other.scope.node, ast.FunctionDef):
             return False
         unit, follows = variable.unit, self.origins.dataflow.may_follow
-        settings = [
-            statement_of(unit, name)
-            for name in names
-            if isinstance(name.ctx, ast.Store)
-        ]
+        # and not `del optimizer`
+        set_names = [name for name in names if isinstance(name.ctx, ast.Store)]
+        settings = [statement_of(unit, name) for name in set_names]
         inside = {node for setting in settings for node in ast.walk(setting)}
         if not all(isinstance(setting, ast.Assign) for setting in settings):
             return False
         # params, optimizer = …, which sets both at once
-        if not inside.isdisjoint(self.origins.stores(other)):
+        if not inside.isdisjoint(other_stores):
             return False
 
         def is_earlier(node: ast.AST) -> bool:
             if isinstance(node, ast.arg):
                 return True
-            if (
-                not isinstance(node, ast.Name)
-                or _scope_around(node, unit) is not other.scope.node
-            ):
+            if not isinstance(node, ast.Name):
+                return False
+            # a function within this one may be called at any time
+            if _scope_around(node, unit) is not other.scope.node:
                 return False
             return not any(follows(node, setting) for setting in settings)
 
-        mentions = (*self.origins.stores(other), *self.origins.loads(other))
+        mentions = (*other_stores, *self.origins.loads(other))
         return all(map(is_earlier, mentions))
 
 
 def _named_after(name: str, choice: str) -> str:
     """A name like another one: `g_tx`, or `model_tx` where that says nothing of an optimizer."""
-    return WORD.sub(choice, name) if WORD.search(name) else f"{name}_{choice}"
+    if not WORD.search(name):
+        return f"{name}_{choice}"
+    return WORD.sub(choice, name)
 
 
 def _scope_around(node: ast.AST, unit: Unit) -> ast.AST:
@@ -210,9 +216,8 @@ def _binders(name: str, variable: Variable) -> set[ast.AST | None]:
         match node:
             case ast.Name(id=mentioned) | ast.arg(arg=mentioned) if mentioned == name:
                 around = variable.unit.ancestors(node)
-                found.add(
-                    next((outer for outer in around if _binds(outer, name)), None)
-                )
+                binding = (outer for outer in around if _binds(outer, name))
+                found.add(next(binding, None))
     return found
 
 
@@ -220,4 +225,6 @@ def _binds(node: ast.AST, name: str) -> bool:
     """Whether a node is a scope that binds a name, and does not declare it as global."""
     if not isinstance(node, ScopeNode):
         return False
-    return any(bound == name and not how for bound, how in bound_names(node))
+    # `how` is that of `global params`
+    own_names = (bound for bound, how in bound_names(node) if not how)
+    return name in own_names

@@ -10,7 +10,7 @@ from codemods.functional.draft import Draft
 from codemods.functional.group import function_around
 from codemods.functional.parts import Parts
 from codemods.idioms import Unproven
-from codemods.rewriting.edits import ChangeArguments, Edit, Replace, Spread
+from codemods.rewriting.edits import ChangeArguments
 from codemods.sources.modules import Unit
 
 
@@ -30,73 +30,87 @@ class References:
 
     def name(self, node: ast.Name, unit: Unit) -> None:
         """An optimizer that is passed on by its name."""
-        parent, parts = unit.parents[node], self.by_variable[node]
+        parts = self.by_variable[node]
         # train_step(optimizer, batch)
         if node in self.interfaces.arguments:
             self._spread_argument(node, parts, unit)
             return
+        parent = unit.parents[node]
+        outer = unit.parents[parent]
         # return loss, optimizer
-        if isinstance(parent, ast.Tuple) and isinstance(
-            unit.parents[parent], ast.Return
-        ):
+        if isinstance(parent, ast.Tuple) and isinstance(outer, ast.Return):
             self._returned_element(node, parent, parts, unit)
             return
         text = self._text(node, parts, unit)
-        self.edits.put(node, unit, Replace(unit.span(node), text))
+        self.edits.replace(node, unit, text)
 
     def _text(self, node: ast.Name, parts: Parts, unit: Unit) -> str:
         """What is written in the place of a name."""
         parent = unit.parents[node]
         # return optimizer
         if isinstance(parent, ast.Return):
-            if function_around(parent, unit) in self.transformations.given:
-                return f"{self.transformations.at(node, unit)}, {parts.flat}"
-            return parts.flat
+            function = function_around(parent, unit)
+            if function not in self.transformations.given:
+                return parts.flat
+            transformation = self.transformations.at(node, unit)
+            return f"{transformation}, {parts.flat}"
         # yield optimizer, or best = optimizer
         is_assigned = isinstance(parent, ast.Assign) and parent.value is node
         if is_assigned or isinstance(parent, ast.Yield):
             return parts.flat
+        # jax.lax.scan(step, optimizer, batches), or optimizers = (optimizer, other)
         if self.draft.is_inside(node, unit):
             return parts.nested
-        raise Unproven(
-            "it is handed to something else at {}", unit.location(node.lineno)
-        )
+        where = unit.location(node.lineno)
+        raise Unproven("it is handed to something else at {}", where)
 
     def _spread_argument(self, node: ast.Name, parts: Parts, unit: Unit) -> None:
         """Give the parts as arguments of their own."""
         for interface, argument in self.interfaces.arguments[node]:
             call, word = argument.call, argument.keyword
             keywords = ("",) * len(parts.names)
+            # train_step(optimizer=g_optimizer): by the names of the parameters' own parts
             for variable in interface.split:
                 if word is not None and variable.name == word.arg:
                     keywords = self.parts[variable].names
                     break
+            index = values_of(call).index(node)
             several = tuple(zip(keywords, parts.names, strict=True))
-            spread = ((values_of(call).index(node), several),)
-            self.edits.put(call, unit, ChangeArguments(unit.span(call), spread=spread))
+            change = ChangeArguments(unit.span(call), spread=((index, several),))
+            self.edits.put(call, unit, change)
 
     def _returned_element(
-        self, node: ast.Name, parent: ast.Tuple, parts: Parts, unit: Unit
+        self,
+        node: ast.Name,
+        parent: ast.Tuple,
+        parts: Parts,
+        unit: Unit,
     ) -> None:
         """An element of a returned tuple: several elements, or a tuple within the tuple."""
-        transformations = self.transformations
-        statement, function = unit.parents[parent], function_around(node, unit)
+        statement = unit.parents[parent]
+        function = function_around(node, unit)
         flat = self.interfaces.of(function).flat
-        if statement in self.taken or (flat and statement in self.rewritten):
-            raise Unproven(
-                "two optimizers are returned at {}", unit.location(node.lineno)
-            )
+        is_written = flat and statement in self.rewritten
+        if is_written or statement in self.taken:
+            where = unit.location(node.lineno)
+            raise Unproven("two optimizers are returned at {}", where)
+        # return (params, opt_state), loss
         if not flat:
-            self.edits.put(node, unit, Replace(unit.span(node), parts.nested))
+            self.edits.replace(node, unit, parts.nested)
             return
-        is_given = function in transformations.given
+        # return params, opt_state, loss
+        if function not in self.transformations.given:
+            self.edits.spread(node, unit, parts.names)
+            return
+        transformation = self.transformations.at(node, unit)
         first = parent.elts[0]
-        # the transformation goes ahead of the first element, whether that is the optimizer or not
-        ahead = (transformations.at(node, unit),) if node is first and is_given else ()
-        self.edits.put(node, unit, Spread(unit.span(node), ahead + parts.names))
-        if is_given and node is not first:
-            text = (transformations.at(node, unit), "{it}")
-            self.edits.put(first, unit, Spread(unit.span(first), text))
+        # return tx, params, opt_state, loss
+        if node is first:
+            self.edits.spread(node, unit, (transformation, *parts.names))
+            return
+        # return tx, model, params, opt_state
+        self.edits.spread(node, unit, parts.names)
+        self.edits.spread(first, unit, (transformation, "{it}"))
 
     def store(self, store: ast.Name, variable: Variable) -> None:
         """A variable that an optimizer is assigned to."""
@@ -106,37 +120,39 @@ class References:
             outer = parent
         if parent in self.rewritten:
             return
-        value = parent.value if isinstance(parent, ast.Assign) else None
-        name = self.transformations.received.get(value) if value is not None else None
-        is_element = value is not None and unit.parents[store] is outer
-        edit: Edit = Replace(unit.span(store), parts.nested)
+        value: ast.expr | None = None
+        name: str | None = None
+        if isinstance(parent, ast.Assign):
+            value = parent.value
+            name = self.transformations.received.get(value)
+        is_element = unit.parents[store] is outer
         # optimizer = create_optimizer(params)
         if outer is store:
             text = f"{name}, {parts.flat}" if name else parts.flat
-            edit = Replace(unit.span(store), text)
+            self.edits.replace(store, unit, text)
         # optimizer, loss = train_step(optimizer, batch)
         elif value is not None and is_element and self.interfaces.is_flat(value):
             is_first = isinstance(outer, ast.Tuple) and store is outer.elts[0]
             ahead = (name,) if is_first and name else ()
-            edit = Spread(unit.span(store), ahead + parts.names)
-        self.edits.put(store, unit, edit)
+            self.edits.spread(store, unit, ahead + parts.names)
+        # (optimizer, loss), rng = …
+        else:
+            self.edits.replace(store, unit, parts.nested)
 
     def receive(self, call: ast.expr, name: str) -> None:
         """Assign the transformation where a tuple is unpacked that begins with something else.
 
         That is `model, optimizer = create(rng)`; elsewhere it goes with the optimizer.
         """
-        unit = next(
-            unit for unit, one in self.group.facts.flow.reading.calls if one is call
-        )
+        group = self.group
+        calls = group.facts.flow.reading.calls
+        unit = next(unit for unit, one in calls if one is call)
         statement = statement_of(unit, call)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        first = target.elts[0] if isinstance(target, ast.Tuple) else None
-        if first is None:
+        if not isinstance(target, ast.Tuple):
             return
-        group = self.group
-        is_own = (
-            isinstance(first, ast.Name) and group.target(first, call) in group.variables
-        )
-        if not is_own:
-            self.edits.put(first, unit, Spread(unit.span(first), (name, "{it}")))
+        first = target.elts[0]
+        # optimizer, loss = create(rng), where `store` has done so
+        if isinstance(first, ast.Name) and group.target(first, call) in group.variables:
+            return
+        self.edits.spread(first, unit, (name, "{it}"))

@@ -29,20 +29,19 @@ class Signatures:
         node = interface.node
         if not (interface.split or interface.whole or interface.returns):
             return
-        unit = next(
-            unit for unit in self.group.facts.project.units if node in unit.parents
-        )
+        units = self.group.facts.project.units
+        unit = next(unit for unit in units if node in unit.parents)
+        # def train_step(optimizer, batch)
         if interface.split:
             self._split(interface, unit)
         # a carry of `jax.lax.scan` stays one parameter, and is unpacked in the first line
         if interface.whole:
-            unpacked = tuple(
-                f"{self._needed(variable)} = {variable.name}"
-                for variable in interface.whole
-            )
-            self.edits.put(
-                node, unit, ChangeParameters(unit.span(node), unpacked=unpacked)
-            )
+            unpacked: list[str] = []
+            for variable in interface.whole:
+                names = self._needed(variable)
+                unpacked.append(f"{names} = {variable.name}")
+            change = ChangeParameters(unit.span(node), unpacked=tuple(unpacked))
+            self.edits.put(node, unit, change)
         if isinstance(node, ast.FunctionDef):
             is_given = node in self.transformations.given
             for found, edit in annotated(node, interface, unit, self.group, is_given):
@@ -59,9 +58,11 @@ class Signatures:
         change = ChangeParameters(unit.span(node), split=tuple(split))
         self.edits.put(node, unit, change)
         transformations = self.transformations
-        more = len(self.parts[interface.split[0]].names) - 1
+        first = self.parts[interface.split[0]]
+        more = len(first.names) - 1
         is_given_one = transformations.is_by_position(interface)
         transformations.wrappers.shift(interface, unit, self.edits, more, is_given_one)
+        # the types in the place of `optim.Optimizer` are written with the parameters
         names = {variable.name for variable in interface.split}
         for one in parameters_of(node.args):
             if one.arg in names and one.annotation is not None:
@@ -69,7 +70,8 @@ class Signatures:
 
     def _needed(self, variable: Variable) -> str:
         """The names of the parts, with `_` for those that are never read."""
-        parts, loads = self.parts[variable], self.origins.loads(variable)
+        parts = self.parts[variable]
+        loads = self.origins.loads(variable)
         reads: dict[ast.expr, str] = {}
         for use in self.group.uses:
             if use.kind in ("optimizer.target", "optimizer.state"):
@@ -77,12 +79,16 @@ class Signatures:
         # the optimizer goes elsewhere, too
         if not all(load in reads for load in loads):
             return parts.flat
+        # params, _, step = optimizer
         asked = {reads[load] for load in loads}
         known = zip(parts.names, ("target", "", "state"), strict=False)
         return ", ".join(name if word in asked else "_" for name, word in known)
 
     def _parameters(
-        self, variable: Variable, node: FunctionNode, unit: Unit
+        self,
+        variable: Variable,
+        node: FunctionNode,
+        unit: Unit,
     ) -> tuple[tuple[str, str], ...]:
         """The names and annotations of the parameters in the place of one."""
         names = self.parts[variable].names
@@ -90,7 +96,9 @@ class Signatures:
         return tuple(zip(names, annotations, strict=True))
 
     def _described(
-        self, variable: Variable, node: FunctionNode
+        self,
+        variable: Variable,
+        node: FunctionNode,
     ) -> tuple[tuple[str, str], ...]:
         """What a docstring that explains the parameter says of those in its place."""
         parts = self.parts[variable]

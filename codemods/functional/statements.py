@@ -39,10 +39,12 @@ class Statements:
             return
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.Tuple) else parent
+        # optimizer = create_optimizer(params)
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
             target = self.group.target(parent.targets[0], node)
             self._assigned(parent, node, unit, self.parts[target])
             return
+        # return create_optimizer(params), or return model, create_optimizer(params)
         if isinstance(outer, ast.Return):
             self._returned(outer, node, unit)
             return
@@ -74,13 +76,17 @@ class Statements:
         """Whether this is an argument of another call that gives an optimizer, written with it."""
         parent = unit.parents[node]
         outer = unit.parents[parent] if isinstance(parent, ast.keyword) else parent
-        is_call = isinstance(outer, ast.Call) and outer in self.group.expressions
-        return (
-            isinstance(outer, ast.Call) and is_call and self.draft.is_known(outer, unit)
-        )
+        # train_step(create_optimizer(params), batch)
+        if not isinstance(outer, ast.Call) or outer not in self.group.expressions:
+            return False
+        return self.draft.is_known(outer, unit)
 
     def _assigned(
-        self, statement: ast.Assign, node: ast.Call, unit: Unit, parts: Parts
+        self,
+        statement: ast.Assign,
+        node: ast.Call,
+        unit: Unit,
+        parts: Parts,
     ) -> None:
         """`optimizer = …`."""
         self.draft.is_known(node, unit)
@@ -97,16 +103,15 @@ class Statements:
         self.draft.is_known(node, unit)
         plain = not self.draft.is_maker(node) and not self.draft.inner(node)
         gets = node in self.transformations.received
+        value = statement.value
         # return create_optimizer(params), which returns what it gets
-        if plain and statement.value is node and gives == gets:
+        if plain and value is node and gives == gets:
             return
         where = unit.location(statement.lineno)
         if statement in self.rewritten:
             raise Unproven("two optimizers are returned at {}", where)
         lines = Lines()
-        elements = (
-            statement.value.elts if isinstance(statement.value, ast.Tuple) else [node]
-        )
+        elements = value.elts if isinstance(value, ast.Tuple) else [node]
         self._refuse_order(elements, node, where)
         names = self.making.in_place(node, lines)
         if names is None:
@@ -115,32 +120,44 @@ class Statements:
             names = parts.names
         interface = self.interfaces.of(function)
         is_flat = interface.flat or interface.gives_it_alone
-        parts_returned = names if is_flat else (f"({', '.join(names)})",)
+        together = ", ".join(names)
         returned: list[str] = []
         for element in elements:
-            returned += (
-                parts_returned if element is node else (lines.hole(element, unit),)
-            )
+            if element is not node:
+                returned.append(lines.hole(element, unit))
+            # return params, opt_state, loss
+            elif is_flat:
+                returned += names
+            # return (params, opt_state), loss
+            else:
+                returned.append(f"({together})")
+        # return tx, params, opt_state
         if gives:
             returned.insert(0, self.transformations.at(node, unit))
-        lines.templates.append(f"return {', '.join(returned)}")
+        values = ", ".join(returned)
+        lines.templates.append(f"return {values}")
         self._replace(statement, unit, lines, node)
 
     def _refuse_order(
-        self, elements: Sequence[ast.expr], node: ast.Call, where: Location
+        self,
+        elements: Sequence[ast.expr],
+        node: ast.Call,
+        where: Location,
     ) -> None:
         """Refuse elements ahead of a call that cannot change places with it.
 
         The call is evaluated ahead of them, in a statement of its own.
         """
         may_swap = self.group.facts.dataflow.may_swap
-        if not all(
-            may_swap(element, node) for element in elements[: elements.index(node)]
-        ):
+        ahead = elements[: elements.index(node)]
+        if not all(may_swap(element, node) for element in ahead):
             raise Unproven("the order of what {} computes matters", where)
 
     def _parts_at_return(
-        self, statement: ast.Return, node: ast.Call, unit: Unit
+        self,
+        statement: ast.Return,
+        node: ast.Call,
+        unit: Unit,
     ) -> Parts:
         """The names for what is returned.
 
@@ -160,14 +177,17 @@ class Statements:
         return self.draft.named(Variable(scope, f"new_{variable.name}"))
 
     def _replace(
-        self, statement: ast.stmt, unit: Unit, lines: Lines, node: ast.expr
+        self,
+        statement: ast.stmt,
+        unit: Unit,
+        lines: Lines,
+        node: ast.expr,
     ) -> None:
         """Put lines in the place of a statement, as the outcome of the uses within a call."""
         changed = (self.edits, self.rewritten, self.taken)
         if any(statement in others for others in changed):
-            raise Unproven(
-                "another change is made at {}", unit.location(statement.lineno)
-            )
+            where = unit.location(statement.lineno)
+            raise Unproven("another change is made at {}", where)
         edit = ReplaceStatement(
             unit.span(statement),
             tuple(lines.templates),
@@ -177,6 +197,7 @@ class Statements:
         self.rewritten[statement] = edit
         within = set(ast.walk(node))
         is_outcome = False
+        # the uses within it are accounted for by the same edit
         for call, use in self.group.by_call.items():
             if call in within and self.draft.is_maker(call):
                 self.outcomes[use.node] = edit

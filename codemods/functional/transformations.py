@@ -17,7 +17,7 @@ from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.model import Location
 from codemods.renaming.new_names import DEFINITIONS
-from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
+from codemods.rewriting.edits import ChangeParameters
 from codemods.sources.modules import Unit
 
 Owner = FunctionNode | ast.Module
@@ -57,25 +57,24 @@ class Transformations:
             return self._known[owner]
         created = self._created_in(owner, unit)
         fresh = self._fresh_calls_in(owner, unit)
-        definitions = {
-            ast.dump(use.node.value)
-            for use in created
-            if isinstance(use.node, ast.Attribute)
-        }
+        definitions: set[str] = set()
+        for use in created:
+            if isinstance(use.node, ast.Attribute):
+                definitions.add(ast.dump(use.node.value))
         interface = self.interfaces.found.get(owner)
         takes_some = interface is not None and bool(interface.split)
         sources = len(definitions) + len(fresh)
         if sources > 1 or (sources and takes_some):
-            raise Unproven(
-                "several optimizers meet in {}", self.group.where(owner, unit)
-            )
+            where = self.group.where(owner, unit)
+            raise Unproven("several optimizers meet in {}", where)
         if created:
             return self._from_create(created, owner, unit)
         if fresh:
             return self._from_call(fresh[0], owner, unit)
         outer = None if isinstance(owner, ast.Module) else _owner(owner, unit)
+        is_nested = isinstance(outer, FunctionNode)
         # a function within a function, or one that reads an optimizer of the module
-        if isinstance(outer, FunctionNode) or (outer is not None and not takes_some):
+        if outer is not None and (is_nested or not takes_some):
             return self._from_outside(outer, owner, unit)
         if interface is None or not takes_some:
             where = self.group.where(owner, unit)
@@ -85,10 +84,11 @@ class Transformations:
     def _from_outside(self, outer: Owner, owner: Owner, unit: Unit) -> str:
         """The name is known to a function from around it, if it does not bind the same name."""
         name = self._in(outer, unit)
-        if any(bound == name and not how for bound, how in bound_names(owner)):
-            raise Unproven(
-                "the name `{}` is taken in {}", name, self.group.where(owner, unit)
-            )
+        # tx = None, within the function; but `global tx` binds nothing there
+        own_names = {bound for bound, how in bound_names(owner) if not how}
+        if name in own_names:
+            where = self.group.where(owner, unit)
+            raise Unproven("the name `{}` is taken in {}", name, where)
         self._known[owner] = name
         return name
 
@@ -99,12 +99,13 @@ class Transformations:
 
     def _created_in(self, owner: Owner, unit: Unit) -> list[Use]:
         """The calls of `create` in a function."""
-        created = [use for use in self._created() if use.unit is unit]
-        return [use for use in created if _owner(use.node, unit) is owner]
+        in_file = (use for use in self._created() if use.unit is unit)
+        return [use for use in in_file if _owner(use.node, unit) is owner]
 
     def _fresh_calls(self) -> Iterator[ast.Call]:
         """The calls of functions that make an optimizer of their own."""
         for interface in self.interfaces.found.values():
+            # what takes an optimizer may return that one
             if not interface.returns or interface.split or interface.whole:
                 continue
             if self._makes(interface):
@@ -113,104 +114,102 @@ class Transformations:
 
     def _fresh_calls_in(self, owner: Owner, unit: Unit) -> list[ast.Call]:
         """Such calls in a function."""
-        calls = [
-            call for call in dict.fromkeys(self._fresh_calls()) if call in unit.parents
-        ]
-        return [call for call in calls if _owner(call, unit) is owner]
+        # each once, though it may be of several functions
+        calls = dict.fromkeys(self._fresh_calls())
+        in_file = (call for call in calls if call in unit.parents)
+        return [call for call in in_file if _owner(call, unit) is owner]
 
     def _makes(self, interface: Interface, depth: int = 4) -> bool:
         """Whether a function makes an optimizer, itself or by functions that it calls."""
         inside = set(ast.walk(interface.node))
         if any(use.node in inside for use in self._created()):
             return True
+        # functions that call each other
         if depth == 0:
             return False
         for other in self.interfaces.found.values():
             if other is interface or not other.returns or other.split:
                 continue
-            is_called = any(binding.call in inside for binding in other.bindings or ())
+            bindings = other.bindings or ()
+            is_called = any(binding.call in inside for binding in bindings)
             if is_called and self._makes(other, depth - 1):
                 return True
         return False
 
     def _from_create(self, created: list[Use], owner: Owner, unit: Unit) -> str:
         """The name of the definition of which `create` is called, or one for that expression."""
-        definition = (
-            created[0].node.value
-            if isinstance(created[0].node, ast.Attribute)
-            else None
-        )
+        node = created[0].node
+        definition = node.value if isinstance(node, ast.Attribute) else None
         calls = [call for use in created if (call := use.call) is not None]
         self._set_at[owner] = calls[0]
         variable = self.origins.variable(definition)
         is_settled = definition is not None and self._is_settled(definition, calls[0])
         if len(calls) > 1 and not is_settled:
-            raise Unproven(
-                "several optimizers meet in {}", self.group.where(owner, unit)
-            )
+            where = self.group.where(owner, unit)
+            raise Unproven("several optimizers meet in {}", where)
+        # definition.create(params), and not optim.Adam(1e-3).create(params)
         if variable is not None and is_settled:
-            self._known[owner] = self._renamed(variable)
+            name = self._renamed(variable)
         else:
-            self._known[owner] = self._named(calls[0], unit)
-            self.made.update(dict.fromkeys(calls, self._known[owner]))
-        return self._known[owner]
+            name = self._named(calls[0], unit)
+            self.made.update(dict.fromkeys(calls, name))
+        self._known[owner] = name
+        return name
 
     def _is_settled(self, definition: ast.expr, call: ast.Call) -> bool:
         """Whether a definition is the same wherever it is read behind a call."""
         for name in names_read([definition]):
             stores = self.origins.stores(self.origins.variable(name))
-            if len(stores) != 1 and not all(
-                self._is_ahead(store, call) for store in stores
-            ):
+            if len(stores) == 1:
+                continue
+            if not all(self._is_ahead(store, call) for store in stores):
                 return False
         return True
 
     def _is_ahead(self, store: ast.AST, call: ast.Call) -> bool:
         """Whether a place that sets a variable never runs after a call: another branch does not."""
-        is_name = isinstance(store, ast.Name) and not self.origins.dataflow.may_follow(
-            store, call
-        )
-        return isinstance(store, ast.arg) or is_name
+        if isinstance(store, ast.arg):
+            return True
+        if not isinstance(store, ast.Name):
+            return False
+        return not self.origins.dataflow.may_follow(store, call)
 
     def _renamed(self, variable: Variable) -> str:
         """The new name of a variable for the transformation."""
         setting = self.origins.setting(variable)
-        if (
-            variable.name not in DEFINITIONS
-            or setting is None
-            or variable.scope.parent is None
-        ):
+        is_local = setting is not None and variable.scope.parent is not None
+        # optimizer_def = optim.Adam(1e-3)
+        if not is_local or variable.name not in DEFINITIONS:
             return variable.name
         optimizer = Variable(variable.scope, "optimizer")
         try:
             name = self.names.beside(optimizer, TRANSFORMATION[:1], self.group)
         except Unproven:
             return variable.name
-        for node in (*self.origins.stores(variable), *self.origins.loads(variable)):
+        unit = variable.unit
+        mentions = (*self.origins.stores(variable), *self.origins.loads(variable))
+        for node in mentions:
             if isinstance(node, ast.Name):
-                self.edits.put(
-                    node, variable.unit, Replace(variable.unit.span(node), name)
-                )
+                self.edits.replace(node, unit, name)
         return name
 
     def _named(self, call: ast.Call, unit: Unit) -> str:
         """A name for the transformation of what a call gives."""
         statement = statement_of(unit, call)
-        variable = Variable(self.group.facts.scope(call).function, "optimizer")
+        scope = self.group.facts.scope(call).function
+        variable = Variable(scope, "optimizer")
         match statement:
             # model, optimizer = create_model(rng)
             case ast.Assign(targets=[ast.Tuple(elts=elements), *_]):
                 names = (one for one in elements if isinstance(one, ast.Name))
                 within = (self.group.target(name, call) for name in names)
-                variable = next(
-                    (one for one in within if one in self.group.variables), variable
-                )
+                own = (one for one in within if one in self.group.variables)
+                variable = next(own, variable)
             # optimizer = create_optimizer(params)
             case ast.Assign(targets=targets):
                 names = (target for target in targets if isinstance(target, ast.Name))
-                variable = next(
-                    (self.group.target(name, call) for name in names), variable
-                )
+                within = (self.group.target(name, call) for name in names)
+                variable = next(within, variable)
         return self.names.beside(variable, TRANSFORMATION, self.group)
 
     def _from_call(self, call: ast.Call, owner: Owner, unit: Unit) -> str:
@@ -218,14 +217,12 @@ class Transformations:
 
         A lambda passes all that it returns on.
         """
+        # lambda params: (create_optimizer(params), 0)
         if isinstance(owner, ast.Lambda) and owner.body is not call:
-            raise Unproven(
-                "its transformation does not get out of {}",
-                self.group.where(owner, unit),
-            )
-        self._known[owner] = name = (
-            "" if isinstance(owner, ast.Lambda) else self._named(call, unit)
-        )
+            where = self.group.where(owner, unit)
+            raise Unproven("its transformation does not get out of {}", where)
+        name = "" if isinstance(owner, ast.Lambda) else self._named(call, unit)
+        self._known[owner] = name
         self._set_at[owner] = call
         for function in self.group.functions(call):
             self._return_from(function)
@@ -237,12 +234,14 @@ class Transformations:
         interface = self.interfaces.of(function.node)
         bindings = interface.bindings or ()
         where = self.group.where(function.node, function.unit)
-        wrapped = any(self.wrappers.of(function.node, function.unit))
-        wrapped = wrapped or any(
-            self.wrappers.name(binding.call) for binding in bindings
-        )
-        if wrapped or not (interface.flat or interface.gives_it_alone):
-            raise Unproven("{} cannot return the transformation, too", where)
+        cannot = Unproven("{} cannot return the transformation, too", where)
+        # jax.jit(create_optimizer)(params), of which the results are arrays
+        if any(self.wrappers.of(function.node, function.unit)):
+            raise cannot
+        if any(self.wrappers.name(binding.call) for binding in bindings):
+            raise cannot
+        if not interface.flat and not interface.gives_it_alone:
+            raise cannot
         self.given.add(function.node)
         self._in(function.node, function.unit)
         for binding in bindings:
@@ -258,11 +257,15 @@ class Transformations:
         """A function that takes an optimizer takes its transformation, too, from each call."""
         node = interface.node
         where = self.group.where(node, unit)
-        if not isinstance(node, ast.FunctionDef) or node.args.kwarg or node.args.vararg:
+        # def train_step(optimizer, *batches)
+        takes_any = node.args.kwarg or node.args.vararg
+        if takes_any or not isinstance(node, ast.FunctionDef):
             raise Unproven("{} cannot take its transformation", where)
         name = self.names.beside(interface.split[0], TRANSFORMATION, self.group)
         self._known[node] = self.taken[node] = name
+        # def train_step(params, opt_state, batch, tx)
         change = ChangeParameters(unit.span(node), added=((name, ""),))
+        # def train_step(params, opt_state, batch, rate=0.1, *, tx), where a call gives the rate
         if self._is_given_defaults(interface) or node.args.kwonlyargs:
             change = ChangeParameters(unit.span(node), by_keyword=(name,))
         self.edits.put(node, unit, change)
@@ -285,33 +288,33 @@ class Transformations:
             if not self._is_itself(reference, node):
                 continue
             parent = unit.parents[reference]
+            handed_on = Unproven(
+                "{} is handed on at {}", where, unit.location(reference.lineno)
+            )
             if not isinstance(parent, ast.Call):
-                raise Unproven(
-                    "{} is handed on at {}", where, unit.location(reference.lineno)
-                )
+                raise handed_on
             # train_step(optimizer, batch)
             if parent.func is reference:
                 self._give(parent, name, unit)
                 reached.add(parent)
+            # map(train_step, optimizers)
             elif parent.args[:1] != [reference] or not self.wrappers.name(parent):
-                raise Unproven(
-                    "{} is handed on at {}", where, unit.location(reference.lineno)
-                )
+                raise handed_on
             # partial(train_step, model)
             elif self._fill(parent, reference, name, unit):
                 reached.update(self._calls_behind(interface, parent))
             # jax.jit(train_step), which is called elsewhere
             else:
-                self.wrappers.make_static(
-                    self._jitted(parent, unit), unit, name, self.edits
-                )
+                wrapper = self._jitted(parent, unit)
+                self.wrappers.make_static(wrapper, unit, name, self.edits)
                 static = True
         for binding in interface.bindings or ():
-            if binding.call not in reached:
-                if not static:
-                    place = binding.unit.location(binding.call.lineno)
-                    raise Unproven("its transformation does not get to {}", place)
-                self._give(binding.call, name, binding.unit)
+            if binding.call in reached:
+                continue
+            if not static:
+                place = binding.unit.location(binding.call.lineno)
+                raise Unproven("its transformation does not get to {}", place)
+            self._give(binding.call, name, binding.unit)
 
     @staticmethod
     def _is_given_defaults(interface: Interface) -> bool:
@@ -334,44 +337,57 @@ class Transformations:
 
     def _is_itself(self, reference: ast.expr, node: ast.FunctionDef) -> bool:
         """Whether a reference is the function's own name, and not that of a wrapped one."""
+        # steps.train_step
         if isinstance(reference, ast.Attribute):
             return reference.attr == node.name
         stores = self.origins.stores(self.origins.variable(reference))
+        # train_step = jax.jit(train_step)
         if node in stores and len(stores) > 1:
             raise Unproven(f"`{node.name}` is set several times")
         if not stores:
             return False
-        return stores == [node] or all(isinstance(store, ast.alias) for store in stores)
+        if stores == [node]:
+            return True
+        # from steps import train_step
+        return all(isinstance(store, ast.alias) for store in stores)
 
     def _give(self, call: ast.Call, name: str, unit: Unit) -> None:
         """Give the transformation to a call, by the name that it has there."""
         here = self.at(call, unit)
-        self.edits.put(
-            call, unit, ChangeArguments(unit.span(call), added=((name, here),))
-        )
+        self.edits.add_argument(call, unit, name, here)
 
-    def _fill(self, call: ast.Call, reference: ast.expr, name: str, unit: Unit) -> bool:
+    def _fill(
+        self,
+        call: ast.Call,
+        reference: ast.expr,
+        name: str,
+        unit: Unit,
+    ) -> bool:
         """Give the transformation to a wrapper, and return whether it is known there already."""
         owner = _owner(call, unit)
         if isinstance(owner, ast.Module):
             return False
-        here, start = self._in(owner, unit), self._set_at.get(owner)
+        here = self._in(owner, unit)
+        start = self._set_at.get(owner)
+        # step = jax.jit(train_step), ahead of optimizer = definition.create(params)
         if start is not None and self.origins.dataflow.may_follow(start, call):
             return False
         if self.wrappers.name(call.func) == PARTIAL:
             self._give(call, name, unit)
+        # jax.jit(partial(train_step, tx=tx))
         else:
             template = f"{{partial}}({{it}}, {name}={here})"
-            self.edits.put(reference, unit, Replace(unit.span(reference), template))
+            self.edits.replace(reference, unit, template)
         return True
 
     def _jitted(self, call: ast.Call, unit: Unit) -> ast.Call:
         """The call around a partial application that wraps it; any other call itself."""
-        parent = unit.parents[call]
-        is_partial = self.wrappers.name(call.func) == PARTIAL
-        # jax.jit(partial(train_step, model))
-        if is_partial and isinstance(parent, ast.Call) and parent.args[:1] == [call]:
-            return parent
+        if self.wrappers.name(call.func) != PARTIAL:
+            return call
+        match unit.parents[call]:
+            # jax.jit(partial(train_step, model))
+            case ast.Call(args=[first, *_]) as outer if first is call:
+                return outer
         return call
 
     def _calls_behind(self, interface: Interface, wrapper: ast.Call) -> list[ast.Call]:

@@ -15,7 +15,7 @@ from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
-from codemods.rewriting.edits import MakeStatic, Replace
+from codemods.rewriting.edits import MakeStatic
 from codemods.sources.modules import Unit
 from codemods.vocabulary import JIT
 
@@ -40,8 +40,11 @@ class Wrappers:
         """The calls that wrap a function, and its decorators."""
         for decorator in getattr(node, "decorator_list", ()):
             yield unit, decorator
+        # jax.jit(train_step), in any file
         for other, call in self.facts.flow.reading.calls:
-            if call.args and self.name(call) and node in self._functions(call.args[0]):
+            if not call.args or not self.name(call):
+                continue
+            if node in self._functions(call.args[0]):
                 yield other, call
 
     def name(self, node: ast.expr) -> str:
@@ -81,18 +84,18 @@ class Wrappers:
         names = parameters_by_position(interface.node)
         own = [variable.name for variable in interface.split]
         split = [names.index(name) for name in own if name in names]
-        added = [required(interface.node)] if is_given_one else []
-        shifts = sorted([*(split * more), *added])
+        # the place of each new parameter among those of before
+        shifts = split * more
+        if is_given_one:
+            shifts.append(required(interface.node))
+        shifts.sort()
         for other, wrapper in self.of(interface.node, unit):
             if not isinstance(wrapper, ast.Call):
                 continue
             where = other.location(wrapper.lineno)
             for word in wrapper.keywords:
-                constants = (
-                    one for one in ast.walk(word.value) if isinstance(one, ast.Constant)
-                )
                 # donate_argnames=("optimizer",)
-                if word.arg in BY_NAME and any(one.value in own for one in constants):
+                if word.arg in BY_NAME and _names_one_of(own, word.value):
                     raise Unproven("parameters are named in quotes at {}", where)
                 if word.arg not in BY_POSITION:
                     continue
@@ -104,21 +107,24 @@ class Wrappers:
                 # donate_argnums=(0, 1)
                 text = _shifted(word.arg, word.value, split, shifts, more)
                 if text is None:
-                    raise Unproven(
-                        "the `{}` at {} are not plain to see", word.arg, where
-                    )
+                    why = "the `{}` at {} are not plain to see"
+                    raise Unproven(why, word.arg, where)
                 if text != ast.unparse(word.value):
-                    edits.put(word.value, other, Replace(other.span(word.value), text))
+                    edits.replace(word.value, other, text)
 
     def _has_positional_partial(self, wrapper: ast.Call) -> bool:
         """Whether this is `jax.jit(partial(train_step, model), …)`."""
-        inner = wrapper.args[0] if wrapper.args else None
-        if not isinstance(inner, ast.Call) or self.name(inner.func) != PARTIAL:
-            return False
-        return len(inner.args) > 1
+        match wrapper.args:
+            case [ast.Call(func=function, args=[_, _, *_]), *_]:
+                return self.name(function) == PARTIAL
+        return False
 
     def make_static(
-        self, wrapper: ast.expr, unit: Unit, name: str, edits: Edits
+        self,
+        wrapper: ast.expr,
+        unit: Unit,
+        name: str,
+        edits: Edits,
     ) -> None:
         """Make a parameter static for `jax.jit`.
 
@@ -148,34 +154,46 @@ def required(node: FunctionNode) -> int:
     return len(parameters_by_position(node)) - len(node.args.defaults)
 
 
+def _names_one_of(names: list[str], value: ast.expr) -> bool:
+    """Whether an argument of a wrapper has one of some names in quotes."""
+    constants = (one for one in ast.walk(value) if isinstance(one, ast.Constant))
+    return any(one.value in names for one in constants)
+
+
 def _shifted(
-    word: str, value: ast.expr, split: list[int], shifts: list[int], more: int
+    word: str,
+    value: ast.expr,
+    split: list[int],
+    shifts: list[int],
+    more: int,
 ) -> str | None:
     """The positions, or the axes, with those of the parts; None if they are unknown."""
-    if isinstance(value, ast.Constant) and (value.value is None or word == "in_axes"):
+    is_axes = word == "in_axes"
+    # donate_argnums=None, or in_axes=0, which is that of all parameters
+    if isinstance(value, ast.Constant) and (value.value is None or is_axes):
         return ast.unparse(value)
-    if word == "in_axes":
+    if is_axes:
         return _shifted_axes(value, split, more)
     given = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
     found: list[int] = []
     for one in given:
+        position = one.value if isinstance(one, ast.Constant) else None
         # a negative position counts from the end
-        if not (
-            isinstance(one, ast.Constant) and type(one.value) is int and one.value >= 0
-        ):
+        if type(position) is not int or position < 0:
             return None
+        is_split = position in split
         # an optimizer as a static argument
-        if one.value in split and word != "donate_argnums":
+        if is_split and word != "donate_argnums":
             return None
-        is_split = one.value in split
-        ahead = [
-            at for at in shifts if at < one.value or (at == one.value and not is_split)
-        ]
-        first = one.value + len(ahead)
+        # a new parameter at the place of another one comes ahead of that
+        last = position - 1 if is_split else position
+        ahead = sum(at <= last for at in shifts)
+        first = position + ahead
         found += range(first, first + 1 + more * is_split)
     texts = ", ".join(map(str, found))
     if isinstance(value, ast.List):
         return f"[{texts}]"
+    # donate_argnums=0, which is now (0, 1)
     if len(found) != 1:
         return f"({texts})"
     return f"({texts},)" if isinstance(value, ast.Tuple) else texts

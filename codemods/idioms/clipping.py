@@ -133,7 +133,10 @@ def train_step(optimizer, batch):
         return given.get(variable.name, node)
 
     def _of_map(
-        self, function: ast.Lambda, tree: ast.Name, given: Mapping[str, ast.expr]
+        self,
+        function: ast.Lambda,
+        tree: ast.Name,
+        given: Mapping[str, ast.expr],
     ) -> Link | None:
         """How a function of each leaf clips it, if it has a form that means what optax does."""
         if len(function.args.args) != 1:

@@ -48,7 +48,6 @@ class Counters:
 
     def _prove(self, cls: Class, counter: str, field: str) -> int:
         starts: set[int] = set()
-
         what = f"`{counter}` of `{cls.node.name}`"
 
         def doubt(unit: Unit, node: ast.expr) -> Unproven:
@@ -57,9 +56,8 @@ class Counters:
                 "{} does not always count the steps of its optimizer ({})", what, where
             )
 
-        for unit, node in UnfollowedChanges(self.origins).of_class(
-            cls, (counter, field)
-        ):
+        unfollowed = UnfollowedChanges(self.origins)
+        for unit, node in unfollowed.of_class(cls, (counter, field)):
             raise doubt(unit, node)
         for unit, call in self.facts.flow.reading.calls:
             # State(step=0, optimizer=…)
@@ -68,10 +66,11 @@ class Counters:
                 if start is None:
                     raise doubt(unit, call)
                 starts.add(start)
+                continue
+            if not self._replaces(call, cls):
+                continue
             # state.replace(step=state.step + 1, optimizer=…)
-            elif self._replaces(call, cls) and not self._keeps_pace(
-                call, counter, field
-            ):
+            if not self._keeps_pace(call, counter, field):
                 raise doubt(unit, call)
         if len(starts) != 1:
             raise Unproven(f"{what} does not always begin at the same number")
@@ -80,7 +79,11 @@ class Counters:
     # At the beginning
 
     def _start(
-        self, cls: Class, call: ast.Call, counter: str, field: str
+        self,
+        cls: Class,
+        call: ast.Call,
+        counter: str,
+        field: str,
     ) -> int | None:
         """At what a new object begins to count, if its optimizer is new, too."""
         fields = self.facts.flow.fields_in_order(cls)
@@ -93,21 +96,19 @@ class Counters:
     def _is_new(self, node: ast.expr, depth: int) -> bool:
         """Whether an expression is an optimizer that has taken no step."""
         match node:
+            # optimizer = definition.create(params), and then State(0, optimizer)
             case ast.Name():
                 assigned = self.origins.values_of(node)
-                if not assigned:
-                    return False
-                return all(
-                    value is not None and self._is_new(value, depth)
-                    for value in assigned
-                )
+                for value in assigned:
+                    if value is None or not self._is_new(value, depth):
+                        return False
+                return bool(assigned)
             case ast.Call():
+                optimizers = self.facts.legacy_objects(node, "optimizer")
                 # definition.create(params)
-                if any(
-                    obj.node is node
-                    for obj in self.facts.legacy_objects(node, "optimizer")
-                ):
+                if any(obj.node is node for obj in optimizers):
                     return True
+                # create_optimizer(params)
                 return bool(depth) and self._makes_new(node, depth - 1)
         return False
 
@@ -142,11 +143,10 @@ class Counters:
     def _keeps_pace(self, call: ast.Call, counter: str, field: str) -> bool:
         """Whether a call that changes fields changes neither of the two, or both by one step."""
         given = {word.arg: word.value for word in call.keywords}
-        filled = {
-            word.arg
-            for item in self.facts.objects(call.func)
-            for word in filled_in(item)
-        }
+        filled: set[str | None] = set()
+        # partial(state.replace, step=0)()
+        for item in self.facts.objects(call.func):
+            filled.update(word.arg for word in filled_in(item))
         # state.replace(**changes)
         if None in given or not filled.isdisjoint((None, counter, field)):
             return False
@@ -161,8 +161,10 @@ class Counters:
         stepped = self._steps(given[field], optimizer, call)
         if stepped is None:
             return False
-        counted = self._counts(given[counter], count, call) if counter in given else 0
-        return stepped == counted
+        # state.replace(optimizer=state.optimizer.replace(target=params)) leaves the counter
+        if counter not in given:
+            return stepped == 0
+        return stepped == self._counts(given[counter], count, call)
 
     def _steps(self, node: ast.expr, optimizer: Path, call: ast.Call) -> int | None:
         """How many steps an optimizer is ahead of the one at a path; None if that is unknown."""
@@ -174,10 +176,9 @@ class Counters:
             case ast.Call(
                 func=ast.Attribute(attr="replace", value=owner), keywords=words
             ):
-                keeps_state = all(word.arg == "target" for word in words)
-                return (
-                    0 if keeps_state and self._is_at(owner, optimizer, call) else None
-                )
+                if any(word.arg != "target" for word in words):
+                    return None
+                return 0 if self._is_at(owner, optimizer, call) else None
         return None
 
     def _counts(self, node: ast.expr, counter: Path, call: ast.Call) -> int | None:
@@ -189,6 +190,7 @@ class Counters:
             ):
                 count = self._counts(left, counter, call)
                 return None if count is None else count + more
+            # state.step
             case expression if self._is_at(expression, counter, call):
                 return 0
         return None

@@ -61,19 +61,19 @@ class Counts:
             ):
                 count = self.ahead(left, step)
                 return None if count is None else count + more
+            # step = optimizer.state.step
             case ast.Name():
                 value = self.origins.local_value(node)
                 return None if value is None else self.ahead(value, step)
             # optimizer.state.step, or state.step
             case ast.Attribute(attr=name, value=state):
                 owner = owner_of_state(state) if name == "step" else None
-                objects = (
-                    self.facts.legacy_objects(owner, "optimizer")
-                    if owner is not None
-                    else []
-                )
-                if owner is None or not objects:
+                if owner is None:
                     return self._counter(node, step)
+                objects = self.facts.legacy_objects(owner, "optimizer")
+                if not objects:
+                    return self._counter(node, step)
+                # that of another optimizer, or of the same one ahead of an earlier step
                 if not self._is_stepped(owner, step):
                     return None
                 self._refuse_set_apart(objects)
@@ -100,9 +100,9 @@ class Counts:
     def _is_stepped(self, owner: ast.expr, step: SeenStep) -> bool:
         """Whether an optimizer is, unchanged, the one that takes the step."""
         path = self.origins.path(owner)
-        return (
-            path is not None and path == step.optimizer and self._is_kept(owner, step)
-        )
+        if path is None or path != step.optimizer:
+            return False
+        return self._is_kept(owner, step)
 
     def _is_kept(self, node: ast.expr, step: SeenStep) -> bool:
         """Whether a path, and the one to the optimizer, lead to the same objects until the step."""
@@ -113,20 +113,19 @@ class Counts:
     def _counter(self, node: ast.Attribute, step: SeenStep) -> int | None:
         """The same for a field of the object that holds the optimizer in another field."""
         base, optimizer = self.origins.path(node.value), step.optimizer
+        # state.optimizer, and not an optimizer by itself
+        if base is None or optimizer is None or not optimizer.attributes:
+            return None
         items = self.facts.objects(node.value)
         classes = {item.cls for item in items if isinstance(item, Instance)}
-        if (
-            base is None
-            or optimizer is None
-            or not optimizer.attributes
-            or len(classes) != 1
-        ):
+        if len(classes) != 1:
             return None
         *path, field = optimizer.attributes
         holder = Path(optimizer.root, tuple(path))
         parent = base.root.unit.parents[node]
+        is_method = isinstance(parent, ast.Call) and parent.func is node
         # `state.optimizer` itself, or a method of the state
-        if node.attr == field or (isinstance(parent, ast.Call) and parent.func is node):
+        if is_method or node.attr == field:
             return None
         if base != holder or not self._is_kept(node.value, step):
             return None

@@ -82,15 +82,15 @@ class DeadCode:
         setting = self.origins.setting(variable)
         if not isinstance(setting, ast.Assign | ast.AnnAssign) or setting.value is None:
             return
+        # other files may import what a module sets
         if setting in self.edits or variable.scope.parent is None:
             return
-        if len(block_of(variable.unit, setting)) < 2:
+        unit, value = variable.unit, setting.value
+        if len(block_of(unit, setting)) < 2:
             return
-        if self._is_whole_line(variable.unit, setting) and self._has_no_effect(
-            setting.value
-        ):
-            self.edits.take_away(setting, variable.unit)
-            self.clear(setting.value)
+        if self._is_whole_line(unit, setting) and self._has_no_effect(value):
+            self.edits.take_away(setting, unit)
+            self.clear(value)
 
     def _has_no_effect(self, value: ast.expr) -> bool:
         """Whether a value may be left out. A call is of the schedule, which the chain calls now."""
@@ -110,14 +110,15 @@ class DeadCode:
     def _clear_parameter(self, variable: Variable, function: ast.FunctionDef) -> None:
         """Remove a parameter where each call gives it by name, or where no position matters."""
         bindings = self.origins.bindings(function)
-        decorated = any(
-            isinstance(decorator, ast.Call) for decorator in function.decorator_list
-        )
+        decorators = function.decorator_list
+        # @functools.partial(jax.jit, static_argnums=(2,))
+        decorated = any(isinstance(decorator, ast.Call) for decorator in decorators)
         if bindings is None or decorated or self._is_named(variable):
             return
         if not self.origins.are_its_own(function, bindings):
             return
         given: list[tuple[Binding, PassedArgument]] = []
+        # a call that goes without it has its default
         for one in bindings:
             found = one.given.get(variable.name)
             if found is not None:
@@ -129,10 +130,9 @@ class DeadCode:
             edits = Edits(self.edits)
             for binding, argument in given:
                 edits.put(argument.call, argument.unit, _without(argument, binding))
-            change = ChangeParameters(
-                variable.unit.span(function), dropped=(variable.name,)
-            )
-            edits.put(function, variable.unit, change)
+            unit = variable.unit
+            change = ChangeParameters(unit.span(function), dropped=(variable.name,))
+            edits.put(function, unit, change)
         except Unproven:  # it stays, and does no harm
             return
         self.edits.update(edits)

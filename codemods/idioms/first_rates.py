@@ -28,26 +28,29 @@ def first_rate(use: Use, stepping: Stepping, overrides: Overrides) -> str:
         return ""
     texts: set[str] = set()
     for word in given:
-        is_rate = word is not None and word.arg == RATE
-        texts.add(
-            _text(word.value, use, stepping.origins)
-            if word is not None and is_rate
-            else ""
-        )
+        # optimizer.apply_gradient(grads, learning_rate=rate)
+        if word is not None and word.arg == RATE:
+            texts.add(_text(word.value, use, stepping.origins))
+        else:
+            texts.add("")
     return texts.pop() if len(texts) == 1 else ""
 
 
 def has_room(use: Use) -> bool:
     """Whether a comment above the statement around a use is about nothing else."""
     statement = statement_of(use.unit, use.node)
-    line = use.unit.code.split("\n")[statement.lineno - 1].encode()
-    return isinstance(statement, SIMPLE) and not line[: statement.col_offset].strip()
+    lines = use.unit.code.split("\n")
+    line = lines[statement.lineno - 1].encode()
+    # seed = 0; optimizer = optim.Adam().create(params)
+    ahead = line[: statement.col_offset].strip()
+    return isinstance(statement, SIMPLE) and not ahead
 
 
 def _takes_bare_steps(objects: Iterable[LegacyObject], facts: Facts) -> bool:
     """Whether a definition takes steps without an optimizer."""
+    own = {*objects}
     bare = (use for use in facts.uses if use.kind == "definition.apply_gradient")
-    return any(not {*objects}.isdisjoint(use.objects) for use in bare)
+    return any(not own.isdisjoint(use.objects) for use in bare)
 
 
 def _text(rate: ast.expr, use: Use, origins: Origins) -> str:
@@ -55,7 +58,8 @@ def _text(rate: ast.expr, use: Use, origins: Origins) -> str:
     value = origins.expanded(rate)
     if _is_number(value):
         return ast.unparse(value)
-    variable, only = origins.variable(value), origins.only_value(value)
+    variable = origins.variable(value)
+    only = origins.only_value(value)
     if variable is None or only is None or not _is_number(only):
         return ""
     # LEARNING_RATE = 0.1
@@ -64,13 +68,12 @@ def _text(rate: ast.expr, use: Use, origins: Origins) -> str:
         return ""
     if use.unit.parents.get(setting) is not use.unit.tree:
         return ""
-    is_ahead = setting.lineno < use.node.lineno
+    if setting.lineno >= use.node.lineno:
+        return ""
     here = origins.facts.scope(use.node)
-    return (
-        variable.name
-        if is_ahead and here.binding(variable.name) is variable.scope
-        else ""
-    )
+    # the name is that variable at the constructor, too
+    is_in_reach = here.binding(variable.name) is variable.scope
+    return variable.name if is_in_reach else ""
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -30,20 +30,16 @@ def positive(limit: ast.expr) -> bool:
 
 def at_most_one(limit: ast.expr) -> bool:
     """Whether a limit is such a number with which the product of a leaf does not overflow."""
-    return (
-        positive(limit)
-        and isinstance(limit, ast.Constant)
-        and float(str(limit.value)) <= 1
-    )
+    if not isinstance(limit, ast.Constant) or not positive(limit):
+        return False
+    return float(str(limit.value)) <= 1
 
 
 def one(limit: ast.expr) -> bool:
     """Whether a limit is the literal number 1, by which people do not divide or multiply."""
-    return (
-        positive(limit)
-        and isinstance(limit, ast.Constant)
-        and float(str(limit.value)) == 1
-    )
+    if not isinstance(limit, ast.Constant) or not positive(limit):
+        return False
+    return float(str(limit.value)) == 1
 
 
 BY_NORM: Mapping[str, Limits] = {
@@ -108,7 +104,11 @@ class Leaf:
     """The body of a function of one leaf, `tree` being what the function is mapped over."""
 
     def __init__(
-        self, origins: Origins, leaf: str, body: ast.expr, tree: ast.Name
+        self,
+        origins: Origins,
+        leaf: str,
+        body: ast.expr,
+        tree: ast.Name,
     ) -> None:
         self.facts = origins.facts
         self.origins = origins
@@ -119,7 +119,8 @@ class Leaf:
 
     def limits(self, form: str) -> Iterator[ast.expr]:
         """The limit for which the body has a form, if it has it."""
-        for found in self._matches(ast.parse(form, mode="eval").body, self.body, None):
+        parsed = ast.parse(form, mode="eval").body
+        for found in self._matches(parsed, self.body, None):
             if found is not None:
                 yield found
 
@@ -138,7 +139,10 @@ class Leaf:
         return False
 
     def _matches(
-        self, form: ast.expr, node: ast.expr, limit: ast.expr | None
+        self,
+        form: ast.expr,
+        node: ast.expr,
+        limit: ast.expr | None,
     ) -> Iterator[ast.expr | None]:
         """The limits, if any, for which an expression has a form.
 
@@ -153,15 +157,20 @@ class Leaf:
                     yield limit
             case ast.Name(id="L"):
                 yield from self._as_limit(node, limit)
+            # 1 or 1.0, but not True, which is equal to them
             case ast.Constant(value=value):
-                if isinstance(node, ast.Constant) and node.value is not True:
-                    yield from [limit] if node.value == value else []
+                number = node.value if isinstance(node, ast.Constant) else None
+                if number is not True and number == value:
+                    yield limit
             case _:
                 for parts, others in self._parts(form, self.origins.expanded(node)):
                     yield from self._all(parts, others, limit)
 
     def _all(
-        self, forms: list[ast.expr], nodes: list[ast.expr], limit: ast.expr | None
+        self,
+        forms: list[ast.expr],
+        nodes: list[ast.expr],
+        limit: ast.expr | None,
     ) -> Iterator[ast.expr | None]:
         """The limits for which each of some expressions has its form."""
         if not forms:
@@ -171,7 +180,9 @@ class Leaf:
             yield from self._all(forms[1:], nodes[1:], found)
 
     def _parts(
-        self, form: ast.expr, node: ast.expr
+        self,
+        form: ast.expr,
+        node: ast.expr,
     ) -> Iterator[tuple[list[ast.expr], list[ast.expr]]]:
         """The parts of a form, with those of an expression that have to match them.
 
@@ -226,14 +237,14 @@ class Leaf:
             if ast.dump(node) == ast.dump(limit):
                 yield limit
         elif isinstance(node, ast.Constant):
+            # jnp.clip(g, -1.0, 1.0)
             if type(node.value) in (int, float):
                 yield node
-        elif isinstance(
-            node, ast.Name | ast.Attribute | ast.Subscript
-        ) and not self._is_norm(node):
-            names = {
-                inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)
-            }
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            if self._is_norm(node):
+                return
+            inside = ast.walk(node)
+            names = {inner.id for inner in inside if isinstance(inner, ast.Name)}
             # an element of the leaf is no limit, nor is a function
             if self.leaf not in names and not self.facts.full_name(node):
                 yield node
@@ -242,10 +253,9 @@ class Leaf:
         """Whether an expression is the norm of the tree when the function is mapped over it."""
         of = self.norms.tree_of(node)
         variable = self.origins.variable(of)
-        if (
-            of is None
-            or variable is None
-            or variable != self.origins.variable(self.tree)
-        ):
+        if of is None or variable is None:
+            return False
+        # the norm of another tree
+        if variable != self.origins.variable(self.tree):
             return False
         return self.facts.dataflow.unchanged(variable, of, self.tree)

@@ -50,6 +50,7 @@ class Outcomes(Idiom, Generic[T]):
     def add(self, members: list[LegacyObject], outcome: T | Message) -> None:
         """Note what came of a group. Changes of several groups at one place are one change."""
         if not isinstance(outcome, Message):
+            # on a copy, as a group that does not go with the others leaves nothing behind
             edits = Edits(self.edits)
             try:
                 for node, (unit, edit) in outcome.edits.items():
@@ -86,7 +87,8 @@ class Outcomes(Idiom, Generic[T]):
         return set() if found is None else found.removed
 
     def _of(self, objects: Iterable[LegacyObject]) -> T | Message | None:
-        return next((self.found[obj] for obj in objects if obj in self.found), None)
+        tried = (obj for obj in objects if obj in self.found)
+        return next((self.found[obj] for obj in tried), None)
 
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
@@ -94,8 +96,11 @@ class Outcomes(Idiom, Generic[T]):
 
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs."""
-        uses = self.edits.uses(self.kind, ())
-        return [replace(use, objects=tuple(self._concerned[use.node])) for use in uses]
+        uses: list[Use] = []
+        for use in self.edits.uses(self.kind, ()):
+            concerned = tuple(self._concerned[use.node])
+            uses.append(replace(use, objects=concerned))
+        return uses
 
 
 def constructors(
@@ -108,15 +113,15 @@ def constructors(
     """
     made = {obj.node: obj for obj in members if obj.kind == "definition"}
     stepped = (obj for obj in members if obj.kind == "optimizer")
-    if not made or not all(map(stepping.facts.legacy.definitions, stepped)):
+    definitions = stepping.facts.legacy.definitions
+    if not made or not all(map(definitions, stepped)):
         raise Unproven("the place that makes the optimizer is not in view")
     known = optimizers()
-    calls = {
-        node: obj
-        for node, obj in made.items()
-        if isinstance(node, ast.Call) and obj.made_by in known
-    }
-    if len(calls) < len(made) or not calls.keys() <= stepping.constructors:
+    called = {node: obj for node, obj in made.items() if isinstance(node, ast.Call)}
+    # optim.Adam(1e-3), and not MyAdam(1e-3)
+    calls = {node: obj for node, obj in called.items() if obj.made_by in known}
+    are_plain = calls.keys() <= stepping.constructors
+    if len(calls) < len(made) or not are_plain:
         raise Unproven("the optimizer is not made by a plain constructor")
     return calls
 
@@ -136,19 +141,23 @@ def refuse_templates(members: list[LegacyObject], stepping: Stepping) -> None:
             continue
         if obj in stepped or obj in members:
             continue
-        made = {found.made_by for found in stepping.facts.legacy.definitions(obj)}
+        definitions = stepping.facts.legacy.definitions(obj)
+        made = {definition.made_by for definition in definitions}
         if made.isdisjoint(names):
             continue
+        # optimizer = restore_checkpoint(folder, optim.Adam().create(params)), as for evaluation
         if any(word in obj.unit.code for word in RESTORING):
-            where = obj.unit.location(getattr(obj.node, "lineno", 1))
+            line = getattr(obj.node, "lineno", 1)
             raise Unproven(
                 "{} restores checkpoints into such an optimizer that takes no step",
-                where,
+                obj.unit.location(line),
             )
 
 
 def refuse_plain(
-    edits: Edits, places: Iterable[Use | LegacyObject], stepping: Stepping
+    edits: Edits,
+    places: Iterable[Use | LegacyObject],
+    stepping: Stepping,
 ) -> None:
     """Refuse an idiom that changes something where no idiom may be used.
 
@@ -156,7 +165,8 @@ def refuse_plain(
       Unproven: if it does.
     """
     places = list(places)
-    units = {unit for unit, _ in edits.values()} | {place.unit for place in places}
+    units = {unit for unit, _ in edits.values()}
+    units |= {place.unit for place in places}
     if not units.isdisjoint(stepping.plain):
         raise Unproven("the file could not be rewritten in this form")
     if any(map(stepping.keeps_interface, places)):

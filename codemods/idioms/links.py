@@ -103,8 +103,9 @@ class Links(Outcomes[Linked]):
         if not self.is_wanted:
             return
         for members, steps in stepping.stepped_groups:
+            earlier = (idiom for idiom in results if isinstance(idiom, Links))
             # a chain gets one such link
-            if any(isinstance(idiom, Links) and idiom.of(members) for idiom in results):
+            if any(idiom.of(members) for idiom in earlier):
                 continue
             outcome = self._outcome(members, steps)
             if outcome is not None:
@@ -142,7 +143,9 @@ class Links(Outcomes[Linked]):
     # The steps of a group
 
     def _outcome(
-        self, members: list[LegacyObject], steps: list[Use]
+        self,
+        members: list[LegacyObject],
+        steps: list[Use],
     ) -> Linked | Message | None:
         """What becomes of a group, or why it stays; None if there is no such call."""
         try:
@@ -157,7 +160,10 @@ class Links(Outcomes[Linked]):
             return why.message
 
     def _join(
-        self, members: list[LegacyObject], steps: list[Use], taken: list[Taken]
+        self,
+        members: list[LegacyObject],
+        steps: list[Use],
+        taken: list[Taken],
     ) -> Linked:
         """Make the calls the first link of the chain, and take them out of the steps."""
         outermost = self._outermost(members)
@@ -168,16 +174,19 @@ class Links(Outcomes[Linked]):
         values.refuse_changes(link, outermost, members)
         passing = Passing(self.origins, link, self.argument)
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in outermost}
-        read = {self.origins.variable(one.link.before) for one in taken}
-        needed = passing.needed | {
-            variable for variable in read if variable is not None
-        }
+        # the gradients of before, which steps get now
+        needed = {*passing.needed}
+        for one in taken:
+            variable = self.origins.variable(one.link.before)
+            if variable is not None:
+                needed.add(variable)
         removed = self.results.removed(members)
         dead_code = DeadCode(self.origins, passing.edits, needed, removed, self.may_go)
         for use, one in zip(steps, taken, strict=True):
             self._take_out(use, one, dead_code)
         self._bequeath(list(links), dead_code.edits, members)
         refuse_plain(dead_code.edits, (*steps, *members), self.stepping)
+        # an edit of one place includes what other idioms do to it
         beside = Edits()
         for edits in self.results.edits_of(members):
             beside.update(edits)
@@ -205,23 +214,27 @@ class Links(Outcomes[Linked]):
 
     def _refuse_looks(self, members: list[LegacyObject]) -> None:
         """The state of a chain is not laid out as that of its last link alone."""
+        own = {*members}
         looks = (use for use in self.facts.uses if use.kind in LOOKING)
-        if any(not {*members}.isdisjoint(use.objects) for use in looks):
+        # optimizer.state.param_states
+        if any(not own.isdisjoint(use.objects) for use in looks):
             raise Unproven("the state of the optimizer is used")
 
     @staticmethod
     def _bequeath(
-        constructors: list[ast.AST], edits: Edits, members: list[LegacyObject]
+        constructors: list[ast.AST],
+        edits: Edits,
+        members: list[LegacyObject],
     ) -> None:
         """Let the comments on a statement go to the chain, if that is made in the same file."""
-        heirs = {
-            obj.unit: statement_of(obj.unit, obj.node)
-            for obj in members
-            if obj.node in constructors
-        }
+        heirs: dict[Unit, ast.stmt] = {}
+        for obj in members:
+            if obj.node in constructors:
+                heirs[obj.unit] = statement_of(obj.unit, obj.node)
         for node, (unit, edit) in edits.items():
             if unit in heirs:
-                edits[node] = (unit, edit.with_heir(unit.span(heirs[unit])))
+                heir = unit.span(heirs[unit])
+                edits[node] = (unit, edit.with_heir(heir))
 
     def _take_out(self, use: Use, taken: Taken, dead_code: DeadCode) -> None:
         """Take the statement away, and let the step have the gradients that went into it."""
@@ -247,11 +260,10 @@ class Links(Outcomes[Linked]):
         """
         given = self.stepping.gradients(use)
         variable = self.origins.variable(given)
-        if (
-            not isinstance(given, ast.Name)
-            or variable is None
-            or self.stepping.axes(use.objects)
-        ):
+        # optimizer.apply_gradient(grads)
+        if not isinstance(given, ast.Name) or variable is None:
+            return None
+        if self.stepping.axes(use.objects):
             return None
         taken = self._last(use, given, variable)
         if taken is None:
@@ -272,6 +284,7 @@ class Links(Outcomes[Linked]):
         block = block_of(use.unit, statement_of(use.unit, use.node))
         stores = self.origins.reaching(given, variable) or ()
         settings = [(store, statement_of(use.unit, store)) for store in stores]
+        # if limit > 0: grads = clip_grads(grads, limit)
         guarded = [
             pair for pair in settings if isinstance(parents.get(pair[1]), ast.If)
         ]
@@ -294,12 +307,17 @@ class Links(Outcomes[Linked]):
         block: list[ast.stmt],
     ) -> Taken | None:
         """What a statement is taken for, if it or the branch that it is in is one of a block."""
-        is_guarded = isinstance(guard, ast.If) and guard in block and not guard.orelse
-        link = self.link(call) if is_guarded or statement in block else None
+        branch = guard if isinstance(guard, ast.If) and guard in block else None
+        # with an `else`, it is more than a condition of the call
+        if branch is not None and branch.orelse:
+            branch = None
+        if branch is None and statement not in block:
+            return None
+        link = self.link(call)
         if link is None:
             return None
-        if isinstance(guard, ast.If) and is_guarded:
-            return Taken(guard, link, guard.test)
+        if branch is not None:
+            return Taken(branch, link, branch.test)
         return Taken(statement, link, None)
 
     def _refuse_more(self, branch: ast.If, given: Variable) -> None:
@@ -311,11 +329,15 @@ class Links(Outcomes[Linked]):
             variable = Variable(given.scope, name.id)
             if variable == given:
                 continue
+            # norm = global_norm(grads), which is read elsewhere
             if any(load not in inside for load in self.origins.loads(variable)):
                 raise Unproven(f"the branch that {self.does}s does more than that")
 
     def _refuse_other_readers(
-        self, variable: Variable, taken: Taken, given: ast.expr
+        self,
+        variable: Variable,
+        taken: Taken,
+        given: ast.expr,
     ) -> None:
         """Nothing but the step may read the gradients that the statement gives."""
         inside = {*ast.walk(taken.statement)}
@@ -324,22 +346,22 @@ class Links(Outcomes[Linked]):
             if load is given or load in inside:
                 continue
             found = self.origins.reaching(load, variable)
+            # log(norm(grads)), behind the clipping
             if found is None or not set_here.isdisjoint(found):
                 where = variable.unit.location(load.lineno)
                 raise Unproven("the {} gradients are read at {}, too", self.done, where)
 
     def _refuse_changes(self, unit: Unit, taken: Taken, given: ast.expr) -> None:
         """The step gets the tree as it was before: nothing may set or use it in the meantime."""
-        inside, before = {*ast.walk(taken.statement)}, taken.link.before
+        before = taken.link.before
+        inside = {*ast.walk(taken.statement)}
         meantime = self.facts.dataflow.between(before, given)
         if meantime is None:
             raise Unproven(f"what is {self.done} is not seen where the step is taken")
         for node in meantime:
-            if (
-                isinstance(node, ast.Name)
-                and node.id == before.id
-                and node not in inside
-            ):
+            if not isinstance(node, ast.Name) or node in inside:
+                continue
+            if node.id == before.id:
                 where = unit.location(node.lineno)
                 raise Unproven("what is {} is used at {} again", self.done, where)
 

@@ -132,11 +132,10 @@ optimizer_def = decay
         if whole is not None:
             return TakePart(use.span, use.unit.span(whole.stands_for), whole.opposite)
         mask = self.of_definition(use.node)
-        return (
-            general
-            if mask is None
-            else replace(general, mask=mask.predicate_in(use.unit))
-        )
+        # optim.Adam(1e-3, weight_decay=1e-4), of the parameters that decay
+        if mask is not None:
+            return replace(general, mask=mask.predicate_in(use.unit))
+        return general
 
     def note(self, use: Use) -> Prose:
         why = self.reasons.get(use.node) if use.kind == "definition" else None
@@ -148,9 +147,8 @@ optimizer_def = decay
 
     def of_definition(self, node: ast.AST) -> Mask | None:
         """The mask that a constructor gets."""
-        return next(
-            (mask for mask in self.found.values() if mask.definition is node), None
-        )
+        masks = self.found.values()
+        return next((mask for mask in masks if mask.definition is node), None)
 
     def within(self, members: Iterable[LegacyObject]) -> list[Mask]:
         """The masks of a group."""
@@ -164,9 +162,8 @@ optimizer_def = decay
         return found
 
     def edit(self, use: Use) -> Edit:
-        edits = next(
-            mask.edits for mask in self.found.values() if use.node in mask.edits
-        )
+        every_edits = (mask.edits for mask in self.found.values())
+        edits = next(edits for edits in every_edits if use.node in edits)
         return edits[use.node][1]
 
     def uses(self) -> list[Use]:
@@ -198,14 +195,11 @@ optimizer_def = decay
             decaying.chosen_by,
             opposite,
         )
-        for part in (
-            decaying.chosen_by,
-            decaying.stepped_by,
-            other.chosen_by,
-            other.stepped_by,
-        ):
-            if isinstance(part, ast.Name):
-                self._refuse_shared(part)
+        for group in (decaying, other):
+            for part in (group.chosen_by, group.stepped_by):
+                # kernels, and decay_def, in ((kernels, decay_def), …)
+                if isinstance(part, ast.Name):
+                    self._refuse_shared(part)
         self._clear_up(use, call, mask, decaying, other)
         return mask
 
@@ -219,17 +213,14 @@ optimizer_def = decay
     ) -> None:
         """Take away what the call has no use for any more, and let the predicate be known to it."""
         leftover = [other.chosen_by, other.stepped_by]
+        unit, definition = use.unit, decaying.definition
         if isinstance(decaying.stepped_by, ast.Name):
-            if may_wait(
-                decaying.definition,
-                use.unit,
-                statement_of(use.unit, call),
-                self.origins,
-            ):
+            # optimizer_def = optax.adamw(…), without the name `decay_def`
+            if may_wait(definition, unit, statement_of(unit, call), self.origins):
                 leftover.append(decaying.stepped_by)
-                mask.stands_for = decaying.definition
+                mask.stands_for = definition
             else:
-                self._bring_forward(decaying, mask, use.unit)
+                self._bring_forward(decaying, mask, unit)
         for part in leftover:
             if isinstance(part, ast.Name):
                 self._take_away(part, mask)
@@ -238,6 +229,7 @@ optimizer_def = decay
 
     def _group(self, argument: ast.expr) -> PartitionGroup | None:
         """The part of a MultiOptimizer that an argument gives, if that is a pair written there."""
+        # group = (kernels, decay_def)
         if self.origins.expanded(argument) is not argument:
             return None
         match argument:
@@ -250,9 +242,9 @@ optimizer_def = decay
                 definition = self.origins.expanded(stepped_by)
             case _:
                 return None
-        if not self._is_made(traversal, "traversal") or not self._is_made(
-            definition, "definition"
-        ):
+        if not self._is_made(traversal, "traversal"):
+            return None
+        if not self._is_made(definition, "definition"):
             return None
         if arguments_of(TRAVERSAL, traversal) is None:
             return None
@@ -267,17 +259,18 @@ optimizer_def = decay
         return any(obj.node is node for obj in self.facts.legacy_objects(node, kind))
 
     def _decaying(
-        self, first: PartitionGroup, second: PartitionGroup, unit: Unit
+        self,
+        first: PartitionGroup,
+        second: PartitionGroup,
+        unit: Unit,
     ) -> PartitionGroup | None:
         """The group that decays, of two that are otherwise the same."""
         definitions = [
             *self.facts.legacy_objects(first.definition),
             *self.facts.legacy_objects(second.definition),
         ]
-        kinds = {
-            definition.made_by: legacy_optimizer(definition)
-            for definition in definitions
-        }
+        kinds = {one.made_by: legacy_optimizer(one) for one in definitions}
+        # optim.Adam and optim.LAMB
         kind = kinds.popitem()[1] if len(kinds) == 1 else None
         if kind is None or not kind.masks_decay:
             return None
@@ -317,17 +310,23 @@ optimizer_def = decay
         if statement_of(unit, first) is statement_of(unit, second):
             return all(dataflow.has_no_effect(value) for value in one.values())
         before = dataflow.is_before(first, second)
-        earlier, start, end = (one, first, second) if before else (other, second, first)
-        return dataflow.is_before(start, end) and dataflow.stays(
-            earlier.values(), start, end
-        )
+        earlier, start, end = one, first, second
+        if not before:
+            earlier, start, end = other, second, first
+        # they may be in branches, none before the other
+        if not dataflow.is_before(start, end):
+            return False
+        return dataflow.stays(earlier.values(), start, end)
 
     # What may stand in the way
 
     def _refuse_other_uses(self, use: Use) -> None:
         """Refuse uses of the state: that of one optimizer has another layout than that of two."""
         group = self.facts.groups[use.objects[0]] if use.objects else None
-        for other in (one for one in self.facts.uses if one.kind in LOOKING):
+        for other in self.facts.uses:
+            # optimizer.state.param_states
+            if other.kind not in LOOKING:
+                continue
             if any(self.facts.groups[obj] is group for obj in other.objects):
                 raise Unproven(
                     "the state of its two groups is used at {}", other.location
@@ -376,7 +375,9 @@ def _texts(arguments: Arguments) -> dict[str, str]:
 
 def _is_zero(decay: ast.expr | None) -> bool:
     """Whether a weight decay is not given, or given as 0."""
-    return decay is None or (isinstance(decay, ast.Constant) and decay.value == 0)
+    if decay is None:
+        return True
+    return isinstance(decay, ast.Constant) and decay.value == 0
 
 
 IDIOM = Masks

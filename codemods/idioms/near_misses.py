@@ -238,7 +238,9 @@ class NearMisses:
         return outer[-1] if outer else None
 
     def _in_reach(
-        self, use: Use, outermost: FunctionNode
+        self,
+        use: Use,
+        outermost: FunctionNode,
     ) -> Iterator[tuple[Unit, FunctionNode]]:
         """A function, and those of the project that it calls."""
         yield use.unit, outermost

@@ -69,7 +69,9 @@ class Norms:
         return node if only is None else self.origins.expanded(only)
 
     def _argument(
-        self, node: ast.expr | None, functions: frozenset[str]
+        self,
+        node: ast.expr | None,
+        functions: frozenset[str],
     ) -> ast.expr | None:
         """The only argument by position of a call, if it is one of some functions."""
         match node:
@@ -92,7 +94,9 @@ class Norms:
         )
 
     def _each(
-        self, node: ast.expr, accept: Callable[[ast.expr, str], bool]
+        self,
+        node: ast.expr,
+        accept: Callable[[ast.expr, str], bool],
     ) -> ast.expr | None:
         """The tree of which a list has what is accepted for each leaf."""
         match node:

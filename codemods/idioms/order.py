@@ -14,7 +14,14 @@ from codemods.analysis.origins import (
 from codemods.analysis.uses import Use
 from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
-from codemods.rewriting.edits import Edit, MoveStatement, ReplaceStatement
+from codemods.rewriting.edits import (
+    ChangeArguments,
+    Edit,
+    MoveStatement,
+    Replace,
+    ReplaceStatement,
+    Spread,
+)
 from codemods.sources.modules import Unit
 
 
@@ -27,10 +34,33 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
         Raises:
           Unproven: if the two do not go together.
         """
-        whole = self[node][1].merged(edit) if node in self else edit
+        whole: Edit | None = edit
+        # train_step(optimizer, rate), which loses one argument and gets another
+        if node in self:
+            _, earlier = self[node]
+            whole = earlier.merged(edit)
         if whole is None:
             raise Unproven("another change is made at the same place")
         self[node] = (unit, whole)
+
+    def replace(self, node: ast.expr, unit: Unit, text: str) -> None:
+        """Put source text in the place of an expression, together with its other change."""
+        self.put(node, unit, Replace(unit.span(node), text))
+
+    def spread(self, element: ast.expr, unit: Unit, texts: tuple[str, ...]) -> None:
+        """Put several elements in the place of one, together with its other change."""
+        self.put(element, unit, Spread(unit.span(element), texts))
+
+    def add_argument(
+        self,
+        call: ast.Call,
+        unit: Unit,
+        name: str,
+        text: str,
+    ) -> None:
+        """Give a call one more argument; one without a name is by position."""
+        change = ChangeArguments(unit.span(call), added=((name, text),))
+        self.put(call, unit, change)
 
     def take_away(self, statement: ast.stmt, unit: Unit) -> None:
         """Remove a statement, in the place of any other change of it."""
@@ -53,19 +83,18 @@ def ahead_of(variable: Variable, statement: ast.stmt, origins: Origins) -> Edits
     assert setting is not None
     unit = variable.unit
     block = block_of(unit, setting)
+    # the statement of the block that the other one is within
     around = [statement, *unit.ancestors(statement)]
     target = next((outer for outer in around if outer in block), None)
     if not isinstance(target, ast.stmt) or target is setting:
         raise Unproven(f"`{variable.name}` is made in a block of its own")
     if block.index(target) > block.index(setting):
         return Edits()
-    moving = _needed(variable, setting, target, block, origins)
-    return Edits(
-        {
-            one: (unit, MoveStatement(unit.span(one), unit.span(target)))
-            for one in moving
-        }
-    )
+    moves = Edits()
+    place = unit.span(target)
+    for one in _needed(variable, setting, target, block, origins):
+        moves[one] = (unit, MoveStatement(unit.span(one), place))
+    return moves
 
 
 def _needed(
@@ -89,13 +118,15 @@ def _needed(
         raise Unproven(
             f"{what} is made after the optimizer, by something that may do more than that"
         )
-    between = block[block.index(target) : block.index(setting)]
+    first, last = block.index(target), block.index(setting)
+    between = block[first:last]
     within = {inner for statement in between for inner in ast.walk(statement)}
     needed: list[ast.stmt] = []
     for name in names_read([computed]):
         read = origins.variable(name)
         if read is None or within.isdisjoint(origins.stores(read)):
             continue
+        # schedule = make_schedule(rate), where `rate` is set after the optimizer is made, too
         earlier = origins.setting(read)
         if earlier is None or earlier not in between:
             raise Unproven(

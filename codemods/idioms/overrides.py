@@ -42,7 +42,9 @@ class Overrides:
         )
 
     def is_fixed(
-        self, definitions: Collection[LegacyObject], objects: Collection[LegacyObject]
+        self,
+        definitions: Collection[LegacyObject],
+        objects: Collection[LegacyObject],
     ) -> bool:
         """Whether the constructors' rates of some definitions hold for all of some objects."""
         return (

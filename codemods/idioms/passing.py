@@ -19,7 +19,7 @@ from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of
 from codemods.idioms.values import Part, Value
-from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Replace
+from codemods.rewriting.edits import ChangeParameters, Replace
 from codemods.sources.modules import Unit
 
 
@@ -65,6 +65,7 @@ class Passing:
         text = self._known(self.value, call)
         if text is not None:
             return text
+        # def create(rate): return optim.Adam(rate)
         function = self._function_around(call)
         parameter = self._parameter(current, function)
         if parameter is None:
@@ -81,7 +82,9 @@ class Passing:
         """The text of a value as it can be written at a node; None if a part is not known there."""
         names = [self._name(part, node) for part in value.parts]
         known = [name for name in names if name is not None]
-        return value.text(known) if len(known) == len(names) else None
+        if len(known) < len(names):
+            return None
+        return value.text(known)
 
     def _name(self, part: Part, node: ast.expr) -> str | None:
         """What a part is called at a node, if it is known there.
@@ -89,6 +92,7 @@ class Passing:
         Some statements may have to move up for that.
         """
         for variable in part.variables:
+            # the moves for a variable that is not known in the end are given up
             moves = Edits()
             if self._is_known(variable, node, moves):
                 self.edits.update(moves)
@@ -98,7 +102,8 @@ class Passing:
 
     def _brought(self, value: Value, call: ast.Call) -> str:
         """The text of a value at a call; its parts may come there through new parameters."""
-        return value.text([self._brought_part(part, call) for part in value.parts])
+        names = [self._brought_part(part, call) for part in value.parts]
+        return value.text(names)
 
     def _brought_part(self, part: Part, call: ast.Call) -> str:
         """What a part is called at a call, by a new parameter if need be."""
@@ -118,6 +123,7 @@ class Passing:
     def _unlike(self, giver: FunctionNode, name: str, call: ast.Call) -> Unproven:
         """Why a parameter cannot be brought to a call: its function is given different values."""
         bindings = self.origins.bindings(giver)
+        # def train(schedule=make_schedule()), of which no call gives another one
         if bindings and not any(name in binding.given for binding in bindings):
             return self._out_of_reach(call)
         who = f"`{giver.name}`" if isinstance(giver, ast.FunctionDef) else "a function"
@@ -128,18 +134,18 @@ class Passing:
     def _function_around(self, call: ast.Call) -> ast.FunctionDef:
         """The function that makes an optimizer, and can get a parameter for it."""
         function = self.facts.scope(call).function.node
-        if not isinstance(function, ast.FunctionDef) or not self.origins.calls(
-            function
-        ):
+        if not isinstance(function, ast.FunctionDef):
+            raise self._out_of_reach(call)
+        if not self.origins.calls(function):
             raise self._out_of_reach(call)
         return function
 
     def _out_of_reach(self, call: ast.Call) -> Unproven:
-        where = self.facts.scope(call).unit.location(call.lineno)
+        unit = self.facts.scope(call).unit
         return Unproven(
             "the {} is not in reach at {}, where the optimizer is made",
             self.what,
-            where,
+            unit.location(call.lineno),
         )
 
     def _is_known(self, variable: Variable, node: ast.expr, moves: Edits) -> bool:
@@ -150,26 +156,29 @@ class Passing:
         setting = self.origins.setting(variable)
         if setting is None or variable.unit is not scope.unit:
             return True  # a parameter or an import
-        if variable.scope.parent is None and scope.function.parent is not None:
+        is_of_module = variable.scope.parent is None
+        if is_of_module and scope.function.parent is not None:
             # when the function is called, the variable of the module is set
             return not self.facts.dataflow.may_follow(setting, _outermost(scope))
-        moves.update(ahead_of(variable, statement_of(scope.unit, node), self.origins))
+        statement = statement_of(scope.unit, node)
+        moves.update(ahead_of(variable, statement, self.origins))
         return True
 
     # Through functions
 
     def _parameter(
-        self, current: ast.expr | None, function: ast.FunctionDef
+        self,
+        current: ast.expr | None,
+        function: ast.FunctionDef,
     ) -> str | None:
         """The parameter of a function that is passed on as the rate, and used for nothing else."""
         variable = self.origins.variable(current)
         if variable is None or self.origins.parameter(variable) is not function:
             return None
-        return (
-            variable.name
-            if self._filled.issuperset(self.origins.loads(variable))
-            else None
-        )
+        # logging.info("rate %s", rate), which is to have the number
+        if not self._filled.issuperset(self.origins.loads(variable)):
+            return None
+        return variable.name
 
     def _bindings(self, function: ast.FunctionDef) -> list[Binding]:
         """The calls of a function that gets another parameter, or other arguments."""
@@ -193,13 +202,14 @@ class Passing:
             self.edits[value] = (unit, Replace(unit.span(value), text))
 
     def _add_argument(self, binding: Binding, parameter: str, text: str) -> None:
-        call, unit = binding.call, binding.unit
-        self.edits.put(
-            call, unit, ChangeArguments(unit.span(call), added=((parameter, text),))
-        )
+        self.edits.add_argument(binding.call, binding.unit, parameter, text)
 
     def _introduce(
-        self, name: str, part: Part, function: ast.FunctionDef, unit: Unit
+        self,
+        name: str,
+        part: Part,
+        function: ast.FunctionDef,
+        unit: Unit,
     ) -> None:
         """Give a function a parameter for a value, and each of its calls an argument."""
         if (function, name) in self._introduced:
@@ -212,10 +222,10 @@ class Passing:
                 f"`{function.name}`, which makes the optimizer, takes any arguments or is decorated"
             )
         added = ((name, self._annotation(part, unit)),)
-        self.edits.put(
-            function, unit, ChangeParameters(unit.span(function), added=added)
-        )
-        required = len(names_by_position(function.args)) - len(function.args.defaults)
+        change = ChangeParameters(unit.span(function), added=added)
+        self.edits.put(function, unit, change)
+        parameters = names_by_position(function.args)
+        required = len(parameters) - len(function.args.defaults)
         for binding in self._bindings(function):
             call = binding.call
             # the new parameter is the next behind those that the call gives by position

@@ -34,10 +34,8 @@ class Predicates:
 
     def are_opposite(self, first: ast.expr, second: ast.expr) -> bool:
         """Whether two functions of path and value are negations of each other, by their forms."""
-        one, other = (
-            self._called(first, True, DEEPEST),
-            self._called(second, False, DEEPEST),
-        )
+        one = self._called(first, True, DEEPEST)
+        other = self._called(second, False, DEEPEST)
         return one is not None and one == other and not _asks_for_numbers(one)
 
     def _called(self, function: ast.expr, negated: bool, depth: int) -> Form | None:
@@ -48,13 +46,18 @@ class Predicates:
         return self._applied(made[0].node, [("path",), ("value",)], negated, depth)
 
     def _applied(
-        self, function: FunctionNode, arguments: list[Form], negated: bool, depth: int
+        self,
+        function: FunctionNode,
+        arguments: list[Form],
+        negated: bool,
+        depth: int,
     ) -> Form | None:
         """The form of what a function returns for some arguments."""
         body = _body(function)
         found = bind_values(signature_of(function.args), arguments, {})
         if body is None or not depth or isinstance(found, Wrong):
             return None
+        # def is_bias(path, value, name="bias")
         if found.defaults or function.args.kwarg:
             return None
         bound: Bindings = {**found.given}
@@ -63,12 +66,18 @@ class Predicates:
         return self._form(body, bound, negated, depth - 1)
 
     def _form(
-        self, node: ast.expr, bound: Bindings, negated: bool, depth: int
+        self,
+        node: ast.expr,
+        bound: Bindings,
+        negated: bool,
+        depth: int,
     ) -> Form | None:
         """The form of a condition, or of its negation."""
         match node:
+            # not path.endswith("bias")
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._form(operand, bound, not negated, depth)
+            # "bias" in path or "scale" in path, whose negation is an `and`
             case ast.BoolOp(op=op, values=values):
                 is_and = isinstance(op, ast.And) is not negated
                 parts = [self._form(value, bound, negated, depth) for value in values]
@@ -81,23 +90,29 @@ class Predicates:
                 return self._compared(type(op), node, bound, negated)
             # any(name in path for name in NAMES)
             case ast.Call(
-                func=ast.Name(id="any" | "all" as word), args=[each], keywords=[]
-            ) if isinstance(each, ast.GeneratorExp | ast.ListComp) and self._is_builtin(
-                node.func
-            ):
+                func=ast.Name(id="any" | "all" as word) as builtin,
+                args=[(ast.GeneratorExp() | ast.ListComp()) as each],
+                keywords=[],
+            ) if self._is_builtin(builtin):
                 return self._quantified(word, each, bound, negated, depth)
+            # is_bias(path)
             case ast.Call(func=function, args=given, keywords=[]):
                 return self._inner_call(function, given, bound, negated, depth)
         return self._leaf(node, bound, negated)
 
     def _compared(
-        self, op: type[ast.cmpop], node: ast.Compare, bound: Bindings, negated: bool
+        self,
+        op: type[ast.cmpop],
+        node: ast.Compare,
+        bound: Bindings,
+        negated: bool,
     ) -> Form | None:
         """The form of a comparison by another operator."""
-        parts = (self._value(node.left, bound), self._value(node.comparators[0], bound))
-        return (
-            None if None in parts else ("not" if negated else "is", op.__name__, *parts)
-        )
+        left = self._value(node.left, bound)
+        right = self._value(node.comparators[0], bound)
+        if left is None or right is None:
+            return None
+        return ("not" if negated else "is", op.__name__, left, right)
 
     def _quantified(
         self,
@@ -109,11 +124,10 @@ class Predicates:
     ) -> Form | None:
         """The form of `any(…)` or `all(…)` of the elements of one iterable."""
         generator = each.generators[0]
-        if (
-            len(each.generators) != 1
-            or generator.ifs
-            or not isinstance(generator.target, ast.Name)
-        ):
+        if len(each.generators) != 1 or generator.ifs:
+            return None
+        # any(key == "bias" for _, key in path)
+        if not isinstance(generator.target, ast.Name):
             return None
         over = self._value(generator.iter, bound)
         kinds = self.facts.dataflow.evaluations.kinds
@@ -141,19 +155,18 @@ class Predicates:
             return self._leaf(ast.Call(function, given, []), bound, negated)
         arguments: list[Form] = []
         for argument in given:
-            # is_bias(*args)
-            if isinstance(argument, ast.Starred) and isinstance(
-                argument.value, ast.Name
-            ):
-                rest = bound.get(argument.value.id, ())
-                if rest[:1] != ("rest",):
-                    return None
-                arguments += [part for part in rest[1:] if isinstance(part, tuple)]
-                continue
-            value = self._value(argument, bound)
-            if value is None:
-                return None
-            arguments.append(value)
+            match argument:
+                # is_bias(*args)
+                case ast.Starred(value=ast.Name(id=name)):
+                    word, *rest = bound.get(name, (None,))
+                    if word != "rest":
+                        return None
+                    arguments += [part for part in rest if isinstance(part, tuple)]
+                case _:
+                    value = self._value(argument, bound)
+                    if value is None:
+                        return None
+                    arguments.append(value)
         return self._applied(made[0].node, arguments, negated, depth)
 
     def _leaf(self, node: ast.expr, bound: Bindings, negated: bool) -> Form | None:
@@ -171,16 +184,17 @@ class Predicates:
                 return ("constant", "int", -number)
             case ast.Name(id=name) if name in bound:
                 return bound[name]
+            # name in NAMES
             case ast.Name():
                 variable = self.origins.variable(node)
-                return (
-                    ("variable", variable)
-                    if len(self.origins.stores(variable)) == 1
-                    else None
-                )
+                if len(self.origins.stores(variable)) != 1:
+                    return None
+                return ("variable", variable)
+            # value.ndim
             case ast.Attribute(value=value, attr=name):
                 inner = self._value(value, bound)
                 return None if inner is None else ("attribute", inner, name)
+            # path[0]
             case ast.Subscript(value=value, slice=key):
                 pair = (self._value(value, bound), self._value(key, bound))
                 return None if None in pair else ("item", *pair)
@@ -190,20 +204,19 @@ class Predicates:
                 args=[value],
                 keywords=[],
             ):
-                inner = (
-                    self._value(value, bound) if self._is_builtin(function) else None
-                )
+                if not self._is_builtin(function):
+                    return None
+                inner = self._value(value, bound)
                 return None if inner is None else (name, inner)
             # path.endswith("bias")
             case ast.Call(
                 func=ast.Attribute(value=value, attr=name), args=given, keywords=[]
             ) if name in TEXT_METHODS:
                 parts = [self._value(part, bound) for part in (value, *given)]
-                return (
-                    None
-                    if None in parts or not _is_text(parts[0])
-                    else ("method", name, *parts)
-                )
+                # endswith of something else may do anything
+                if None in parts or not _is_text(parts[0]):
+                    return None
+                return ("method", name, *parts)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 parts = [self._value(element, bound) for element in elements]
                 return None if None in parts else ("sequence", *parts)
@@ -243,9 +256,8 @@ def _body(function: FunctionNode) -> ast.expr | None:
     if isinstance(function, ast.Lambda):
         return function.body
     statements = function.body
-    if isinstance(statements[0], ast.Expr) and isinstance(
-        statements[0].value, ast.Constant
-    ):
-        statements = statements[1:]
+    match statements:
+        case [ast.Expr(value=ast.Constant()), *others]:
+            statements = others
     only = statements[0] if len(statements) == 1 else None
     return only.value if isinstance(only, ast.Return) else None

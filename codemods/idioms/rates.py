@@ -34,15 +34,19 @@ class Rates:
         Raises:
           Unproven: if it is neither, or made of what is not known elsewhere.
         """
-        value, step = self.origins.expanded(value), self.counts.step(use)
-        if isinstance(value, ast.Name) and (calls := self._calls(value, step)):
-            return common_value(
-                [self._of(given, inner, until=step.node) for given, inner in calls]
-            )
+        value = self.origins.expanded(value)
+        step = self.counts.step(use)
+        calls = self._calls(value, step) if isinstance(value, ast.Name) else []
+        # train_step(optimizer, batch, schedule(optimizer.state.step))
+        if calls:
+            values = [self._of(given, inner, step.node) for given, inner in calls]
+            return common_value(values)
         return self._of(value, step)
 
     def _calls(
-        self, value: ast.Name, step: SeenStep
+        self,
+        value: ast.Name,
+        step: SeenStep,
     ) -> list[tuple[ast.expr, SeenStep]]:
         """What each call of a function gives for the rate, and the step that it takes there.
 
@@ -59,22 +63,24 @@ class Rates:
             return []
         found: list[tuple[ast.expr, SeenStep]] = []
         for binding in self.origins.bindings(function) or ():
-            rate, optimizer = (
-                binding.given.get(variable.name),
-                binding.given.get(path.root.name),
-            )
-            outer = (
-                self.origins.path(optimizer.value) if optimizer is not None else None
-            )
-            if rate is None or optimizer is None or outer is None:
+            rate = binding.given.get(variable.name)
+            optimizer = binding.given.get(path.root.name)
+            if rate is None or optimizer is None:
                 return []
+            outer = self.origins.path(optimizer.value)
+            if outer is None:
+                return []
+            # train_step(train.state, …), where the step is `state.optimizer.apply_gradient(…)`
             whole = Path(outer.root, (*outer.attributes, *path.attributes))
             inner = SeenStep(whole, binding.call, optimizer.value)
             found.append((self.origins.expanded(rate.value), inner))
         return found
 
     def _of(
-        self, value: ast.expr, step: SeenStep, until: ast.expr | None = None
+        self,
+        value: ast.expr,
+        step: SeenStep,
+        until: ast.expr | None = None,
     ) -> Value:
         """What an expression is: a constant, or a function of the step that it is read for.
 
@@ -96,12 +102,15 @@ class Rates:
             more = ahead(node)
             if more is None:
                 return None
-            return ast.parse(f"{COUNT} + {more}" if more else COUNT, mode="eval").body
+            # optimizer.state.step + 1 is `step + 1`
+            count = f"{COUNT} + {more}" if more else COUNT
+            return ast.parse(count, mode="eval").body
 
         parts = (node for node in ast.walk(value) if isinstance(node, ast.expr))
         if all(ahead(node) is None for node in parts):
             if doubts:
                 raise doubts[0]
+            # a name with several values: `values` says so
             if isinstance(value, ast.Name):
                 self.values.of(value)
             raise Unproven("it does not come from the optimizer's own step")
@@ -111,12 +120,15 @@ class Rates:
             raise Unproven(
                 "it is computed outside of the step, by something that may need a plain number"
             )
-        if not self.values.facts.dataflow.stays([value], value, step.node, known=False):
+        dataflow = self.values.facts.dataflow
+        if not dataflow.stays([value], value, step.node, known=False):
             raise Unproven("what it is made of changes before the step is taken")
         return _function_of_step(self.values.of(value, exchange), until)
 
     def _has_no_effect(
-        self, value: ast.expr, ahead: Callable[[ast.expr], int | None]
+        self,
+        value: ast.expr,
+        ahead: Callable[[ast.expr], int | None],
     ) -> bool:
         """Whether computing a rate has no effect; a function of the step may be unknown."""
         facts = self.values.facts
@@ -130,7 +142,9 @@ class Rates:
         return True
 
     def _is_unknown_of_step(
-        self, node: ast.AST, ahead: Callable[[ast.expr], int | None]
+        self,
+        node: ast.AST,
+        ahead: Callable[[ast.expr], int | None],
     ) -> bool:
         """Whether this is `schedule(optimizer.state.step)` of an unknown `schedule`."""
         if not isinstance(node, ast.Call):
@@ -143,6 +157,7 @@ class Rates:
 def _function_of_step(found: Value, until: ast.expr | None) -> Value:
     """A value with the step as a function of it: `schedule` itself, or a lambda."""
     match found.expression:
+        # schedule(step)
         case ast.Call(
             func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]
         ):

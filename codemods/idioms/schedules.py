@@ -110,7 +110,9 @@ def train_step(optimizer, batch):
 
 
 def _schedule(
-    stepping: Stepping, objects: list[LegacyObject], steps: list[Use]
+    stepping: Stepping,
+    objects: list[LegacyObject],
+    steps: list[Use],
 ) -> Schedule:
     """The proof for one group, step by step; whatever cannot be proven raises `Unproven`."""
     calls = _constructors(stepping, objects)

@@ -20,6 +20,7 @@ def is_traceable(value: ast.expr, origins: Origins) -> bool:
 
 def _is_free(node: ast.AST, origins: Origins, seen: set[ast.AST]) -> bool:
     """Whether code has no choices by values, nor have the functions that it calls."""
+    # a function that calls itself
     if node in seen:
         return True
     seen.add(node)
@@ -32,15 +33,16 @@ def _is_free(node: ast.AST, origins: Origins, seen: set[ast.AST]) -> bool:
 
 
 def _is_traceable_call(call: ast.Call, origins: Origins, seen: set[ast.AST]) -> bool:
-    made = origins.facts.functions(call.func)
+    facts = origins.facts
+    made = facts.functions(call.func)
     if made:
         return all(_is_free(function.node, origins, seen) for function in made)
-    name = origins.facts.full_name(call.func)
+    name = facts.full_name(call.func)
+    # jnp.minimum(step, 100)
+    if name or not isinstance(call.func, ast.Name):
+        return name.startswith(("jax.", "optax."))
     # schedule = optax.cosine_decay_schedule(…), and then schedule(step)
-    if not name and isinstance(call.func, ast.Name):
-        value = origins.expanded(call.func)
-        name = (
-            origins.facts.full_name(value.func) if isinstance(value, ast.Call) else ""
-        )
-        return name.startswith("optax.")
-    return name.startswith(("jax.", "optax."))
+    value = origins.expanded(call.func)
+    if not isinstance(value, ast.Call):
+        return False
+    return facts.full_name(value.func).startswith("optax.")

@@ -102,7 +102,8 @@ class UnfollowedChanges:
     def _changed(self, holders: Holders) -> Iterator[tuple[Unit, ast.expr]]:
         for unit, call in self.facts.flow.reading.calls:
             holds = any(self._holds(value, holders) for value in _arguments(call))
-            if holds and any(self._changes(name, call) for name in self._called(call)):
+            called = self._called(call) if holds else []
+            if any(self._changes(name, call) for name in called):
                 yield unit, call
             match call.func:
                 # structure.unflatten(leaves)
@@ -111,7 +112,9 @@ class UnfollowedChanges:
                         yield unit, call
 
     def of_class(
-        self, cls: Class, names: tuple[str, ...]
+        self,
+        cls: Class,
+        names: tuple[str, ...],
     ) -> Iterator[tuple[Unit, ast.expr]]:
         """Where an instance of a class may be made, or get other fields of some names.
 
@@ -128,18 +131,14 @@ class UnfollowedChanges:
         for unit, node in self.facts.flow.reading.attributes:
             # state.step = 0
             is_stored = not isinstance(node.ctx, ast.Load) and node.attr in names
-            is_set = (
-                is_stored and unit.path in program and self._may_be(node.value, cls)
-            )
+            is_ours = is_stored and unit.path in program
+            is_set = is_ours and self._may_be(node.value, cls)
             if is_set or self._is_taken_apart(node, cls):
                 yield unit, node
         for unit, call in self.facts.flow.reading.calls:
-            unseen = unit.path in program and self._is_replaced_unseen(call, names)
-            if (
-                unseen
-                or self._escapes(unit, call, holders, cls)
-                or self._is_filled(call, holders, names, program)
-            ):
+            is_change = unit.path in program and self._is_replaced_unseen(call, names)
+            is_change = is_change or self._escapes(unit, call, holders, cls)
+            if is_change or self._is_filled(call, holders, names, program):
                 yield unit, call
         for unit in self.facts.project.units:
             for element in _stored_elements(unit):
@@ -178,9 +177,9 @@ class UnfollowedChanges:
         # optim.Adam().create(params), of which no object is known
         if not items and isinstance(call.func, ast.Attribute):
             made = self.origins.expanded(call.func.value)
-            maker = (
-                self.facts.full_name(made.func) if isinstance(made, ast.Call) else ""
-            )
+            if not isinstance(made, ast.Call):
+                return []
+            maker = self.facts.full_name(made.func)
             return [f"{maker}.{call.func.attr}"] if maker else []
         return [item.name for item in items if isinstance(item, External)]
 
@@ -199,10 +198,11 @@ class UnfollowedChanges:
         """Whether a function of a leaf gives the same numbers, whatever leaf it is."""
         if self.facts.full_name(function) in vocabulary.KEEP_VALUES:
             return True
-        function = self.origins.expanded(function)
-        if not isinstance(function, ast.Lambda) or len(function.args.args) != 1:
-            return False
-        return self._keeps(function.body, function.args.args[0].arg)
+        match self.origins.expanded(function):
+            # lambda x: x[0]
+            case ast.Lambda(args=ast.arguments(args=[leaf]), body=body):
+                return self._keeps(body, leaf.arg)
+        return False
 
     def _keeps(self, node: ast.expr, leaf: str) -> bool:
         """Whether an expression has the numbers of a leaf, or some of them."""
@@ -237,11 +237,10 @@ class UnfollowedChanges:
             if heir is not cls and cls in self.facts.flow.ancestry(heir):
                 yield from ((heir.unit, base) for base in heir.node.bases)
         for decorator in cls.node.decorator_list:
+            # dataclasses.dataclass(frozen=True)
             function = decorator.func if isinstance(decorator, ast.Call) else decorator
-            if not DECORATORS & {
-                *self.facts.externals(function),
-                self.facts.full_name(function),
-            }:
+            names = {*self.facts.externals(function), self.facts.full_name(function)}
+            if DECORATORS.isdisjoint(names):
                 yield cls.unit, decorator
 
     def _may_be(self, node: ast.expr, cls: Class) -> bool:
@@ -250,39 +249,48 @@ class UnfollowedChanges:
         if not items:
             return True
         known = (Class, Container, External, Function, Instance, Method, LegacyObject)
-        return any(
-            item == Instance(cls) or not isinstance(item, known) for item in items
-        )
+        for item in items:
+            if item == Instance(cls):
+                return True
+            if not isinstance(item, known):
+                return True
+        return False
 
     def _is_taken_apart(self, node: ast.Attribute, cls: Class) -> bool:
         """Whether this is `__class__` or `__dict__` of an instance, or `_make` of the class."""
-        if node.attr in ("__class__", "__dict__") and self.facts.may_be_one(
-            node.value, cls
-        ):
+        name = node.attr
+        if name in ("__class__", "__dict__") and self.facts.may_be_one(node.value, cls):
             return True
-        return (
-            node.attr.startswith("_")
-            and node.attr not in cls.scope.names
-            and cls in self.facts.objects(node.value)
-        )
+        # a name of its own, such as `_default`
+        if not name.startswith("_") or name in cls.scope.names:
+            return False
+        return cls in self.facts.objects(node.value)
 
     def _escapes(
-        self, unit: Unit, call: ast.Call, holders: Holders, cls: Class
+        self,
+        unit: Unit,
+        call: ast.Call,
+        holders: Holders,
+        cls: Class,
     ) -> bool:
         """Whether a call gives an instance, or the class, to something that may change it."""
+
+        def is_class(item: Object) -> bool:
+            return item is cls
+
         values = _arguments(call)
-        mentioned = any(self.is_at(value, lambda item: item is cls) for value in values)
+        mentioned = any(self.is_at(value, is_class) for value in values)
         if not mentioned and not any(self._holds(value, holders) for value in values):
             return False
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
         names = {*self._called(call)}
+        # typing.cast(State, restored) makes none, and other functions may
         if mentioned and names - {*MENTIONS}:
             return True
         # type(state) == State is harmless, type(state)(…) is not
         if "builtins.type" in names:
-            return not isinstance(
-                unit.parents.get(call), ast.Compare | ast.FormattedValue
-            )
+            parent = unit.parents.get(call)
+            return not isinstance(parent, ast.Compare | ast.FormattedValue)
         followed = any(isinstance(item, FOLLOWED) for item in items) or bool(names)
         return not followed or not all(self._is_harmless(name, call) for name in names)
 
@@ -293,8 +301,9 @@ class UnfollowedChanges:
                 case [_, ast.Constant(value=str(attribute)), *_]:
                     return not attribute.startswith("_")
             return False
-        known = self.facts.flow.library.function(name) is not None or name in KNOWN
-        return known and name not in PRYING
+        if name in PRYING:
+            return False
+        return name in KNOWN or self.facts.flow.library.function(name) is not None
 
     def _is_replaced_unseen(self, call: ast.Call, names: tuple[str, ...]) -> bool:
         """Whether this is `x.replace(step=…)` of something unknown, or the like."""
@@ -321,7 +330,8 @@ class UnfollowedChanges:
                 func=ast.Attribute(attr="__setattr__", value=owner),
                 args=[*values, ast.Constant(value=name), _],
             ):
-                changed = [values[0] if values else owner] if name in names else []
+                if name in names:
+                    changed = [values[0] if values else owner]
             # partial(state.replace, step=0)
             case ast.Call(args=values) if (
                 vocabulary.PARTIAL.intersection(called) and sets_one
@@ -340,10 +350,11 @@ class UnfollowedChanges:
     ) -> bool:
         """Whether an instance gets content that may be another than that of a whole one."""
         called = {*self._called(call)} & vocabulary.FILL
-        if not called or not any(
-            self._holds(value, holders) for value in _arguments(call)
-        ):
+        if not called:
             return False
+        if not any(self._holds(value, holders) for value in _arguments(call)):
+            return False
+        # flax.serialization.from_state_dict(state, stored)
         if called & vocabulary.FROM_STATE_DICT:
             given = arguments_of(taking("target", "state", name=None), call)
             return given is None or not self._is_whole(given["state"])

@@ -21,6 +21,7 @@ NESTED = (
     ast.NamedExpr,
     ast.Await,
 )
+READ = (ast.Attribute, ast.Subscript, ast.Call)
 LONGEST = 60
 """An expression of more characters is not written elsewhere."""
 
@@ -81,7 +82,8 @@ class Value:
 
     def text(self, names: Sequence[str]) -> str:
         """The source text, by what its parts are called at some place."""
-        return ast.unparse(_FillParts(names).visit(copy.deepcopy(self.expression)))
+        expression = copy.deepcopy(self.expression)
+        return ast.unparse(_FillParts(names).visit(expression))
 
 
 def common_value(values: Sequence[Value]) -> Value:
@@ -95,9 +97,8 @@ def common_value(values: Sequence[Value]) -> Value:
     for other in others:
         if other.shape != first.shape:
             raise Unproven("not all steps compute it in the same way")
-        parts = [
-            part.common(theirs) for part, theirs in zip(parts, other.parts, strict=True)
-        ]
+        pairs = zip(parts, other.parts, strict=True)
+        parts = [part.common(theirs) for part, theirs in pairs]
     if not all(part.variables or part.given for part in parts):
         raise Unproven("not all steps compute it with the same function")
     return Value(first.expression, tuple(parts), common=tuple(values))
@@ -111,7 +112,10 @@ class Values:
         self.origins = origins
 
     def of(
-        self, node: ast.expr, exchange: Exchange | None = None, longest: int = LONGEST
+        self,
+        node: ast.expr,
+        exchange: Exchange | None = None,
+        longest: int = LONGEST,
     ) -> Value:
         """The value of an expression, in which `exchange` may replace parts.
 
@@ -126,7 +130,10 @@ class Values:
         return self._of(node, exchange or _nothing, DEEPEST, longest)
 
     def refuse_changes(
-        self, value: Value, made: Collection[ast.AST], carriers: Collection[Object]
+        self,
+        value: Value,
+        made: Collection[ast.AST],
+        carriers: Collection[Object],
     ) -> None:
         """Refuse a value that may be another where optimizers are made than where it was computed.
 
@@ -145,6 +152,7 @@ class Values:
             self.refuse_changes(one, made, carriers)
         if value.common:
             return
+        # lambda step: rate * step, of which `rate` is read at each step
         later = isinstance(value.expression, ast.Lambda)
         for part in value.parts:
             for variable, name in zip(part.variables, part.names, strict=True):
@@ -170,7 +178,8 @@ class Values:
         """Refuse what is read, if it is not the same from where a call makes an optimizer on."""
         lasts = self.facts.dataflow.lasts
         if not all(lasts([node], call, moment, carriers) for moment in moments):
-            where = self.facts.scope(node).unit.location(node.lineno)
+            unit = self.facts.scope(node).unit
+            where = unit.location(node.lineno)
             text = ast.unparse(node)
             raise Unproven(
                 "`{}` at {} may be another when the optimizer is made", text, where
@@ -190,22 +199,29 @@ class Values:
         """
         dataflow = self.facts.dataflow
         here = self.facts.scope(call) if isinstance(call, ast.expr) else None
-        if here is None or not self.origins.means_the_same(
-            variable.name, here, variable
-        ):
-            return True  # it is not by this variable that the value gets there
+        if here is None:
+            return True
+        # it is not by this variable that the value gets there
+        if not self.origins.means_the_same(variable.name, here, variable):
+            return True
         if later:
             return dataflow.is_settled(variable, carriers)
         return dataflow.lasts([name], call, name, carriers)
 
     def _of(
-        self, node: ast.expr, exchange: Exchange, depth: int, longest: int = LONGEST
+        self,
+        node: ast.expr,
+        exchange: Exchange,
+        depth: int,
+        longest: int = LONGEST,
     ) -> Value:
         text = ast.unparse(node)
         copier = _Copier(self.origins, exchange)
         expression = copier.copied(node)
         assert isinstance(expression, ast.expr)
-        if not isinstance(node, ast.Name) and (len(text) > longest or "{" in text):
+        # a dictionary, or braces in a text: the value goes into a template
+        is_long = len(text) > longest or "{" in text
+        if is_long and not isinstance(node, ast.Name):
             raise Unproven(LONG)
         parts = tuple(self._part(name, depth) for name in copier.names)
         return Value(expression, parts, tuple(copier.read))
@@ -217,17 +233,18 @@ class Values:
         found, names = [variable], [name]
         while (function := self.origins.parameter(variable)) is not None:
             given = self._given(function, variable.name)
+            # train(schedule=optax.cosine_decay_schedule(0.1, 100))
             if not isinstance(given, ast.Name):
-                return Part(tuple(found), tuple(names), self._value_given(given, depth))
+                value = self._value_given(given, depth)
+                return Part(tuple(found), tuple(names), value)
             further = self.origins.variable(given)
             if further is None or further in found:
                 return Part(tuple(found), tuple(names))
             variable = further
             found.append(variable)
             names.append(given)
-        is_import = any(
-            isinstance(store, ast.alias) for store in self.origins.stores(variable)
-        )
+        stores = self.origins.stores(variable)
+        is_import = any(isinstance(store, ast.alias) for store in stores)
         if not is_import and self.origins.setting(variable) is None:
             raise Unproven(f"`{variable.name}` has more than one value")
         return Part(tuple(found), tuple(names))
@@ -245,6 +262,7 @@ class Values:
         for binding in self.origins.bindings(function) or ():
             argument = binding.given.get(parameter)
             value = argument.value if argument is not None else None
+            # calls that give the same variable give the same
             found[self.origins.variable(value) or value] = value
         return found.popitem()[1] if len(found) == 1 else None
 
@@ -272,23 +290,22 @@ class _Copier:
         if isinstance(part, NESTED):
             raise Unproven(LONG)
         if isinstance(part, ast.Name):
+            # a builtin, such as `min`
             if self.origins.variable(part) is None:
                 return part
+            number = len(self.names)
             self.names.append(part)
-            return ast.Name(str(len(self.names) - 1), ast.Load())
+            return ast.Name(str(number), ast.Load())
         # what has no scope is not of the original, but made by an idiom
         scopes = self.origins.facts.flow.reading.scopes
-        if (
-            isinstance(part, ast.Attribute | ast.Subscript | ast.Call)
-            and part in scopes
-        ):
+        if isinstance(part, READ) and part in scopes:
             self.read.append(part)
         new = copy.copy(part)
         for name, value in ast.iter_fields(part):
-            is_list = isinstance(value, list)
-            setattr(
-                new, name, [*map(self.copied, value)] if is_list else self.copied(value)
-            )
+            if isinstance(value, list):
+                setattr(new, name, [*map(self.copied, value)])
+            else:
+                setattr(new, name, self.copied(value))
         return new
 
 
@@ -303,4 +320,5 @@ class _FillParts(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if not node.id.isdecimal():
             return node
-        return ast.parse(self.names[int(node.id)], mode="eval").body
+        text = self.names[int(node.id)]
+        return ast.parse(text, mode="eval").body

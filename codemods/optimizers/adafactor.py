@@ -79,7 +79,11 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 
 
 def _unless_none(
-    arguments: Arguments, name: str, function: str, *extra: Piece, default: str = "None"
+    arguments: Arguments,
+    name: str,
+    function: str,
+    *extra: Piece,
+    default: str = "None",
 ) -> Piece | None:
     """The link for an argument that may be None, at run time if only that shows its value."""
     value = arguments.value(name, default)

@@ -41,27 +41,30 @@ class Arguments:
     """
 
     def __init__(
-        self, call: cst.Call, signature: tuple[Parameter, ...], inject: bool
+        self,
+        call: cst.Call,
+        signature: tuple[Parameter, ...],
+        inject: bool,
     ) -> None:
         self.inject = inject
         self.first = signature[0].name
         self.layout = CallLayout(call)
         self.left: dict[str, Piece] = {}
-        taken = taking(
-            "**more", **{parameter.name: parameter.default for parameter in signature}
-        )
-        names = {id(argument): name for name, argument in bound(taken, call).items()}
+        defaults = {parameter.name: parameter.default for parameter in signature}
+        given = bound(taking("**more", **defaults), call)
+
+        names = {id(argument): name for name, argument in given.items()}
         for piece in self.layout.pieces:
             self.left[names[id(piece.argument)]] = piece
         # a hyperparameter is injected by its name: Adam(0.1) becomes adam(learning_rate=0.1)
         if inject and RATE in self.left:
             rate = self.left[RATE]
-            self.left[RATE] = rate.valued(injectable(rate.argument.value)).named(RATE)
+            value = injectable(rate.argument.value)
+            self.left[RATE] = rate.valued(value).named(RATE)
+        # Adam(beta1=0.9)
         elif inject:
-            self.left = {
-                RATE: new(RATE, UNSET_RATE).valued(UnsetRate(UNSET_RATE)),
-                **self.left,
-            }
+            unset = new(RATE, UNSET_RATE).valued(UnsetRate(UNSET_RATE))
+            self.left = {RATE: unset, **self.left}
 
     def __contains__(self, name: str) -> bool:
         return name in self.left
@@ -84,27 +87,29 @@ class Arguments:
 
         The new name is None for an argument by position.
         """
-        given = [
-            (names[name], self.left.pop(name)) for name in [*self.left] if name in names
-        ]
-        present = {keyword for keyword, _ in given}
-        missing = [
-            new(keyword, value)
-            for keyword, value in defaults.items()
-            if keyword not in present
-        ]
-        return [*(piece.named(keyword) for keyword, piece in given), *missing]
+        pieces: list[Piece] = []
+        present: set[str | None] = set()
+        for name in [*self.left]:
+            if name in names:
+                keyword = names[name]
+                present.add(keyword)
+                pieces.append(self.left.pop(name).named(keyword))
+        for keyword, value in defaults.items():
+            if keyword not in present:
+                pieces.append(new(keyword, value))
+        return pieces
 
     def take_all(self, names: Mapping[str, str], **defaults: str) -> list[Piece]:
         """All arguments left, under new names if these are among `names`.
 
         The first parameter stays one by position.
         """
-        keywords: dict[str, str | None] = {
-            name: names.get(name, name) for name in self.left
-        }
+        keywords: dict[str, str | None] = {}
+        for name in self.left:
+            keywords[name] = names.get(name, name)
+        first = self.left.get(self.first)
         # Adam(0.1, beta1=0.9)
-        if self.first in self.left and self.left[self.first].argument.keyword is None:
+        if first is not None and first.argument.keyword is None:
             keywords[self.first] = None
         return self.take(keywords, **defaults)
 
@@ -129,7 +134,8 @@ class Arguments:
           explicit: arguments to add if they are not given, where the defaults of legacy and optax
             differ.
         """
-        return self.layout.arrange(*self.descender(function, names, static, **explicit))
+        callee, pieces = self.descender(function, names, static, **explicit)
+        return self.layout.arrange(callee, pieces)
 
     def descender(
         self,
@@ -140,23 +146,25 @@ class Arguments:
     ) -> tuple[cst.BaseExpression, list[Piece]]:
         """What `alias` calls, and its arguments."""
         pieces = self.take_all(names, **explicit)
-        # injection leaves None, True and False as they are
-        numbers = [
-            piece
-            for piece in pieces
-            if not isinstance(constant(piece.value), bool | None)
-        ]
-        given = [
-            piece.argument.keyword.value for piece in numbers if piece.argument.keyword
-        ]
-        return self.factory(function, [*dict.fromkeys([*static, *given])]), pieces
+        given: list[str] = []
+        for piece in pieces:
+            keyword = piece.argument.keyword
+            # injection leaves None, True and False as they are
+            may_be_number = not isinstance(constant(piece.value), bool | None)
+            if keyword is not None and may_be_number:
+                given.append(keyword.value)
+        fixed = [*dict.fromkeys([*static, *given])]
+        return self.factory(function, fixed), pieces
 
     def factory(self, function: str, static: Sequence[str] = ()) -> cst.BaseExpression:
         """What is called with the learning rate: `function`, or what injects that."""
         if not self.inject:
             return expression(function)
         words = [f"'{name}'" for name in static if name != RATE]
-        names = ", ".join(words) + ("," if len(words) == 1 else "")
+        # static_args=('b1', 'b2'), or static_args=('b1',)
+        names = ", ".join(words)
+        if len(words) == 1:
+            names += ","
         more = f", static_args=({names})" if names else ""
         return expression(f"optax.inject_hyperparams({function}{more})")
 
@@ -167,9 +175,12 @@ class Arguments:
 
     def descent(self, **extra: str) -> Piece:
         """The link that multiplies by minus the learning rate."""
-        rate = self.take({RATE: RATE if self.inject else None})
+        # inject_hyperparams(scale_by_learning_rate)(learning_rate=0.1)
+        keyword = RATE if self.inject else None
+        rate = self.take({RATE: keyword})
         more = (new(keyword, value) for keyword, value in extra.items())
-        return self.link(self.factory("optax.scale_by_learning_rate"), *rate, *more)
+        callee = self.factory("optax.scale_by_learning_rate")
+        return self.link(callee, *rate, *more)
 
     def decay(self) -> Piece | None:
         """The link that adds decayed weights, if there is a weight decay."""
@@ -179,20 +190,21 @@ class Arguments:
     def chain(self, *links: Piece | None) -> cst.Call:
         """The links as one transformation, on lines of their own if the arguments were."""
         first, *others = [link for link in links if link is not None]
+        # comments beside arguments that no link has taken go to the first one
         first = self.layout.annotated(first, self.left.values())
-        return self.layout.arrange(
-            expression("optax.chain"), [first, *others], stack=True
-        )
+        callee = expression("optax.chain")
+        return self.layout.arrange(callee, [first, *others], stack=True)
 
 
 def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:
     """The arguments of a call that unpacks nothing, by parameter; for `**words`, by keyword."""
-    positional = [argument for argument in call.args if argument.keyword is None]
-    keywords = {
-        argument.keyword.value: argument
-        for argument in call.args
-        if argument.keyword is not None
-    }
+    positional: list[cst.Arg] = []
+    keywords: dict[str, cst.Arg] = {}
+    for argument in call.args:
+        if argument.keyword is None:
+            positional.append(argument)
+        else:
+            keywords[argument.keyword.value] = argument
     found = bind_values(signature, positional, keywords)
     assert isinstance(found, Bound)
     return {**found.given, **found.others}
@@ -201,18 +213,21 @@ def bound(signature: Signature, call: cst.Call) -> dict[str, cst.Arg]:
 def with_rate(call: cst.Call, rate: cst.BaseExpression) -> cst.Call:
     """A constructor call with another learning rate, or with one if it had none."""
     given = bound(RATE_FIRST, call).get(RATE)
-    if given is not None:
-        args = [
-            arg.with_changes(value=rate) if arg is given else arg for arg in call.args
-        ]
-        return call.with_changes(args=args)
-    added = cst.Arg(rate, cst.Name(RATE), EQUAL)
-    return CallLayout(call).arrange(call.func, [Piece(added), *CallLayout(call).pieces])
+    # Adam(beta1=0.9)
+    if given is None:
+        layout = CallLayout(call)
+        added = Piece(cst.Arg(rate, cst.Name(RATE), EQUAL))
+        return layout.arrange(call.func, [added, *layout.pieces])
+    changed = given.with_changes(value=rate)
+    args = [changed if arg is given else arg for arg in call.args]
+    return call.with_changes(args=args)
 
 
 def has_unset_rate(node: cst.CSTNode) -> bool:
     """Whether a placeholder for a learning rate is anywhere within a node."""
-    return isinstance(node, UnsetRate) or any(map(has_unset_rate, node.children))
+    if isinstance(node, UnsetRate):
+        return True
+    return any(map(has_unset_rate, node.children))
 
 
 def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
@@ -220,24 +235,21 @@ def with_mask(call: cst.Call, predicate: cst.BaseExpression) -> cst.Call:
     layout = CallLayout(call)
     value = expression("mask_by_path({predicate})", predicate=predicate)
     mask = Piece(cst.Arg(value, cst.Name(MASK), EQUAL))
-    keywords = [
-        arg.keyword.value if arg.keyword is not None else None for arg in call.args
-    ]
+    words = [arg.keyword for arg in call.args]
+    keywords = [word.value if word is not None else None for word in words]
     place = keywords.index(DECAY) + 1
-    return layout.arrange(
-        call.func, [*layout.pieces[:place], mask, *layout.pieces[place:]]
-    )
+    ahead, behind = layout.pieces[:place], layout.pieces[place:]
+    return layout.arrange(call.func, [*ahead, mask, *behind])
 
 
 def behind(link: cst.BaseExpression, transformation: cst.Call) -> cst.Call:
     """A transformation behind another, as one chain in its layout."""
     layout = CallLayout(transformation)
     # another link for a chain that is there already
-    if source(transformation.func) == "optax.chain":
-        return layout.arrange(
-            transformation.func, [Piece(cst.Arg(link)), *layout.pieces]
-        )
-    links = [Piece(cst.Arg(link)), layout.nest(transformation.func, layout.pieces)]
+    function, first = transformation.func, Piece(cst.Arg(link))
+    if source(function) == "optax.chain":
+        return layout.arrange(function, [first, *layout.pieces])
+    links = [first, layout.nest(function, layout.pieces)]
     return layout.arrange(expression("optax.chain"), links, stack=True)
 
 

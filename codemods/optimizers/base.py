@@ -49,20 +49,26 @@ def called_otherwise(support: Support, names: Mapping[str, str]) -> Support:
     lines = support.source.split("\n")
     tokens = [*tokenize.generate_tokens(io.StringIO(support.source).readline)]
     before = ["", *(token.string for token in tokens)]
+    pairs = [*zip(before, tokens, strict=False)]
     # from the end, so that the places of the tokens ahead stay the same
-    for previous, token in reversed([*zip(before, tokens, strict=False)]):
-        if token.type == tokenize.NAME and token.string in names and previous != ".":
+    for previous, token in reversed(pairs):
+        is_name = token.type == tokenize.NAME and token.string in names
+        # state.step is no mention of `step`
+        if is_name and previous != ".":
             (number, start), (_, end) = token.start, token.end
             line = lines[number - 1]
-            lines[number - 1] = f"{line[:start]}{names[token.string]}{line[end:]}"
-    return replace(
-        support, name=names.get(support.name, support.name), source="\n".join(lines)
-    )
+            ahead, behind = line[:start], line[end:]
+            lines[number - 1] = f"{ahead}{names[token.string]}{behind}"
+    name = names.get(support.name, support.name)
+    return replace(support, name=name, source="\n".join(lines))
 
 
 def other_names(name: str) -> tuple[str, ...]:
     """What a helper may be called where its own name means something else."""
-    prefixes = ("Flax", "FlaxOptim") if name[0].isupper() else ("flax_", "flax_optim_")
+    prefixes = ("flax_", "flax_optim_")
+    # a class
+    if name[0].isupper():
+        prefixes = ("Flax", "FlaxOptim")
     return tuple(f"{prefix}{name}" for prefix in prefixes)
 
 
@@ -114,13 +120,13 @@ class LegacyOptimizer:
     def documentation(self) -> str:
         """The docstring of its module, each paragraph on one line."""
         text = sys.modules[self.convert.__module__].__doc__ or ""
-        return "\n\n".join(
-            " ".join(part.split()) for part in text.strip().split("\n\n")
-        )
+        paragraphs = text.strip().split("\n\n")
+        return "\n\n".join(" ".join(part.split()) for part in paragraphs)
 
     def refuse(self, call: ast.Call) -> Refusal | None:
         """Why a call stays, by its syntax tree before any edit; if None, `convert` cannot fail."""
-        return (self.refuses or refuser(self.parameters))(call)
+        refuse = self.refuses or refuser(self.parameters)
+        return refuse(call)
 
 
 def parameters(**defaults: str | None) -> tuple[Parameter, ...]:
@@ -144,9 +150,8 @@ def given(
     found = bind(signature_of(signature), call)
     # optim.Adam(0.1, learning_rate=0.1)
     if isinstance(found, Wrong):
-        return Refusal(
-            "FO905", f"Python refuses this call: {found.why}.", "Correct the call."
-        )
+        why = f"Python refuses this call: {found.why}."
+        return Refusal("FO905", why, "Correct the call.")
     return UNPACKED if found.unpacked else found.given
 
 
@@ -171,19 +176,19 @@ def refuser(
       plain: the parameters whose value the new code has twice, so that it must not be computed in
         the call.
     """
-    numbers = {
-        parameter.name for parameter in signature if _is_number(parameter.default)
-    }
-    numbers -= {*optional}
+    with_numbers = (one.name for one in signature if _is_number(one.default))
+    numbers = {*with_numbers} - {*optional}
 
     def refuse(call: ast.Call) -> Refusal | None:
         found = given(call, signature)
         if isinstance(found, Refusal):
             return found
         for name, value in found.items():
+            # optim.Adam(0.1, eps=None)
             if name in numbers and is_none(value):
                 why = f"With `{name}=None` the first step fails."
                 return Refusal("FO905", why, "Give a number.")
+            # optim.AdaBelief(0.1, eps=next(epsilons))
             if name in plain and not is_plain(value):
                 why = f"The new code needs `{name}` twice."
                 return Refusal("FO905", why, "Give its value a name first.")

@@ -19,6 +19,7 @@ from codemods.optimizers.base import RATE, LegacyOptimizer, Support
 
 BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88
+# optax.scale_by_learning_rate(learning_rate),
 LAST_CALL = re.compile(r"^( +)(.*)\(([^()]+)\),$", re.MULTILINE)
 CHOICE = re.compile(r"^( +)(.*) (if .*) (else .*),$", re.MULTILINE)
 APART = r"\1(\n\1    \2\n\1    \3\n\1    \4\n\1),"
@@ -39,66 +40,79 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
         one.
     """
     found = optimizers()[optimizer]
+    name = function_name(optimizer)
     one_line, stacked = (found.convert(call, form, inject) for call in _calls(found))
     body = _body(one_line.expression)
     # with a line for each argument, if one line is not enough
     if len(f"    return {body}") > WIDTH:
         body = _body(stacked.expression)
+    signature = _signature(found, inject)
     summary = f"{optimizer} by the names that its arguments had in Flax."
     if inject:
         summary += (
             "\n\n    Where no learning rate is given, each step has to set it.\n    "
         )
-    source = f'''def {function_name(optimizer)}({_signature(found, inject)}):
+    source = f'''def {name}({signature}):
     """{summary}"""
     return {body}
 '''
-    numpy = ("import jax.numpy as jnp",) if "jnp." in source else ()
-    imports = (*numpy, "import optax")
-    return (*one_line.supports, Support(function_name(optimizer), source, imports))
+    imports: tuple[str, ...] = ("import optax",)
+    if "jnp." in source:
+        imports = ("import jax.numpy as jnp", *imports)
+    return (*one_line.supports, Support(name, source, imports))
 
 
 def by_name(chosen: Iterable[str], form: Form, inject: bool) -> tuple[Support, ...]:
     """A dictionary of such functions by the names of legacy classes, behind all that it needs."""
-    names = sorted(chosen)
-    supports = [
-        support for name in names for support in as_function(name, form, inject)
-    ]
-    entries = "".join(f'    "{name}": {function_name(name)},\n' for name in names)
-    return (*supports, Support(BY_NAME, f"{BY_NAME} = {{\n{entries}}}\n", ()))
+    supports: list[Support] = []
+    entries = ""
+    for name in sorted(chosen):
+        supports += as_function(name, form, inject)
+        # "GradientDescent": flax_gradient_descent,
+        entries += f'    "{name}": {function_name(name)},\n'
+    dictionary = f"{BY_NAME} = {{\n{entries}}}\n"
+    return (*supports, Support(BY_NAME, dictionary, ()))
 
 
 def _calls(optimizer: LegacyOptimizer) -> tuple[cst.Call, cst.Call]:
     """A call with every argument, on one line and with a line for each."""
     first, *rest = [parameter.name for parameter in optimizer.parameters]
+    # optim.Adam(learning_rate, beta1=beta1, …)
     words = [first, *(f"{name}={name}" for name in rest)]
+    arguments = ", ".join(words)
     lines = "".join(f"    {word},\n" for word in words)
-    texts = (
-        f"optim.{optimizer.name}({', '.join(words)})",
-        f"optim.{optimizer.name}(\n{lines})",
-    )
-    one_line, stacked = (expression(text) for text in texts)
+    one_line = expression(f"optim.{optimizer.name}({arguments})")
+    stacked = expression(f"optim.{optimizer.name}(\n{lines})")
     assert isinstance(one_line, cst.Call)
     assert isinstance(stacked, cst.Call)
     return one_line, stacked
 
 
 def _signature(optimizer: LegacyOptimizer, inject: bool) -> str:
-    words = []
+    words: list[str] = []
     for parameter in optimizer.parameters:
-        if parameter.name == RATE:
-            words.append(f"{RATE}={UNSET_RATE}" if inject else RATE)
+        name = parameter.name
+        if name != RATE:
+            words.append(f"{name}={parameter.default}")
+        # each step may set a rate that is injected, and the call need not
+        elif inject:
+            words.append(f"{RATE}={UNSET_RATE}")
         else:
-            words.append(f"{parameter.name}={parameter.default}")
+            words.append(RATE)
     line = ", ".join(words)
-    if len(f"def {function_name(optimizer.name)}({line}):") <= WIDTH:
+    name = function_name(optimizer.name)
+    if len(f"def {name}({line}):") <= WIDTH:
         return line
-    return "\n" + "".join(f"    {word},\n" for word in words)
+    lines = "".join(f"    {word},\n" for word in words)
+    return f"\n{lines}"
 
 
 def _body(node: cst.BaseExpression) -> str:
-    text = cst.Module([]).code_for_node(node).replace("\n", "\n    ").replace("'", '"')
-    return LAST_CALL.sub(_stacked, CHOICE.sub(APART, text))
+    code = cst.Module([]).code_for_node(node)
+    # as it stands behind `return`, in the body of a function
+    text = code.replace("\n", "\n    ").replace("'", '"')
+    text = CHOICE.sub(APART, text)
+    return LAST_CALL.sub(_stacked, text)
 
 
 def _stacked(match: re.Match[str]) -> str:
@@ -106,5 +120,7 @@ def _stacked(match: re.Match[str]) -> str:
     indent, callee, arguments = match.groups()
     if len(match[0]) <= WIDTH:
         return match[0]
-    lines = "".join(f"{indent}    {argument},\n" for argument in arguments.split(", "))
+    lines = ""
+    for argument in arguments.split(", "):
+        lines += f"{indent}    {argument},\n"
     return f"{indent}{callee}(\n{lines}{indent}),"

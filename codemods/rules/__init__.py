@@ -41,7 +41,11 @@ _registered: dict[str, Rule] = {}
 
 
 def rule(
-    code: str, summary: str, *kinds: str, before: str = "", after: str = ""
+    code: str,
+    summary: str,
+    *kinds: str,
+    before: str = "",
+    after: str = "",
 ) -> Callable[[Decide], Decide]:
     """Register a function that decides on some kinds of use; its docstring is the explanation."""
 
@@ -61,7 +65,9 @@ def rule(
 
 
 def reason(
-    code: str, summary: str, explanation: str
+    code: str,
+    summary: str,
+    explanation: str,
 ) -> Callable[[Prose, Prose], Refusal]:
     """Register a reason of the FO9 family; the result makes refusals with it."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation))
@@ -73,7 +79,11 @@ def reason(
 
 
 def describe(
-    code: str, summary: str, explanation: str, before: str = "", after: str = ""
+    code: str,
+    summary: str,
+    explanation: str,
+    before: str = "",
+    after: str = "",
 ) -> str:
     """Register what the application does or refuses outside of Python code; returns the code."""
     _registered[code] = Rule(code, summary, _paragraphs(explanation), before, after)
@@ -82,7 +92,8 @@ def describe(
 
 def _paragraphs(text: str) -> str:
     """A text with each paragraph on one line."""
-    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(" ".join(part.split()) for part in paragraphs)
 
 
 @cache
@@ -105,4 +116,6 @@ def rules_by_kind() -> Mapping[str, Rule]:
 def rule_for(use: Use) -> Rule | None:
     """The rule that decides on a use: the one for its kind and name, else the one for its kind."""
     rules = rules_by_kind()
-    return rules.get(f"{use.kind}:{use.name}") or rules.get(use.kind)
+    # "definition:OptimizerState", or any other "definition"
+    own = rules.get(f"{use.kind}:{use.name}")
+    return own or rules.get(use.kind)

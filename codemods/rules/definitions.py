@@ -75,7 +75,9 @@ def _refuse_other(use: Use) -> Refusal:
 
 
 def _with_rate(
-    conversion: ConvertDefinition, use: Use, context: Context
+    conversion: ConvertDefinition,
+    use: Use,
+    context: Context,
 ) -> Edit | Refusal:
     """A conversion that injects the learning rate if steps set it, or if there is none yet."""
     assert isinstance(use.node, ast.Call)

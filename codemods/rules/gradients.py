@@ -180,7 +180,10 @@ def _is_divisible(assigned: Assigned, use: Use, context: Context) -> bool:
         return False
     # one argument is the loss function, and a second one the learning rate
     overrides = context.stepping.given_override(use) is not None
-    if len(assigned.targets) != 2 + assigned.gives_pair or given != 1 + overrides:
+    if given != 1 + overrides:
+        return False
+    # optimizer, loss = optimizer.optimize(loss_fn), or optimizer, loss, aux = …
+    if len(assigned.targets) != 2 + assigned.gives_pair:
         return False
     # the owner stands twice in the result: make_optimizer().optimize(loss_fn) would make two
     return is_plain(use.owner)
@@ -248,9 +251,12 @@ GRADIENTS = ("grad", "grads", "gradient", "optimizer_grad")
 
 def _evaluation(values: list[str], gradient: str, gives_pair: bool) -> str:
     """The statement that computes the values of a loss function and its gradient."""
-    targets = values[0] if len(values) == 1 else f"({', '.join(values)})"
+    several = ", ".join(values)
+    # (loss, aux), grad = jax.value_and_grad(loss_fn, has_aux=True)(optimizer.params)
+    targets = values[0] if len(values) == 1 else f"({several})"
     loss_fn = "{loss_fn}, has_aux=True" if gives_pair else "{loss_fn}"
-    return f"{targets}, {gradient} = {VALUE_AND_GRAD.replace('{loss_fn}', loss_fn)}"
+    evaluation = VALUE_AND_GRAD.replace("{loss_fn}", loss_fn)
+    return f"{targets}, {gradient} = {evaluation}"
 
 
 def _loss(call: ast.Call | None) -> ast.expr | None:
@@ -292,9 +298,8 @@ def _assigned(use: Use, context: Context) -> Assigned | None:
         # loss, grad = optimizer.compute_gradient(loss_fn)
         case ast.Assign(targets=[ast.Tuple() | ast.Name() as target]) as statement:
             elements = target.elts if isinstance(target, ast.Tuple) else [target]
-            return Assigned(
-                call, statement, [*map(use.unit.source, elements)], gives_pair
-            )
+            texts = [*map(use.unit.source, elements)]
+            return Assigned(call, statement, texts, gives_pair)
     return None
 
 

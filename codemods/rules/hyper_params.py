@@ -108,7 +108,10 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 
 def _injected_rate(
-    read: ast.expr, node: ast.Attribute, use: Use, context: Context
+    read: ast.expr,
+    node: ast.Attribute,
+    use: Use,
+    context: Context,
 ) -> Edit:
     """`optimizer.optimizer_def.hyper_params.learning_rate`, from the state of the optimizer."""
     assert isinstance(node.value, ast.Attribute)
@@ -134,7 +137,8 @@ def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
     learning rate itself.
     """
     call = use.call
-    if call is not None and new_rate(call) is not None and _is_for_step(call, use.unit):
+    sets_rate = call is not None and new_rate(call) is not None
+    if call is not None and sets_rate and _is_for_step(call, use.unit):
         return Keep()
     return reasons.definition_internals(
         "`.update_hyper_params` reaches into the optimizer definition.",
@@ -190,7 +194,8 @@ def _number(name: str, definition: LegacyObject, context: Context) -> str | None
     if not context.facts.names_legacy(call.func):
         return None
     arguments = given(call, legacy.parameters)
-    default = next((one.default for one in legacy.parameters if one.name == name), None)
+    own = (one for one in legacy.parameters if one.name == name)
+    default = next((one.default for one in own), None)
     if isinstance(arguments, Refusal) or default is None:
         return None
     text = definition.unit.source(arguments[name]) if name in arguments else default
@@ -231,7 +236,9 @@ def _is_made_in_view(obj: LegacyObject, context: Context) -> bool:
 
 
 def with_rate(
-    state: str, word: str, context: Context
+    state: str,
+    word: str,
+    context: Context,
 ) -> tuple[str, tuple[Support, ...]]:
     """A template for a state with a new learning rate, and its helpers.
 
@@ -247,7 +254,9 @@ def with_rate(
 
 
 def rates_of_step(
-    value: ast.expr, use: Use, context: Context
+    value: ast.expr,
+    use: Use,
+    context: Context,
 ) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
     """The new `opt_state` of a step with `hyper_params=value`: a template, its holes, and helpers.
 
@@ -261,6 +270,7 @@ def rates_of_step(
     sizes = _group_counts(use, context)
     if isinstance(rates, ast.expr) and None in sizes:
         return _one_rate(rates, use, context)
+    # hyper_params=(a.replace(learning_rate=rate), b), of a MultiOptimizer of two groups
     if isinstance(rates, tuple) and sizes - {None} == {len(rates)}:
         if _keeps_the_same_groups(rates, use, context):
             return _rates_of_groups(rates, use, context)
@@ -277,7 +287,9 @@ def rates_of_step(
 
 
 def _one_rate(
-    rate: ast.expr, use: Use, context: Context
+    rate: ast.expr,
+    use: Use,
+    context: Context,
 ) -> tuple[str, Holes, tuple[Support, ...]]:
     """An `opt_state` in which every learning rate is the same."""
     template, supports = with_rate("{owner}.opt_state", f"{RATE}={{rate}}", context)
@@ -285,7 +297,9 @@ def _one_rate(
 
 
 def _rates_of_groups(
-    rates: Rates, use: Use, context: Context
+    rates: Rates,
+    use: Use,
+    context: Context,
 ) -> tuple[str, Holes, tuple[Support, ...]]:
     """An `opt_state` with a learning rate for each group of a MultiOptimizer."""
     arguments: list[str] = []
@@ -309,7 +323,9 @@ def _keeps_the_same_groups(rates: Rates, use: Use, context: Context) -> bool:
     """Whether all steps of the optimizers leave the same groups their own rates."""
     ours = _groups_without_rate(rates)
     steps = context.stepping.steps(use.objects)
-    return all(_groups_left_alone(step, context) == ours for step in steps) or not ours
+    if all(_groups_left_alone(step, context) == ours for step in steps):
+        return True
+    return not ours
 
 
 def _groups_left_alone(step: Use, context: Context) -> set[int] | None:
@@ -348,7 +364,9 @@ def _group_count(definition: LegacyObject, context: Context) -> int | None:
 
 
 def _new_rates(
-    value: ast.expr, unit: Unit, context: Context
+    value: ast.expr,
+    unit: Unit,
+    context: Context,
 ) -> ast.expr | Rates | None:
     """The rate that `hyper_params=value` sets, or the rates of all groups of a MultiOptimizer.
 
@@ -369,7 +387,9 @@ def _new_rates(
 
 
 def _rates_of_elements(
-    elements: list[ast.expr], unit: Unit, context: Context
+    elements: list[ast.expr],
+    unit: Unit,
+    context: Context,
 ) -> Rates | None:
     """The rates in a list that has, for each group in order, its hyperparameters or new ones."""
     rates: list[ast.expr | None] = []
@@ -407,9 +427,8 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
     # optimizer.optimizer_def.hyper_params[0]
     match node:
         case ast.Subscript(value=value, slice=ast.Constant(value=int(index))):
-            return (
-                index if context.facts.legacy_objects(value, "hyper_params") else None
-            )
+            all_groups = context.facts.legacy_objects(value, "hyper_params")
+            return index if all_groups else None
     # first, second = optimizer.optimizer_def.hyper_params
     variable = context.origins.variable(node)
     stores: list[ast.AST] = context.origins.stores(variable)
@@ -421,9 +440,8 @@ def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:
         return None
     if not context.facts.legacy_objects(statement.value, "hyper_params"):
         return None
-    return next(
-        index for index, element in enumerate(target.elts) if element is stores[0]
-    )
+    elements = enumerate(target.elts)
+    return next(index for index, element in elements if element is stores[0])
 
 
 def _is_for_step(node: ast.expr, unit: Unit) -> bool:
@@ -454,7 +472,10 @@ def _serves_steps_alone(statement: ast.Assign, unit: Unit, context: Context) -> 
 
 
 def _is_only_for_steps(
-    name: ast.expr, statement: ast.Assign, unit: Unit, context: Context
+    name: ast.expr,
+    statement: ast.Assign,
+    unit: Unit,
+    context: Context,
 ) -> bool:
     if not isinstance(name, ast.Name):
         return False

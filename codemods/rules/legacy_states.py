@@ -27,12 +27,13 @@ parameter."""
 
 def viewed_as(use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form the state at a use is read, if there is one."""
-    read = (
-        context.facts.legacy_objects(use.node, "state")
-        if isinstance(use.node, ast.expr)
-        else []
-    )
-    return _only_view(read if use.name == "state" else use.objects, context)
+    if use.name != "state":
+        return _only_view(use.objects, context)
+    # optimizer.state, a use of the optimizer
+    if not isinstance(use.node, ast.expr):
+        return None
+    states = context.facts.legacy_objects(use.node, "state")
+    return _only_view(states, context)
 
 
 def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
@@ -52,16 +53,17 @@ def legacy_state(node: ast.expr, use: Use, optimizer: str) -> Edit | Keep:
 def put_back(value: ast.expr, use: Use, context: Context) -> str | None:
     """The optimizer in whose legacy form a value of `optimizer.replace(state=value)` is, if any."""
     made = {definition.made_by for definition in context.stepping.definitions(use)}
-    if len(made) != 1 or not all(map(context.facts.legacy.definitions, use.objects)):
-        return None
+    are_known = all(map(context.facts.legacy.definitions, use.objects))
     # the legacy form is that of one class, so all optimizers here have to be of one
+    if len(made) != 1 or not are_known:
+        return None
     [name] = made
     items = [*context.facts.objects(value)]
     if not isinstance(name, str) or not is_viewable(name) or not items:
         return None
-    return (
-        name if all(_is_legacy_state(item, name, context) for item in items) else None
-    )
+    if not all(_is_legacy_state(item, name, context) for item in items):
+        return None
+    return name
 
 
 def _is_legacy_state(item: Object, optimizer: str, context: Context) -> bool:
@@ -101,6 +103,5 @@ def made(use: Use, context: Context) -> Edit | Refusal:
     if not is_viewed and optimizer not in legacy_bases(use, context.facts):
         return made_by_hand(use)
     support = param_state(optimizer)
-    return Replace(
-        use.unit.span(use.node.func), f"{{support:{support.name}}}", supports=(support,)
-    )
+    function = use.unit.span(use.node.func)
+    return Replace(function, f"{{support:{support.name}}}", supports=(support,))

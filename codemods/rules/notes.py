@@ -35,7 +35,10 @@ class Notes:
     """The notes on the uses of a program."""
 
     def __init__(
-        self, stepping: Stepping, idioms: Results, older: OlderCheckpoints
+        self,
+        stepping: Stepping,
+        idioms: Results,
+        older: OlderCheckpoints,
     ) -> None:
         self.facts = stepping.facts
         self.stepping = stepping

@@ -154,7 +154,9 @@ def create(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _transformation(
-    focus: ast.expr | None, use: Use, context: Context
+    focus: ast.expr | None,
+    use: Use,
+    context: Context,
 ) -> tuple[str, Holes, tuple[Support, ...]] | Refusal:
     """A template for the transformation of `definition.create(…)`, its holes, and helpers."""
     definition = ("definition", use.unit.span(use.owner))
@@ -408,7 +410,10 @@ class LegacyStep:
 
 
 def _legacy_step(
-    use: Use, call: ast.Call, gradients: ast.expr, averaged: str
+    use: Use,
+    call: ast.Call,
+    gradients: ast.expr,
+    averaged: str,
 ) -> LegacyStep:
     """A step whose gradients come from a template, or stay as they are written."""
     if averaged == "{grads}":
@@ -458,7 +463,9 @@ def _stand_together(one: Use, other: Use) -> bool:
 
 
 def _set_rate(
-    legacy: LegacyStep, override: ast.keyword, context: Context
+    legacy: LegacyStep,
+    override: ast.keyword,
+    context: Context,
 ) -> Edit | Refusal:
     """A step with `learning_rate=…` or `hyper_params=…`, which are set in the state first."""
     if (refusal := refuse_rate(legacy.use, context)) is not None:
@@ -478,7 +485,9 @@ def _set_rate(
 
 
 def _set_hyper_params(
-    legacy: LegacyStep, override: ast.keyword, context: Context
+    legacy: LegacyStep,
+    override: ast.keyword,
+    context: Context,
 ) -> Edit | Refusal:
     """`optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(learning_rate=rate))`."""
     rates = rates_of_step(override.value, legacy.use, context)
@@ -517,7 +526,10 @@ def _with_state(
 
 
 def _set_unpacked(
-    use: Use, context: Context, call: ast.Call, overrides: ast.keyword
+    use: Use,
+    context: Context,
+    call: ast.Call,
+    overrides: ast.keyword,
 ) -> Edit | Refusal:
     """`apply_gradient(grads, **overrides)`: a rate in it is set, else that of the constructor."""
     rate = made_with(RATE, use, context)
@@ -538,7 +550,10 @@ def _set_unpacked(
 
 
 def _place_of_gradients(
-    use: Use, call: ast.Call, overrides: ast.keyword, context: Context
+    use: Use,
+    call: ast.Call,
+    overrides: ast.keyword,
+    context: Context,
 ) -> int | None:
     """The index of the gradients, if nothing but `**overrides` is beside them and both may swap."""
     words = [*call.args, *call.keywords]
@@ -570,7 +585,10 @@ def _is_made_without_rate(definition: LegacyObject) -> bool:
 
 
 def _set_again(
-    legacy: LegacyStep, rate: str, context: Context, moved: tuple[ast.expr, ...] = ()
+    legacy: LegacyStep,
+    rate: str,
+    context: Context,
+    moved: tuple[ast.expr, ...] = (),
 ) -> Edit | Refusal:
     """A step with a rate from a template, such as the number that the constructor was given."""
     if (refusal := refuse_rate(legacy.use, context)) is not None:
@@ -607,7 +625,10 @@ def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> 
 
 
 def _may_precede(
-    call: ast.Call, moved: tuple[ast.expr, ...], use: Use, context: Context
+    call: ast.Call,
+    moved: tuple[ast.expr, ...],
+    use: Use,
+    context: Context,
 ) -> bool:
     """Whether a statement before may name the new state.
 
@@ -741,7 +762,10 @@ class NewFields:
 
 
 def _new_fields(
-    index: int, keyword: ast.keyword, use: Use, context: Context
+    index: int,
+    keyword: ast.keyword,
+    use: Use,
+    context: Context,
 ) -> NewFields | Refusal | None:
     """The counterpart of one keyword; None for a state that comes from elsewhere."""
     if keyword.arg == "target":
@@ -777,7 +801,10 @@ def _new_step_fields(step: ast.expr, use: Use, context: Context) -> NewFields:
 
 
 def _other_state(
-    value: ast.expr, use: Use, call: ast.Call, context: Context
+    value: ast.expr,
+    use: Use,
+    call: ast.Call,
+    context: Context,
 ) -> Edit | Refusal:
     """`replace(state=value)` with a state that the program made in the legacy form, if it did."""
     name = put_back(value, use, context)
@@ -790,7 +817,10 @@ def _other_state(
 
 
 def _put_back(
-    use: Use, call: ast.Call, optimizer: str, context: Context
+    use: Use,
+    call: ast.Call,
+    optimizer: str,
+    context: Context,
 ) -> Edit | Refusal:
     """`replace(state=…)` with a state of the legacy form, and perhaps `target=…` beside it."""
     supports = from_legacy(optimizer, bool(counts_in_state(use.owner, context)))

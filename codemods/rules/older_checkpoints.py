@@ -54,17 +54,16 @@ class OlderCheckpoints:
     @cached_property
     def _of_dataclasses(self) -> list[Use]:
         known = {use.node for use in self.facts.uses if use.kind == "restored"}
-        found = (
-            (unit, call, tuple(self._optimizers_in(call)))
-            for unit, call in self.facts.flow.reading.calls
-            if call not in known
-            and RESTORE.intersection(self.facts.externals(call.func))
-        )
-        return [
-            Use("restored", ast.unparse(call.func), unit, call, optimizers)
-            for unit, call, optimizers in found
-            if optimizers
-        ]
+        found: list[Use] = []
+        for unit, call in self.facts.flow.reading.calls:
+            if call in known or RESTORE.isdisjoint(self.facts.externals(call.func)):
+                continue
+            # checkpoints.restore_checkpoint(folder, State(optimizer, rng))
+            optimizers = tuple(self._optimizers_in(call))
+            if optimizers:
+                name = ast.unparse(call.func)
+                found.append(Use("restored", name, unit, call, optimizers))
+        return found
 
     def uses(self) -> list[Use]:
         """The calls that load old checkpoints too, and restore no optimizer but in a dataclass."""
@@ -73,11 +72,13 @@ class OlderCheckpoints:
     def edit(self, use: Use) -> RewriteCall | None:
         """The call with what loads old checkpoints around it; None if it stays as it is."""
         call = use.node
-        if not (self.stepping.options.old_checkpoints and isinstance(call, ast.Call)):
+        if not self.stepping.options.old_checkpoints:
             return None
-        if self._reason(use):
+        if not isinstance(call, ast.Call) or self._reason(use):
             return None
-        kept = (Argument(None, index=index) for index in range(len(values_of(call))))
+        # restore_old_or_new(restore_checkpoint, folder, optimizer)
+        number = len(values_of(call))
+        kept = (Argument(None, index=index) for index in range(number))
         return RewriteCall(
             use.unit.span(call),
             f"{{support:{RESTORE_OLD_OR_NEW.name}}}",
@@ -89,10 +90,10 @@ class OlderCheckpoints:
     def note(self, use: Use) -> Prose:
         """What loads an old checkpoint here, as a sentence; empty if the call does so itself."""
         reason = self._reason(use)
-        if self.stepping.options.old_checkpoints and not reason:
+        is_asked = self.stepping.options.old_checkpoints
+        if is_asked and not reason:
             return ""
-        is_left = self.stepping.options.old_checkpoints
-        why = f" (`{OPTION}` leaves this call: {reason})" if is_left else ""
+        why = f" (`{OPTION}` leaves this call: {reason})" if is_asked else ""
         by_itself = "" if reason else f"; with `{OPTION}`, the program loads it itself"
         return message(
             "It is restored at {}, where a checkpoint from before the migration does not load{}: "
@@ -116,11 +117,13 @@ class OlderCheckpoints:
         return next(self._reasons(use), "")
 
     def _reasons(self, use: Use) -> Iterator[str]:
-        call = use.node
-        if not (
-            isinstance(call, ast.Call) and {*self.facts.externals(call.func)} == RESTORE
-        ):
-            yield "it is no plain `restore_checkpoint`"
+        call, not_plain = use.node, "it is no plain `restore_checkpoint`"
+        if not isinstance(call, ast.Call):
+            yield not_plain
+            return
+        # restore = flax.serialization.from_bytes, in one branch
+        if {*self.facts.externals(call.func)} != RESTORE:
+            yield not_plain
             return
         if use.unit in self.stepping.plain or self._has_other_imports(use.unit):
             yield "a name that this needs is taken"
@@ -128,17 +131,15 @@ class OlderCheckpoints:
         for obj in optimizers:
             yield from self._reasons_of(obj)
         whole = replace(use, objects=tuple(optimizers))
-        if any(
-            may_have_copies(value, whole, self.stepping) for value in values_of(call)
-        ):
+        values = values_of(call)
+        if any(may_have_copies(value, whole, self.stepping) for value in values):
             yield "the optimizer may have a copy for each device"
 
     def _reasons_of(self, optimizer: LegacyObject) -> Iterator[str]:
         """Why an optimizer cannot be made of an old one, if it cannot."""
         options = self.stepping.options
-        if options.style == "functional" and not (
-            options.partial or self.functional.reason([optimizer])
-        ):
+        is_functional = options.style == "functional" and not options.partial
+        if is_functional and not self.functional.reason([optimizer]):
             yield "the optimizer is in parts"
         if self.stepping.keeps_interface(optimizer):
             yield "its definition keeps the interface that it had"
@@ -148,11 +149,13 @@ class OlderCheckpoints:
         others = {definition.made_by for definition in made_by} - {*LOADED}
         if others:
             named = sorted(name for name in others if isinstance(name, str))
-            yield f"it may restore {named[0] if named else 'an optimizer of another class'}"
-        if isinstance(optimizer.node, ast.Call) and "focus" in (
-            arguments_of(CREATE, optimizer.node) or {}
-        ):
-            yield "the optimizer has a focus"
+            what = named[0] if named else "an optimizer of another class"
+            yield f"it may restore {what}"
+        # definition.create(params, focus=traversal)
+        if isinstance(optimizer.node, ast.Call):
+            given = arguments_of(CREATE, optimizer.node) or {}
+            if "focus" in given:
+                yield "the optimizer has a focus"
 
     def _has_other_imports(self, unit: Unit) -> bool:
         """Whether a file calls something else as what the helpers import."""
@@ -161,7 +164,8 @@ class OlderCheckpoints:
             for item in self.facts.imported(unit)
             if IMPORTED.get(item.name) == item.target
         )
-        return any(bound_anywhere(unit)[name] > imported[name] for name in IMPORTED)
+        bound = bound_anywhere(unit)
+        return any(bound[name] > imported[name] for name in IMPORTED)
 
     def _made_by(self, optimizer: LegacyObject) -> list[LegacyObject]:
         return [*self.facts.legacy.definitions(optimizer)]
@@ -199,13 +203,15 @@ def may_have_copies(node: ast.expr, use: Use, stepping: Stepping) -> bool:
         return False
     # where it is replicated in the same function, what comes before that has no copies
     scope = stepping.facts.scope(node)
-    replicated = (
-        found for found in stepping.facts.uses if found.kind == "optimizer.replicate"
-    )
-    ours = (
-        found for found in replicated if not {*found.objects}.isdisjoint(use.objects)
-    )
-    here = [found for found in ours if stepping.facts.scope(found.owner) is scope]
-    return not here or any(
-        stepping.facts.dataflow.may_follow(node, found.node) for found in here
-    )
+    here: list[Use] = []
+    for found in stepping.facts.uses:
+        # optimizer = optimizer.replicate()
+        if found.kind != "optimizer.replicate":
+            continue
+        is_ours = not {*found.objects}.isdisjoint(use.objects)
+        if is_ours and stepping.facts.scope(found.owner) is scope:
+            here.append(found)
+    if not here:
+        return True
+    may_follow = stepping.facts.dataflow.may_follow
+    return any(may_follow(node, found.node) for found in here)

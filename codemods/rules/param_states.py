@@ -72,11 +72,10 @@ def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
     assert isinstance(use.node, ast.expr)
     owner = _owner_of_state(use.node, "param_states", context)
     if owner is not None and _keeps_the_same(owner, context):
-        whole = (
-            _in_map(use, context) or _in_leaves(use, context) or _replaced(use, context)
-        )
-        if whole is not None:
-            return whole
+        for of_all in (_in_map, _in_leaves, _replaced):
+            whole = of_all(use, context)
+            if whole is not None:
+                return whole
     name = viewed_as(use, context)
     return state_is_used() if name is None else legacy_state(use.owner, use, name)
 
@@ -100,10 +99,11 @@ def _keeps_the_same(optimizer: ast.expr, context: Context) -> bool:
 
 def _keeps_fields(definition: LegacyObject) -> bool:
     """Whether there is an array in optax for each field of the legacy parameter state."""
+    # its parts are definitions of their own
+    if definition.made_by == "MultiOptimizer":
+        return True
     found = legacy_optimizer(definition)
-    return definition.made_by == "MultiOptimizer" or (
-        found is not None and bool(found.rule)
-    )
+    return found is not None and bool(found.rule)
 
 
 def _in_map(use: Use, context: Context) -> Edit | None:
@@ -118,7 +118,8 @@ def _in_map(use: Use, context: Context) -> Edit | None:
     if states is not call.args[1]:
         return Replace(use.unit.span(states), "{owner}", (owner,))
     function = Argument(None, index=0)
-    others = tuple(Argument(None, index=index) for index in range(2, len(call.args)))
+    further = range(2, len(call.args))
+    others = tuple(Argument(None, index=index) for index in further)
     # tree_map(average, first.state.param_states, second.state.param_states)
     if others:
         arguments = (function, Argument(None, template="{owner}"), *others)
@@ -143,7 +144,8 @@ def _maps_states(call: ast.AST | None, context: Context) -> TypeGuard[ast.Call]:
         if owner is None or not is_path(owner):
             return False
         objects += context.facts.legacy_objects(owner, "optimizer")
-    return len({context.facts.groups.get(obj) for obj in objects}) == 1
+    groups = {context.facts.groups.get(obj) for obj in objects}
+    return len(groups) == 1
 
 
 def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
@@ -169,11 +171,12 @@ def _mapped(value: ast.expr, owner: ast.expr, context: Context) -> list[ast.Call
     a function has the legacy layout.
     """
     # states = tree_map(…), then optimizer.state.replace(param_states=states)
-    found = context.origins.values_of(value) if isinstance(value, ast.Name) else [value]
+    found: list[ast.expr | None] = [value]
+    if isinstance(value, ast.Name):
+        found = context.origins.values_of(value)
     calls = [call for call in found if _maps_states(call, context)]
-    of_owner = [
-        call for call in calls if ast.dump(_owner(call.args[1])) == ast.dump(owner)
-    ]
+    dumped = ast.dump(owner)
+    of_owner = [call for call in calls if ast.dump(_owner(call.args[1])) == dumped]
     return of_owner if len(of_owner) == len(found) else []
 
 
@@ -184,9 +187,8 @@ def _is_put_back(value: ast.expr, unit: Unit, context: Context) -> bool:
     """
     word = unit.parents.get(value)
     call = unit.parents.get(word) if isinstance(word, ast.keyword) else None
-    found = _new_field(call, "param_states", unit, context) or _new_model(
-        call, unit, context
-    )
+    found = _new_field(call, "param_states", unit, context)
+    found = found or _new_model(call, unit, context)
     return found is not None and bool(_mapped(*found, context))
 
 
@@ -209,27 +211,25 @@ def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | N
 
 
 def _new_field(
-    node: ast.AST | None, name: str, unit: Unit, context: Context
+    node: ast.AST | None,
+    name: str,
+    unit: Unit,
+    context: Context,
 ) -> ValueAndOwner | None:
     """Take apart `optimizer.state.replace(NAME=value)` within its `optimizer.replace(state=…)`."""
-    word = unit.parents.get(node) if isinstance(node, ast.Call) else None
-    if (
-        not isinstance(node, ast.Call)
-        or not isinstance(word, ast.keyword)
-        or word.arg != "state"
-    ):
+    if not isinstance(node, ast.Call):
         return None
-    value, owner = (
-        _only_keyword(node, name),
-        _owner_of_state(node.func, "replace", context),
-    )
+    word = unit.parents.get(node)
+    if not isinstance(word, ast.keyword) or word.arg != "state":
+        return None
+    value = _only_keyword(node, name)
+    owner = _owner_of_state(node.func, "replace", context)
     if value is None or owner is None:
         return None
     match unit.parents.get(word):
-        case ast.Call(func=ast.Attribute(value=other)) if ast.dump(owner) == ast.dump(
-            other
-        ):
-            return value, owner
+        # other.replace(state=optimizer.state.replace(step=0)) is of two optimizers
+        case ast.Call(func=ast.Attribute(value=other)):
+            return (value, owner) if ast.dump(owner) == ast.dump(other) else None
     return None
 
 
@@ -257,21 +257,25 @@ def counts_in_state(optimizer: ast.expr, context: Context) -> bool | None:
 
 
 def _new_model(
-    node: ast.AST | None, unit: Unit, context: Context
+    node: ast.AST | None,
+    unit: Unit,
+    context: Context,
 ) -> ValueAndOwner | None:
     """Take apart the statement `optimizer.state.param_states.replace(params=value)`.
 
     There `param_states` is a model of the old API; the new state that is made is thrown away.
     """
-    if not isinstance(node, ast.Call) or not isinstance(
-        unit.parents.get(node), ast.Expr
-    ):
+    if not isinstance(node, ast.Call):
+        return None
+    if not isinstance(unit.parents.get(node), ast.Expr):
         return None
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "replace":
         return None
     value = _only_keyword(node, "params")
     owner = _owner_of_state(node.func.value, "param_states", context)
-    return (value, owner) if value is not None and owner is not None else None
+    if value is None or owner is None:
+        return None
+    return value, owner
 
 
 def _replaced(use: Use, context: Context) -> Edit | None:
@@ -279,15 +283,13 @@ def _replaced(use: Use, context: Context) -> Edit | None:
     # the node is the attribute `param_states`, its parent `.replace`, and that one's the call
     call = use.unit.parents.get(use.unit.parents[use.node])
     found = _new_model(call, use.unit, context)
-    if (
-        not isinstance(call, ast.Call)
-        or found is None
-        or not _is_mapped(*found, use.unit, context)
-    ):
+    if not isinstance(call, ast.Call) or found is None:
         return None
-    owner = (("owner", use.unit.span(_owner(use.node))),)
+    if not _is_mapped(*found, use.unit, context):
+        return None
+    owner = ("owner", use.unit.span(_owner(use.node)))
     arguments = (Argument("opt_state", index=0),)
-    return RewriteCall(use.unit.span(call), "{owner}.replace", arguments, owner)
+    return RewriteCall(use.unit.span(call), "{owner}.replace", arguments, (owner,))
 
 
 def _in_leaves(use: Use, context: Context) -> Edit | None:
@@ -302,29 +304,26 @@ def _in_leaves(use: Use, context: Context) -> Edit | None:
     # sum(x.size for x in …), and not next(iter(…))
     if not in_any_order(call, context.facts, counts=False):
         return None
-    owner = (("owner", use.unit.span(_owner(states))),)
+    owner = ("owner", use.unit.span(_owner(states)))
     template = f"{{support:{PARAM_STATES.name}}}({{owner}})"
-    return Replace(use.unit.span(states), template, owner, (PARAM_STATES,))
+    return Replace(use.unit.span(states), template, (owner,), (PARAM_STATES,))
 
 
 def _states(use: Use) -> ast.expr:
     """The expression of all states: `param_states`, or `param_states.params` of the old API."""
     assert isinstance(use.node, ast.expr)
     parent = use.parent
-    return (
-        parent
-        if isinstance(parent, ast.Attribute) and parent.attr == "params"
-        else use.node
-    )
+    if isinstance(parent, ast.Attribute) and parent.attr == "params":
+        return parent
+    return use.node
 
 
 def _without_params(node: ast.expr) -> ast.expr:
     """`optimizer.state.param_states`, if this is that or its `params`."""
-    return (
-        node.value
-        if isinstance(node, ast.Attribute) and node.attr == "params"
-        else node
-    )
+    match node:
+        case ast.Attribute(value=states, attr="params"):
+            return states
+    return node
 
 
 def _owner(states: ast.expr | ast.stmt) -> ast.expr:

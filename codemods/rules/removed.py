@@ -144,14 +144,11 @@ def _refuse_name_taken(row: Removed) -> Refusal:
 def _named(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     """The new name of a thing, behind the name that its module has in the file."""
     module, _, last = row.to.rpartition(".")
-    # jax.host_id: the module is the same, so only the last word is another
-    if (
-        isinstance(use.node, ast.Attribute)
-        and context.facts.full_name(use.node.value) == module
-    ):
-        return Replace(
-            use.span, f"{{owner}}.{last}", (("owner", use.unit.span(use.node.value)),)
-        )
+    match use.node:
+        # jax.host_id: the module is the same, so only the last word is another
+        case ast.Attribute(value=value) if context.facts.full_name(value) == module:
+            owner = ("owner", use.unit.span(value))
+            return Replace(use.span, f"{{owner}}.{last}", (owner,))
     found = said(row.to, row.module, use.unit, context.facts)
     if found is None:
         return _refuse_name_taken(row)
@@ -179,7 +176,8 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     """What a call becomes, if its arguments stay in their order, or may change it."""
     fitting = _fitting(row, use.call)
     if fitting is None:
-        texts = " or ".join(f"`{form.text}`" for form in expressions_of(row.to))
+        forms = expressions_of(row.to)
+        texts = " or ".join(f"`{form.text}`" for form in forms)
         return reasons.removed(
             f"`{row.name}` was removed.", f"Write {texts}, as it fits here."
         )
@@ -208,38 +206,45 @@ def _fitting(
 
 
 def _may_move(
-    used: list[str], given: dict[str, ast.expr], use: Use, context: Context
+    used: list[str],
+    given: dict[str, ast.expr],
+    use: Use,
+    context: Context,
 ) -> bool:
     """Whether arguments that change their order, or are left out, have no effects."""
     order = [given[name] for name in used]
     written = sorted(order, key=use.unit.span)
-    moved = [one for one, other in zip(order, written, strict=True) if one is not other]
+    pairs = zip(order, written, strict=True)
+    moved = [one for one, other in pairs if one is not other]
     left_out = [value for name, value in given.items() if name not in used]
-    return all(map(context.facts.dataflow.has_no_effect, (*left_out, *moved)))
+    has_no_effect = context.facts.dataflow.has_no_effect
+    return all(map(has_no_effect, (*left_out, *moved)))
 
 
 def _dropped(use: Use, row: Removed) -> Edit | Refusal:
     """A call that nothing replaces goes away if it is a whole statement without comments."""
     call = use.call
     statement = use.unit.parents.get(call) if call is not None else None
-    if (
-        call is None
-        or not isinstance(statement, ast.Expr)
-        or call.args
-        or call.keywords
-    ):
+    if call is None or not isinstance(statement, ast.Expr):
         return _refuse(row)
+    if call.args or call.keywords:
+        return _refuse(row)
+    every_line = use.unit.code.split("\n")
     # the first of these lines is the one above the statement, which may be a comment on it
-    lines = use.unit.code.split("\n")[
-        max(statement.lineno - 2, 0) : statement.end_lineno
-    ]
-    if lines[0].lstrip().startswith("#") or any("#" in line for line in lines[1:]):
+    above, *lines = every_line[max(statement.lineno - 2, 0) : statement.end_lineno]
+    if above.lstrip().startswith("#"):
+        return _refuse(row)
+    if any("#" in line for line in lines):
         return _refuse(row)
     return ReplaceStatement(use.unit.span(statement), ())
 
 
 def _written(
-    use: Use, row: Removed, expression: Expression, context: Context, holes: Holes = ()
+    use: Use,
+    row: Removed,
+    expression: Expression,
+    context: Context,
+    holes: Holes = (),
 ) -> Edit | Refusal:
     """An expression in the place of a name, or of a call of it."""
     names: dict[str, Said] = {}
@@ -248,18 +253,27 @@ def _written(
         if found is None:
             return _refuse_name_taken(row)
         names[name] = found
-    supports = tuple(support for found in names.values() for support in found.supports)
+    supports: dict[Support, None] = {}
+    for found in names.values():
+        supports |= dict.fromkeys(found.supports)
     templates = {name: found.template for name, found in names.items()}
     template = expression.filled(templates, {name for name, _ in holes})
-    old = use.call if row.how == "call" and use.call is not None else use.node
+    old = use.node
+    # jax.core.definitely_equal(a, b), as a whole
+    if row.how == "call" and use.call is not None:
+        old = use.call
     new = _new_node(expression, old, holes, use.unit)
+    # not (a == b), in the place of not definitely_equal(a, b)
     if not isinstance(new, PRIMARY) and not _stands_alone(old, use.unit):
         template = f"({template})"
-    return Replace(use.unit.span(old), template, holes, tuple(dict.fromkeys(supports)))
+    return Replace(use.unit.span(old), template, holes, tuple(supports))
 
 
 def _new_node(
-    expression: Expression, old: ast.AST, holes: Holes, unit: Unit
+    expression: Expression,
+    old: ast.AST,
+    holes: Holes,
+    unit: Unit,
 ) -> ast.expr:
     """The node that is written: that of the expression, or the argument that it is nothing but."""
     body = ast.parse(expression.text, mode="eval").body
@@ -305,8 +319,10 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     if isinstance(use.node, ast.Import):
         # import jax.experimental.optimizers as optimizers
         alias = next(found for found in use.node.names if found.name == use.name)
-        bound = f" as {alias.asname}" if alias.asname else ""
-        return MoveImport(use.span, alias.asname or alias.name, f"import {new}{bound}")
+        renaming = f" as {alias.asname}" if alias.asname else ""
+        bound = alias.asname or alias.name
+        return MoveImport(use.span, bound, f"import {new}{renaming}")
+    # from jax.experimental import optimizers
     module, _, name = new.rpartition(".")
     alias = _alias_of(use.name, use.node)
     bound = alias.asname or alias.name
@@ -351,9 +367,8 @@ def left_alone(use: Use, context: Context) -> Edit | Refusal:
     alias = next(found for found in use.node.names if found.name == use.name)
     # import jax.config as config
     if alias.asname:
-        return MoveImport(
-            use.span, alias.asname, f"from {package} import {rest} as {alias.asname}"
-        )
+        text = f"from {package} import {rest} as {alias.asname}"
+        return MoveImport(use.span, alias.asname, text)
     imports = [one for one in context.facts.imported(use.unit) if one.name == package]
     [index] = [index for index, one in enumerate(imports) if one.alias is alias]
     beside = [one for one in imports if one.scope is imports[index].scope]
@@ -390,11 +405,10 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
     array, index = update.array, update.index
     owner = "{array}" if _is_array(array, context) else "{jnp}.asarray({array})"
     # jax.ops.index[0, :]: what stands between the brackets goes between others
-    of_its_own = (
-        isinstance(index, ast.Subscript)
-        and context.facts.full_name(index.value) == INDEX
-    )
-    hole = "slices" if of_its_own else "index"
+    hole = "index"
+    if isinstance(index, ast.Subscript):
+        of_its_own = context.facts.full_name(index.value) == INDEX
+        hole = "slices" if of_its_own else "index"
     template = f"{owner}.at[{{{hole}}}].{method}"
     holes = (("array", use.unit.span(array)), (hole, use.unit.span(index)))
     arguments = tuple(
@@ -404,7 +418,9 @@ def indexing(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _is_array(
-    node: ast.expr, context: Context, known: frozenset[ast.expr] = frozenset()
+    node: ast.expr,
+    context: Context,
+    known: frozenset[ast.expr] = frozenset(),
 ) -> bool:
     """Whether an expression is an array of JAX: each value that it can have is made by JAX."""
     match node:

@@ -95,7 +95,10 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _refuse_hyper_params(
-    hyper_params: ast.expr, rate: ast.expr | None, use: Use, context: Context
+    hyper_params: ast.expr,
+    rate: ast.expr | None,
+    use: Use,
+    context: Context,
 ) -> Refusal | None:
     """Why a step stays because of the hyperparameters that it is given, if it does."""
     # definition.apply_gradient(definition.hyper_params.replace(learning_rate=rate), …)
@@ -110,7 +113,10 @@ def _refuse_hyper_params(
 
 
 def _result(
-    statement: ast.AST | None, old_params: ast.expr, updates: str, unit: Unit
+    statement: ast.AST | None,
+    old_params: ast.expr,
+    updates: str,
+    unit: Unit,
 ) -> tuple[str, str] | None:
     """The name of the new state, and the statement that makes or returns the new parameters."""
     match statement:
@@ -141,7 +147,9 @@ def _is_own_state(node: ast.expr, use: Use, context: Context) -> bool:
 
 
 def _with_rate_before(
-    lines: tuple[str, ...], use: Use, context: Context
+    lines: tuple[str, ...],
+    use: Use,
+    context: Context,
 ) -> tuple[tuple[str, ...], tuple[Support, ...]]:
     """The statements of a step, behind one that sets the learning rate in the state."""
     state = free_name(use.unit, "opt_state", "optimizer_state", "state_with_rate")

@@ -55,15 +55,18 @@ def check_class(draft: Proof) -> None:
         raise Unproven("it has a special method")
     if any(_mentions_field(draft, method) for method in methods):
         raise Unproven("its own methods use the optimizer")
-    for heir in draft.facts.flow.reading.classes:
-        if heir is not draft.cls and draft.cls in draft.facts.flow.ancestry(heir):
+    flow = draft.facts.flow
+    for heir in flow.reading.classes:
+        if heir is not draft.cls and draft.cls in flow.ancestry(heir):
             raise Unproven("another class derives from it")
     for unit, found in _reflections(draft):
-        raise Unproven(
-            "its fields may be listed or read by name at {}",
-            unit.location(found.lineno),
-        )
-    if draft.counts and Counters(draft.origins).ahead(draft.cls, STEP, draft.name) != 0:
+        where = unit.location(found.lineno)
+        raise Unproven("its fields may be listed or read by name at {}", where)
+    if not draft.counts:
+        return
+    # its `step` becomes that of the train state
+    ahead = Counters(draft.origins).ahead(draft.cls, STEP, draft.name)
+    if ahead != 0:
         raise Unproven("its step does not begin at 0")
 
 
@@ -84,10 +87,9 @@ def _mentions_field(draft: Proof, method: ast.FunctionDef) -> bool:
     for inner in ast.walk(method):
         match inner:
             # self.optimizer, or self.__dict__
-            case ast.Attribute(attr=name) if name == draft.name or name.startswith(
-                "__"
-            ):
-                return True
+            case ast.Attribute(attr=name):
+                if name == draft.name or name.startswith("__"):
+                    return True
             # show(self)
             case ast.Name(id=name) if name in instance:
                 if not isinstance(parents[inner], ast.Attribute):
@@ -98,10 +100,12 @@ def _mentions_field(draft: Proof, method: ast.FunctionDef) -> bool:
 def _reflections(draft: Proof) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
     """Where an instance or the class itself goes to something that may read its fields by name."""
     reading = draft.facts.flow.reading
+    # dataclasses.asdict(state)
     for unit, call in reading.calls:
         is_given = any(_is_meant(draft, value) for value in values_of(call))
         if is_given and not _is_blind(draft, call):
             yield unit, call
+    # state.__dict__
     known = {*draft.cls.scope.names, "replace"}
     for unit, node in reading.attributes:
         if _is_meant(draft, node.value) and node.attr not in known:
@@ -109,9 +113,9 @@ def _reflections(draft: Proof) -> Iterator[tuple[Unit, ast.expr | ast.pattern]]:
     # match state: case State(step, optimizer): …
     for unit in draft.facts.project.units:
         for inner in unit.nodes:
-            if isinstance(inner, ast.MatchClass) and draft.cls in draft.facts.objects(
-                inner.cls
-            ):
+            if not isinstance(inner, ast.MatchClass):
+                continue
+            if draft.cls in draft.facts.objects(inner.cls):
                 yield unit, inner
 
 
@@ -132,7 +136,7 @@ def _is_blind_function(draft: Proof, function: Object) -> bool:
         return isinstance(function, Function | Method | Class | Partial | Derivative)
     name = function.name
     is_known = draft.facts.flow.library.function(name) is not None
-    if name not in (*BY_CLASS, *STORE) and not is_known:
+    if not is_known and name not in (*BY_CLASS, *STORE):
         return False
     return name not in (*BY_NAME, "builtins.vars")
 

@@ -33,10 +33,9 @@ class StateChange:
     def replace(self, unit: Unit, call: ast.Call, base: ast.expr) -> None:
         """`state.replace(optimizer=stepped, …)` becomes `state.apply_gradients(grads=…, …)`."""
         where = unit.location(call.lineno)
-        given = {
-            str(word.arg): index
-            for index, word in enumerate(call.keywords, len(call.args))
-        }
+        # state.replace(step=state.step + 1, optimizer=stepped)
+        words = enumerate(call.keywords, len(call.args))
+        given = {str(word.arg): index for index, word in words}
         if call.args or any(word.arg is None for word in call.keywords):
             raise Unproven("its fields are unpacked at {}", where)
         if self.draft.name not in given:
@@ -56,6 +55,7 @@ class StateChange:
             for name, index in given.items()
             if name not in dropped
         )
+        # step=state.step + 1, which the train state does itself
         if STEP in dropped and STEP in given:
             self.draft.dead_code.clear(call.keywords[given[STEP]].value)
         edit = self._stepping(unit, call, base, value, use, kept)
@@ -65,13 +65,14 @@ class StateChange:
     def _is_of(self, step: ast.Call, base: ast.expr, call: ast.Call) -> bool:
         """Whether a step is one of the optimizer of a state, which is the same at a later call."""
         function = step.func
-        holder = (
-            self.draft.holder(function.value)
-            if isinstance(function, ast.Attribute)
-            else None
-        )
+        if not isinstance(function, ast.Attribute):
+            return False
+        holder = self.draft.holder(function.value)
         path = self.origins.path(base)
-        if holder is None or path is None or path != self.origins.path(holder.value):
+        if holder is None or path is None:
+            return False
+        # state.replace(optimizer=other.optimizer.apply_gradient(grads))
+        if path != self.origins.path(holder.value):
             return False
         stays = self.facts.dataflow.stays
         read = [*self.origins.chain(holder.value), *self.origins.chain(base)]
@@ -81,12 +82,13 @@ class StateChange:
         """Remove `new_optimizer = …`, which only the new state reads."""
         variable = self.origins.variable(name)
         setting = self.origins.setting(variable)
-        if (
-            variable is None
-            or setting is None
-            or self.origins.loads(variable) != [name]
-        ):
-            raise Unproven("its new optimizer is used by itself before {}", where)
+        used_by_itself = Unproven(
+            "its new optimizer is used by itself before {}", where
+        )
+        if variable is None or setting is None:
+            raise used_by_itself
+        if self.origins.loads(variable) != [name]:
+            raise used_by_itself
         self.edits.take_away(setting, unit)
 
     def _stepping(
@@ -178,9 +180,8 @@ class StateChange:
         """The templates of the function and of the statement ahead, for a step that sets a rate."""
         state = "{optax}.tree_utils.tree_set({base}.opt_state, learning_rate={rate})"
         scope = self.facts.scope(call)
-        is_free = scope.binding("opt_state") is None and isinstance(
-            scope.node, ast.FunctionDef
-        )
+        is_local = isinstance(scope.node, ast.FunctionDef)
+        is_free = is_local and scope.binding("opt_state") is None
         prelude = ""
         # state = state.replace(…): the new optimizer state gets a line of its own
         if isinstance(unit.parents.get(call), ast.Assign) and is_free:
@@ -188,7 +189,10 @@ class StateChange:
         return f"{{base}}.replace(opt_state={state}).apply_gradients", prelude
 
     def _may_wait(
-        self, nodes: list[ast.expr], first: ast.Call, second: ast.Call
+        self,
+        nodes: list[ast.expr],
+        first: ast.Call,
+        second: ast.Call,
     ) -> bool:
         """Whether expressions of a call may be evaluated first among the arguments of another.
 
@@ -199,8 +203,10 @@ class StateChange:
         """
         dataflow = self.facts.dataflow
         others = [word.value for word in second.keywords if word.value is not first]
+        # stepped = state.optimizer.apply_gradient(grads), and then state.replace(…)
         if first not in set(ast.walk(second)):
             return dataflow.stays(nodes, first, second)
+        # state.replace(optimizer=state.optimizer.apply_gradient(grads), batch_stats=…)
         moved, *behind = nodes
         if not all(dataflow.may_swap(moved, other) for other in (*others, *behind)):
             where = self.facts.scope(first).unit.location(first.lineno)

@@ -28,7 +28,8 @@ class Creation:
         """`State(step=0, optimizer=definition.create(params), …)` becomes `State.create(…)`."""
         where = unit.location(call.lineno)
         fields = self.facts.flow.fields_in_order(self.draft.cls)
-        given = arguments_of(taking(**dict.fromkeys(fields)), call)
+        constructor = taking(**dict.fromkeys(fields))
+        given = arguments_of(constructor, call)
         if given is None:
             raise Unproven("its fields are unpacked at {}", where)
         if self.draft.name not in given:
@@ -39,13 +40,20 @@ class Creation:
         holes: list[tuple[str, Span]] = []
         transformation = self._transformation(optimizer, makers, unit, holes)
         apply_fn = apply_function(makers[0], params, unit, self.facts)
-        holes += [("callee", unit.span(call.func)), ("params", unit.span(params))]
-        made = {"apply_fn": apply_fn, "params": "{params}", "tx": transformation}
-        arguments = [Argument(name, template=text) for name, text in made.items()]
+        holes.append(("callee", unit.span(call.func)))
+        holes.append(("params", unit.span(params)))
+        # State.create(apply_fn=model.apply, params=params, tx=tx, …)
+        arguments = [
+            Argument("apply_fn", template=apply_fn),
+            Argument("params", template="{params}"),
+            Argument("tx", template=transformation),
+        ]
         values = values_of(call)
+        # the optimizer has become `params` and `tx`, and the step begins at 0
         for name, node in given.items():
             if name not in (self.draft.name, STEP):
-                arguments.append(Argument(name, index=values.index(node)))
+                index = values.index(node)
+                arguments.append(Argument(name, index=index))
         edit = RewriteCall(
             unit.span(call), "{callee}.create", tuple(arguments), tuple(holes)
         )
@@ -61,11 +69,9 @@ class Creation:
             found = self.origins.values_of(value)
             if self.origins.loads_of(value, value) != [value]:
                 raise Unproven("its optimizer is used by itself before {}", where)
-        calls = [
-            one
-            for one in found
-            if isinstance(one, ast.Call) and one in self.draft.created
-        ]
+        every_call = (one for one in found if isinstance(one, ast.Call))
+        calls = [one for one in every_call if one in self.draft.created]
+        # optimizer = restored or definition.create(params)
         if not calls or len(calls) != len(found):
             raise Unproven("its optimizer is not made plainly before {}", where)
         return calls
@@ -87,26 +93,25 @@ class Creation:
             return "{tx}"
         variable = self.origins.variable(value)
         assert variable is not None
-        stores = [
-            one for one in self.origins.stores(variable) if isinstance(one, ast.Name)
-        ]
+        every_store = self.origins.stores(variable)
+        stores = [one for one in every_store if isinstance(one, ast.Name)]
+        # del optimizer
         is_deleted = any(isinstance(store.ctx, ast.Del) for store in stores)
         statement = statement_of(unit, makers[0])
-        is_alone = (
-            len(makers) == 1 and not is_deleted and len(block_of(unit, statement)) > 1
-        )
+        is_only_way = len(makers) == 1 and not is_deleted
+        # a block does not become empty
+        is_removable = is_only_way and len(block_of(unit, statement)) > 1
         # optimizer = definition.create(params), which is not needed any more
-        if is_alone and isinstance(only, ast.Name):
+        if is_removable and isinstance(only, ast.Name):
             self.edits.take_away(statement, unit)
             return only.id
         # optimizer = optim.Adam().create(params), which becomes tx = optax.adam()
-        name = value.id if "tx" in names_within(variable.scope.node) else "tx"
+        is_taken = "tx" in names_within(variable.scope.node)
+        name = value.id if is_taken else "tx"
         for maker, definition in zip(makers, definitions, strict=True):
             holes_of_maker = (("tx", unit.span(definition)),)
-            self.edits[maker] = (
-                unit,
-                Replace(unit.span(maker), "{tx}", holes_of_maker),
-            )
+            edit = Replace(unit.span(maker), "{tx}", holes_of_maker)
+            self.edits[maker] = (unit, edit)
         if name != value.id:
             for store in stores:
                 self.edits[store] = (unit, Replace(unit.span(store), name))
@@ -117,8 +122,10 @@ def _params(makers: list[ast.Call], where: Location) -> ast.expr:
     """The parameters that optimizers are made for."""
     targets: list[ast.expr] = []
     for maker in makers:
-        targets += (arguments_of(CREATE, maker) or {}).values()
-    if len({ast.unparse(target) for target in targets}) != 1:
+        given = arguments_of(CREATE, maker) or {}
+        targets += given.values()
+    texts = {ast.unparse(target) for target in targets}
+    if len(texts) != 1:
         raise Unproven(
             "its optimizers are made for different parameters before {}", where
         )

@@ -13,11 +13,14 @@ from codemods.flow.objects import Instance, LegacyObject, Module
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.proof import Proof
 from codemods.optimizers.methods import CREATE
-from codemods.rewriting.edits import Replace
+from codemods.rewriting.edits import Edit, Replace
 from codemods.sources.modules import Unit
 
 READ = ("optimizer.target", "state.step", "optimizer.state")
 """The uses that read a part of an optimizer."""
+
+FIELDS = {"optimizer.target": "params", "state.step": "step"}
+"""What a train state calls such a part."""
 
 INNER = (
     "optimizer.target",
@@ -46,7 +49,8 @@ class InnerUses:
         for use in self.facts.uses:
             if use.kind == "definition.create":
                 self._note_created(use, group)
-            if not group & {*use.objects} and not self._is_state_of(use, group):
+            is_of_group = not group.isdisjoint(use.objects)
+            if not is_of_group and not self._is_state_of(use, group):
                 continue
             if use.kind not in (*INNER, "annotation"):
                 raise Unproven("its optimizer is used by itself at {}", use.location)
@@ -57,10 +61,10 @@ class InnerUses:
                 continue
             parent = unit.parents.get(node)
             is_alias = isinstance(parent, ast.Assign) and parent.value is node
+            # show(state.optimizer)
             if node not in known and not is_alias:
-                raise Unproven(
-                    "its optimizer is handed on at {}", unit.location(node.lineno)
-                )
+                where = unit.location(node.lineno)
+                raise Unproven("its optimizer is handed on at {}", where)
 
     def _reads(self) -> Iterator[tuple[Unit, ast.Attribute]]:
         """Where an attribute with the field's name is read."""
@@ -74,7 +78,8 @@ class InnerUses:
         together = {groups[obj] for obj in group if obj in groups}
         for obj, whole in groups.items():
             if obj.kind == "optimizer" and whole in together and obj not in group:
-                where = obj.unit.location(getattr(obj.node, "lineno", 1))
+                line = getattr(obj.node, "lineno", 1)
+                where = obj.unit.location(line)
                 raise Unproven("what its optimizer meets at {} is no part of it", where)
         unknown = "nothing tells of which class the object is"
         for unit, node in self._reads():
@@ -94,11 +99,10 @@ class InnerUses:
 
         One with a name like a configuration's holds words and numbers.
         """
-        if any(
-            isinstance(item, Instance | Module | LegacyObject)
-            for item in self.facts.objects(node)
-        ):
+        items = self.facts.objects(node)
+        if any(isinstance(item, Instance | Module | LegacyObject) for item in items):
             return True
+        # options.optimizer, where `options` is a module out of view
         if self.facts.full_name(node):
             return True
         return CONFIG_LIKE.search(last_word(node)) is not None
@@ -112,9 +116,10 @@ class InnerUses:
 
     def _decide(self, use: Use) -> ast.AST:
         """Note what becomes of a use, and return the expression for its optimizer."""
-        receiver = (
-            owner_of_state(use.owner) if use.kind == "state.step" else None
-        ) or use.owner
+        receiver = use.owner
+        # state.optimizer.state.step
+        if use.kind == "state.step":
+            receiver = owner_of_state(use.owner) or use.owner
         holder = self.draft.holder(receiver)
         is_plain = use.kind in READ or use.call is not None
         stays = self.facts.dataflow.stays
@@ -123,12 +128,16 @@ class InnerUses:
         # optimizer = state.optimizer, and then optimizer.target
         if holder is not receiver and not stays([holder], holder, receiver):
             raise Unproven("its optimizer is used by itself at {}", use.location)
-        field = {"optimizer.target": "params", "state.step": "step"}.get(use.kind)
-        base = (("base", use.unit.span(holder.value)),)
-        edit = Replace(use.span, f"{{base}}.{field}", base) if field else None
-        self.result.outcomes[use.node] = edit
-        if use.kind != "optimizer.state" and field is None and use.call is not None:
+        field = FIELDS.get(use.kind)
+        edit: Edit | None = None
+        # state.params, or state.step
+        if field is not None:
+            base = ("base", use.unit.span(holder.value))
+            edit = Replace(use.span, f"{{base}}.{field}", (base,))
+        # state.optimizer.apply_gradient(grads)
+        elif use.kind != "optimizer.state" and use.call is not None:
             self.draft.stepped[use.call] = use
+        self.result.outcomes[use.node] = edit
         if isinstance(receiver, ast.Name):
             self._drop_alias(receiver)
         return holder
@@ -137,19 +146,18 @@ class InnerUses:
         """Remove `optimizer = state.optimizer`."""
         variable = self.origins.variable(name)
         setting = self.origins.setting(variable)
-        if (
-            variable is None
-            or setting is None
-            or len(block_of(variable.unit, setting)) < 2
-        ):
-            raise Unproven("a variable for its optimizer cannot be taken away")
+        cannot = Unproven("a variable for its optimizer cannot be taken away")
+        if variable is None or setting is None:
+            raise cannot
+        unit = variable.unit
+        # the only statement of a function
+        if len(block_of(unit, setting)) < 2:
+            raise cannot
         for load in self.origins.loads(variable):
-            if not isinstance(variable.unit.parents.get(load), ast.Attribute):
-                raise Unproven(
-                    "its optimizer is handed on at {}",
-                    variable.unit.location(load.lineno),
-                )
-        self.result.edits.take_away(setting, variable.unit)
+            if not isinstance(unit.parents.get(load), ast.Attribute):
+                where = unit.location(load.lineno)
+                raise Unproven("its optimizer is handed on at {}", where)
+        self.result.edits.take_away(setting, unit)
 
     def _note_created(self, use: Use, group: set[LegacyObject]) -> None:
         """Note a call that makes an optimizer of the group: `definition.create(params)`."""
@@ -159,12 +167,12 @@ class InnerUses:
             return
         if group.isdisjoint(self.facts.legacy_objects(whole, "optimizer")):
             return
-        if call is None or (arguments_of(CREATE, call) or {}).keys() != {"target"}:
+        given = arguments_of(CREATE, call) if call is not None else None
+        # definition.create(params, focus=traversal)
+        if call is None or given is None or given.keys() != {"target"}:
             raise Unproven("its optimizer is not made plainly at {}", use.location)
         parameters = self.draft.stepping.parameters
-        if any(
-            parameters.need_any(obj)
-            for obj in self.facts.legacy_objects(call, "optimizer")
-        ):
+        optimizers = self.facts.legacy_objects(call, "optimizer")
+        if any(map(parameters.need_any, optimizers)):
             raise Unproven("its parameters are an array or a dataclass")
         self.draft.created[call] = use

@@ -34,7 +34,11 @@ class Proof:
     """The proof for one class, as far as it has come; `name` is the field with the optimizer."""
 
     def __init__(
-        self, stepping: Stepping, results: Results, cls: Class, name: str
+        self,
+        stepping: Stepping,
+        results: Results,
+        cls: Class,
+        name: str,
     ) -> None:
         self.stepping = stepping
         self.facts = stepping.facts
