@@ -9,6 +9,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from codemods.analysis.facts import Facts
@@ -77,34 +78,29 @@ class Exports:
     def remaining(self, item: Import) -> list[ast.AST]:
         """The places that go on reading an imported name."""
         removed = self.removed_nodes(item.unit)
-        return [
-            node for node in loads(item.unit, item, self.facts) if node not in removed
-        ]
+        reads = loads(item.unit, item, self.facts)
+        return [node for node in reads if node not in removed]
 
     def reason_to_stay(self, item: Import) -> Reason | None:
         """Why an import stays; None if it can be removed."""
         if item.alias not in self._known:
-            self._known[item.alias] = (
-                None  # imports in a circle do not keep one another
-            )
+            # imports in a circle do not keep one another
+            self._known[item.alias] = None
             self._known[item.alias] = self._reason(item)
         return self._known[item.alias]
 
     def _reason(self, item: Import) -> Reason | None:
         unit = item.unit
         decisions = self.plan.of(unit)
-        of_item = (
-            one
-            for one in decisions
-            if one.use.node is item.statement and _is_of(one.use, item)
-        )
-        own = next(of_item, None)
+        of_statement = (one for one in decisions if one.use.node is item.statement)
+        own = next((one for one in of_statement if _is_of(one.use, item)), None)
         if own is not None and own.refusal is not None:
             return Reason(own.status, own.refusal)
         remaining = self._needing(item, decisions)
         if remaining:
             return _needed(remaining, decisions, unit)
         if self._is_export(item):
+            # what replaces it is offered in its place
             if self._exported_anew(item) is not None:
                 return None
             return Reason(
@@ -128,21 +124,14 @@ class Exports:
         """The places of its file that still need an import."""
         remaining = self.remaining(item)
         # `import flax.optim` also binds `flax`: only what reads `flax.optim` needs it
-        is_dotted = (
-            item.target == item.alias.name == "flax.optim" and not item.alias.asname
-        )
-        if is_dotted:
-            remaining = [
-                node
-                for node in remaining
-                if _is_legacy_chain(node, item.unit, self.facts)
-            ]
+        is_whole = item.target == item.alias.name == "flax.optim"
+        if is_whole and not item.alias.asname:
+            unit, facts = item.unit, self.facts
+            remaining = [one for one in remaining if _is_legacy_chain(one, unit, facts)]
+        # sys.modules["flax.optim"]
         if isinstance(item.statement, ast.Import):
-            remaining += [
-                decision.use.node
-                for decision in decisions
-                if _looks_up_module(decision)
-            ]
+            looking = (one for one in decisions if _looks_up_module(one))
+            remaining += [one.use.node for one in looking]
         return remaining
 
     def exported(self, item: Import) -> tuple[str, str] | None:
@@ -152,20 +141,15 @@ class Exports:
         `""`. Of what only is there for others, all that is in view has changed. Where nothing
         replaces a name, it has to stay.
         """
-        offers = (
-            not self.remaining(item)
-            and self.reason_to_stay(item) is None
-            and self._is_export(item)
-        )
-        return self._exported_anew(item) if offers else None
+        if self.remaining(item) or self.reason_to_stay(item) is not None:
+            return None
+        return self._exported_anew(item) if self._is_export(item) else None
 
     def _exported_anew(self, item: Import) -> tuple[str, str] | None:
         name = legacy_name(item.target)
-        if (
-            not isinstance(name, str)
-            or item.name == "*"
-            or not self._is_migrated(item.unit)
-        ):
+        if not isinstance(name, str) or item.name == "*":
+            return None
+        if not self._is_migrated(item.unit):
             return None
         given, called = self.plan.shared.given, self.plan.shared.called
         supports = interface_of(name) if self.plan.options.selects("FO706") else ()
@@ -180,17 +164,18 @@ class Exports:
         # another file has it
         if home is not None:
             module = Homes(self.facts).module(home, item.unit)
-            if module is not None and item.unit.path not in self.facts.imported_by(
-                home
-            ):
+            if module is not None and not self._gets_to(home, item.unit):
                 given[home].update((support.name, support) for support in supports)
                 own_name = supports[-1].name
-                return module, _as(
-                    called.get(home, {}).get(own_name, own_name), item.name
-                )
+                name_there = called.get(home, {}).get(own_name, own_name)
+                return module, _as(name_there, item.name)
         # from flax.training.train_state import TrainState as Optimizer
         source, _, replacement = OFFERED.get(name, "").rpartition(".")
         return (source, _as(replacement, item.name)) if source else None
+
+    def _gets_to(self, unit: Unit, other: Unit) -> bool:
+        """Whether a file imports another, directly or not."""
+        return other.path in self.facts.imported_by(unit)
 
     def _is_bound_otherwise(self, item: Import) -> bool:
         """Whether a file binds an imported name to something else too, or imports it twice."""
@@ -207,12 +192,9 @@ class Exports:
     def _is_migrated(self, unit: Unit) -> bool:
         """Whether only imports of a file's programs are still legacy."""
         program = self.facts.together(unit)
-        left = (
-            one
-            for one in self.plan.decisions
-            if not one.applies and one.use.kind != "import"
-        )
-        return not any(one.use.unit.path in program for one in left)
+        left = (one.use for one in self.plan.decisions if not one.applies)
+        in_program = (use for use in left if use.unit.path in program)
+        return all(use.kind == "import" for use in in_program)
 
     def _is_export(self, item: Import) -> bool:
         """Whether a name is imported for other files, as far as can be seen."""
@@ -225,14 +207,10 @@ class Exports:
         is_unused = not reads and (unit.is_package or "noqa" in line)
         # from flax.optim import Adam as Adam
         on_purpose = item.alias.asname == item.alias.name
-        names = (
-            self.facts.legacy.members(item.target) if item.name == "*" else (item.name,)
-        )
-        return (
-            is_unused
-            or on_purpose
-            or any(self._leaves(item.scope, name) for name in names)
-        )
+        if is_unused or on_purpose:
+            return True
+        names = _names_of(item, self.facts)
+        return any(self._leaves(item.scope, name) for name in names)
 
     def _leaves(self, scope: Scope, name: str) -> bool:
         """Whether other files need a name of a module."""
@@ -244,14 +222,13 @@ class Exports:
 
     def _taken(self, scope: Scope, name: str) -> bool:
         """Whether an import in another file takes a name from a module, and stays."""
+        # two modules with a star import of one another
         if (scope, name) in self._asked:
             return False
         self._asked.add((scope, name))
-        taken = any(
-            self._stays(passed, name)
-            for passed in self.facts.takers[scope]
-            if passed.alias.name in (name, "*")
-        )
+        takers = self.facts.takers[scope]
+        taking = (passed for passed in takers if passed.alias.name in (name, "*"))
+        taken = any(self._stays(passed, name) for passed in taking)
         self._asked.remove((scope, name))
         return taken
 
@@ -260,18 +237,15 @@ class Exports:
 
         Of a star, whether the name that it brought is read or passed on.
         """
+        unit = passed.unit
         if passed.name == "*":
-            removed = self.removed_nodes(passed.unit)
-            read = any(
-                node not in removed
-                for node in _reads(passed.unit, passed.scope, name, self.facts)
-            )
-            return read or self._leaves(passed.scope, name)
-        items = (
-            item
-            for item in self.facts.imported(passed.unit)
-            if item.alias is passed.alias
-        )
+            removed = self.removed_nodes(unit)
+            reads = _reads(unit, passed.scope, name, self.facts)
+            if any(node not in removed for node in reads):
+                return True
+            return self._leaves(passed.scope, name)
+        imported = self.facts.imported(unit)
+        items = (item for item in imported if item.alias is passed.alias)
         return any(self.reason_to_stay(item) is not None for item in items)
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
@@ -279,6 +253,7 @@ class Exports:
         for unit, node in self._attributes[name]:
             if unit is owner or node in self.removed_nodes(unit):
                 continue
+            # import train; train.Adam(…)
             objects = self.facts.objects(node.value)
             if any(isinstance(item, Module) and item.unit is owner for item in objects):
                 return True
@@ -296,25 +271,19 @@ class Exports:
 
         The module has no effect when it is imported, or the statement stays for another name.
         """
-        same = [
-            one
-            for one in self.facts.imported(item.unit)
-            if one.statement is item.statement
-        ]
+        imported = self.facts.imported(item.unit)
+        same = [one for one in imported if one.statement is item.statement]
         if len(item.statement.names) > len(same):
             return True
         passed_on = self.facts.flow.reading.passed_on
-        scopes = (
-            scope
-            for one in passed_on
-            if one.alias is item.alias
-            for scope in one.sources
-        )
-        statements = (node for scope in scopes for node in scope.unit.tree.body)
-        running = (node for node in statements if not isinstance(node, INERT))
-        return not any(
-            isinstance(part, ast.Call) for node in running for part in ast.walk(node)
-        )
+        sources = (one.sources for one in passed_on if one.alias is item.alias)
+        for scope in chain.from_iterable(sources):
+            body = scope.unit.tree.body
+            running = [node for node in body if not isinstance(node, INERT)]
+            parts = chain.from_iterable(map(ast.walk, running))
+            if any(isinstance(part, ast.Call) for part in parts):
+                return False
+        return True
 
 
 def _is_of(use: Use, item: Import) -> bool:
@@ -328,8 +297,16 @@ def _as(name: str, bound: str) -> str:
 
 def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
     """Every place in the file that reads an imported name, quoted annotations included."""
-    names = facts.legacy.members(item.target) if item.name == "*" else (item.name,)
-    return [node for name in names for node in _reads(unit, item.scope, name, facts)]
+    found: list[ast.AST] = []
+    for name in _names_of(item, facts):
+        found += _reads(unit, item.scope, name, facts)
+    return found
+
+
+def _names_of(item: Import, facts: Facts) -> Iterable[str]:
+    """The names that an import binds; of a star, all those of the legacy module."""
+    # from flax.optim import *
+    return facts.legacy.members(item.target) if item.name == "*" else (item.name,)
 
 
 def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
@@ -342,11 +319,8 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:
-        is_quoted = (
-            annotation.node in unit.parents
-            and annotation.node is not annotation.expression
-        )
-        if not is_quoted:
+        is_here = annotation.node in unit.parents
+        if not is_here or annotation.node is annotation.expression:
             continue
         for inner in facts.with_quoted(annotation):
             for word in ast.walk(inner.expression):
@@ -357,25 +331,22 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
 def _lists(unit: Unit, name: str) -> bool:
     """Whether a name is in the `__all__` of a module."""
     for node in unit.tree.body:
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
-            parts = [*ast.walk(node)]
-            is_all = any(
-                isinstance(part, ast.Name) and part.id == "__all__" for part in parts
-            )
-            if is_all and any(
-                isinstance(part, ast.Constant) and part.value == name for part in parts
-            ):
-                return True
+        # __all__ += ["Adam"], or `__all__.append("Adam")`
+        if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
+            continue
+        parts = [*ast.walk(node)]
+        names = {part.id for part in parts if isinstance(part, ast.Name)}
+        constants = (part.value for part in parts if isinstance(part, ast.Constant))
+        if "__all__" in names and name in constants:
+            return True
     return False
 
 
 def _looks_up_module(decision: Decision) -> bool:
     """Whether a file still asks for `sys.modules["flax.optim"]`, so that it has to be imported."""
-    return (
-        decision.use.kind == "module"
-        and not decision.applies
-        and isinstance(decision.use.node, ast.Subscript)
-    )
+    use = decision.use
+    is_left = use.kind == "module" and not decision.applies
+    return is_left and isinstance(use.node, ast.Subscript)
 
 
 def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
@@ -388,7 +359,7 @@ def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
 
 def _parts(use: Use) -> set[ast.AST]:
     """All that a use is about, in quotes or not."""
-    return {part for node in (use.node, *use.said) for part in ast.walk(node)}
+    return set(chain.from_iterable(map(ast.walk, (use.node, *use.said))))
 
 
 def _needed(
@@ -405,4 +376,6 @@ def _needed(
         "Migrate what needs it first.",
     )
     first = next((found for found in inside if not found.applies), None)
-    return Reason(status, refusal, first and (first.cause or first))
+    if first is None:
+        return Reason(status, refusal)
+    return Reason(status, refusal, first.cause or first)

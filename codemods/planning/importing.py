@@ -49,9 +49,9 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     imports = plan.facts.imported(unit)
     unneeded = _unneeded(unit, plan, applied, exports, result)
     result.add += _offered_anew(unit, unneeded, exports)
-    result.drop += [
-        ImportedName(*start_of(item.statement, unit), _bound(item)) for item in unneeded
-    ]
+    for item in unneeded:
+        line, column = start_of(item.statement, unit)
+        result.drop.append(ImportedName(line, column, _bound(item)))
     _move(unit, applied, result)
     _add(unit, plan, applied, imports, exports, result)
     return result
@@ -74,12 +74,14 @@ def _unneeded(
         reads = loads(unit, item, plan.facts)
         # `from flax import jax_utils`, if the edits do not remove what reads it, or need it
         if not is_legacy:
-            is_in_use = item.name in words or not any(node in removed for node in reads)
+            is_in_use = item.name in words or removed.isdisjoint(reads)
             if is_in_use or exports.remaining(item):
                 continue
         keep = exports.reason_to_stay(item)
-        if keep is None:
-            (unneeded if reads else unused).append(item)
+        if keep is None and reads:
+            unneeded.append(item)
+        elif keep is None:
+            unused.append(item)
         elif is_legacy:
             result.staying[item.statement] = keep
     # Names that nobody uses are removed with their statement, and stay with it.
@@ -95,8 +97,10 @@ def _words_of_new_code(unit: Unit, plan: Plan, applied: list[Decision]) -> set[s
     """The words that new code has, so that imports of these are not removed."""
     found: set[str] = set()
     for decision in applied:
-        expressions = (plan.names[unit][key].expression for key in _keys(decision))
-        found.update(expression.partition(".")[0] for expression in expressions)
+        for key in _keys(decision):
+            # train_state.TrainState needs `train_state`
+            expression = plan.names[unit][key].expression
+            found.add(expression.partition(".")[0])
         if decision.edit is not None:
             found.update(decision.edit.words)
     return found
@@ -104,7 +108,9 @@ def _words_of_new_code(unit: Unit, plan: Plan, applied: list[Decision]) -> set[s
 
 def _keys(decision: Decision) -> set[str]:
     """What an edit needs imported, by the keys of `CHOICES`."""
-    return decision.edit.needs & CHOICES.keys() if decision.edit is not None else set()
+    if decision.edit is None:
+        return set()
+    return decision.edit.needs & CHOICES.keys()
 
 
 def _offered_anew(
@@ -114,11 +120,16 @@ def _offered_anew(
     offered: dict[str, dict[str, ast.stmt]] = {}
     for item in unneeded:
         found = exports.exported(item)
-        if found is not None and found[0]:
-            offered.setdefault(found[0], {})[found[1]] = item.statement
+        if found is None:
+            continue
+        module, name = found
+        # otherwise the file defines it itself
+        if module:
+            offered.setdefault(module, {})[name] = item.statement
     for module, names in offered.items():
-        near = start_of(next(iter(names.values())), unit)
-        yield Addition(f"from {module} import {', '.join(sorted(names))}", near)
+        first = next(iter(names.values()))
+        listed = ", ".join(sorted(names))
+        yield Addition(f"from {module} import {listed}", start_of(first, unit))
 
 
 def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
@@ -127,9 +138,9 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
     for decision in applied:
         edit, node = decision.edit, decision.use.node
         # from jax import tree_map, which becomes `from jax.tree_util import tree_map`
-        if not isinstance(edit, MoveImport) or not isinstance(
-            node, ast.Import | ast.ImportFrom
-        ):
+        if not isinstance(edit, MoveImport):
+            continue
+        if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         start = start_of(node, unit)
         result.drop.append(ImportedName(*start, edit.bound))
@@ -137,7 +148,8 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
             head, word, name = edit.statement.rpartition("import ")
             moved.setdefault((start, f"{head}{word}"), []).append(name)
     for (start, head), names in moved.items():
-        result.add.append(Addition(f"{head}{', '.join(dict.fromkeys(names))}", start))
+        listed = ", ".join(dict.fromkeys(names))
+        result.add.append(Addition(f"{head}{listed}", start))
 
 
 def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decision]:
@@ -146,19 +158,16 @@ def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decisi
     Steps that are read in statements that are removed are no such change; everything else there
     may have been moved.
     """
-    applied = [
-        decision
-        for decision in decisions
-        if decision.applies and decision.use.kind != "import"
-    ]
-    changes = (decision.edit for decision in applied if decision.edit is not None)
-    removed = [edit.span for edit in changes if edit.removes]
+    applied = [one for one in decisions if one.applies and one.use.kind != "import"]
+    edits = (one.edit for one in applied if one.edit is not None)
+    removed = [edit.span for edit in edits if edit.removes]
     for decision in applied:
-        is_step = decision.use.kind == "state.step"
-        if not (
-            is_step and any(unit.is_in(decision.use.node, span) for span in removed)
-        ):
-            yield decision
+        use = decision.use
+        is_step = use.kind == "state.step"
+        # lr = schedule(optimizer.state.step), of which nothing is left
+        if is_step and any(unit.is_in(use.node, span) for span in removed):
+            continue
+        yield decision
 
 
 def _bound(item: Import) -> str:
@@ -168,16 +177,24 @@ def _bound(item: Import) -> str:
 def _removed_nodes(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
     """The nodes that the edits remove: the names of legacy classes, but not their arguments."""
     applied = (one for one in decisions if one.applies and one.use.kind != "import")
-    return {node for one in applied if one.edit for node in one.edit.gone(one.use)}
+    found: set[ast.AST] = set()
+    for one in applied:
+        if one.edit is not None:
+            found.update(one.edit.gone(one.use))
+    return found
 
 
 def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
     """Whether another file has the name that an import binds, and may have used it from here."""
-    others = (unit for unit in plan.facts.project.units if unit is not item.unit)
-    for node in (node for unit in others for node in unit.nodes):
-        match node:
-            case ast.Attribute(attr=name) | ast.alias(name=name) if name == item.name:
-                return True
+    for unit in plan.facts.project.units:
+        if unit is item.unit:
+            continue
+        for node in unit.nodes:
+            match node:
+                # train.optim, or `from train import optim`
+                case ast.Attribute(attr=name) | ast.alias(name=name):
+                    if name == item.name:
+                        return True
     return False
 
 
@@ -193,20 +210,20 @@ def _add(
     wanted: dict[str, list[tuple[int, int] | None]] = {}
     for decision in applied:
         binding = list(bindings_of(decision.use, imports, plan.facts))
-        result.origins += [
-            start_of(item.statement, unit)
-            for item in binding
-            if item.target == "flax" or legacy_name(item.target) is not None
-        ]
+        for item in binding:
+            if item.target == "flax" or legacy_name(item.target) is not None:
+                result.origins.append(start_of(item.statement, unit))
         near = nested_import(decision.use, binding, unit, plan.facts)
         for key in _keys(decision):
             wanted.setdefault(key, []).append(near)
     for key in sorted(wanted):
         statement = plan.names[unit][key].statement
-        if statement:
-            places = {None} if None in wanted[key] else set(wanted[key])
-            in_order = sorted(places, key=lambda near: near or (0, 0))
-            result.add.extend(Addition(statement, near) for near in in_order)
+        if not statement:
+            continue
+        # an import at the top serves the functions that have one of their own, too
+        places = {None} if None in wanted[key] else set(wanted[key])
+        in_order = sorted(places, key=lambda near: near or (0, 0))
+        result.add.extend(Addition(statement, near) for near in in_order)
     for item in imports:
         _add_flax(unit, item, plan, imports, exports, result)
 
@@ -220,16 +237,17 @@ def _add_flax(
     result: ImportPlan,
 ) -> None:
     """Add `import flax` in the place of `import flax.optim`, if other code reads `flax`."""
-    is_dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname
-    is_dropped = (
-        ImportedName(*start_of(item.statement, unit), item.alias.name) in result.drop
-    )
-    if not (is_dotted and is_dropped and isinstance(item.statement, ast.Import)):
+    statement, alias = item.statement, item.alias
+    start = start_of(statement, unit)
+    is_dotted = alias.name.startswith("flax.optim") and not alias.asname
+    is_dropped = ImportedName(*start, alias.name) in result.drop
+    if not (is_dotted and is_dropped and isinstance(statement, ast.Import)):
         return
     others = (other for other in imports if other is not item)
     if any(other.name == "flax" and other.scope is item.scope for other in others):
         return
+    # flax.jax_utils.replicate(…), by the same name
     if not exports.removed_nodes(unit).issuperset(loads(unit, item, plan.facts)):
-        is_at_top = unit.parents.get(item.statement) is unit.tree
-        near = None if is_at_top else start_of(item.statement, unit)
+        is_at_top = unit.parents.get(statement) is unit.tree
+        near = None if is_at_top else start
         result.add.append(Addition("import flax", near))

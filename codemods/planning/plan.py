@@ -46,17 +46,12 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     blank = Plan(facts, options)
     for unit in facts.project.units:
         blank.names[unit] = names_for(unit, facts)
-        blank.comments[unit], blank.left[unit] = (
-            suppressions(unit.code),
-            left(unit.code),
-        )
+        blank.comments[unit] = suppressions(unit.code)
+        blank.left[unit] = left(unit.code)
 
     def decided(keeping: Mapping[LegacyObject, Message]) -> Plan:
-        return _decided(
-            replace(blank, decisions=[], used_comments=set(), hints=[]),
-            attempts,
-            keeping,
-        )
+        fresh = replace(blank, decisions=[], used_comments=set(), hints=[])
+        return _decided(fresh, attempts, keeping)
 
     # first as optax has the optimizers, then with interfaces for the groups that stay
     plan = decided({})
@@ -66,6 +61,7 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     if not tried:
         return plan
     keeping = decided(tried)
+    # where some of them stay all the same, the others are tried without these
     stay, groups = staying(keeping), grouped(keeping)
     whole = {obj: why for obj, why in tried.items() if groups[obj] not in stay}
     if whole == tried:
@@ -77,7 +73,8 @@ def _without_hopeless(
     tried: dict[LegacyObject, Message], plan: Plan, attempts: Attempts, context: Context
 ) -> dict[LegacyObject, Message]:
     """The objects of groups that do not stay for a reason that an interface leaves as it is."""
-    groups, uses = grouped(plan), {*plan.facts.uses}
+    groups = grouped(plan)
+    uses = set(plan.facts.uses)
     hopeless: set[LegacyObject] = set()
     for cause in plan.decisions:
         # optimizer == other cannot be rewritten, whatever becomes of the definition
@@ -130,11 +127,14 @@ def _decision(
     if stepping.with_interface and is_decided(use) and stepping.keeps_interface(use):
         rule = catalogue()["FO706"]
     outcome = rule.decide(use, context) if rule.decide is not None else Keep()
-    if not isinstance(outcome, Refusal):  # what has no general form has no other either
+    # what has no general form has no other either
+    if not isinstance(outcome, Refusal):
         outcome = context.form(use, outcome)
     decision = _with_outcome(use, rule, outcome, context)
+    # jax.numpy.einsun
     if use.kind == UNKNOWN:
         return decision if _is_reported(decision, plan) else None
+    # jax.tree_map, without `--modernize`
     if use.kind in MODERNIZED and not plan.options.modernize:
         decision.status = "hint"
         return decision
@@ -149,10 +149,13 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
 
     It still exists.
     """
-    if not (use.name == "ModelParamTraversal" or use.kind.startswith("traversal.")):
+    # traversal.iterate(params)
+    is_call = use.kind.startswith("traversal.")
+    if not is_call and use.name != "ModelParamTraversal":
         return False
-    linked = any(inner in use.objects for _, inner in facts.legacy.links)
-    return not linked and (use.kind.startswith("traversal.") or not use.legacy_import)
+    if any(inner in use.objects for _, inner in facts.legacy.links):
+        return False
+    return is_call or not use.legacy_import
 
 
 def _with_outcome(
@@ -178,11 +181,8 @@ def _is_reported(decision: Decision, plan: Plan) -> bool:
     comment = suppressing(decision, plan.comments[decision.use.unit])
     if comment is not None:
         plan.used_comments.add((decision.use.unit, comment))
-    return (
-        plan.options.modernize
-        and comment is None
-        and plan.options.selects(decision.code)
-    )
+        return False
+    return plan.options.modernize and plan.options.selects(decision.code)
 
 
 def _in_order(facts: Facts, more: list[Use]) -> list[Use]:

@@ -50,16 +50,16 @@ def problem_of(
         return f"does not parse: {error}"
     # a name that was undefined before may stay so
     undefined = undefined_names(Unit("", after, tree))
-    if undefined and (
-        new := undefined - undefined_names(Unit("", before, parse(before)))
-    ):
-        return f"undefined: {', '.join(sorted(new))}"
+    if undefined:
+        undefined -= undefined_names(Unit("", before, parse(before)))
+    if undefined:
+        return f"undefined: {', '.join(sorted(undefined))}"
     if shape := too_many(allowed, shapes_in(ast.walk(tree))):
         return f"something is still used as a legacy object is: `{shape}`"
-    unaccounted = _comments(before, {name.line for name in drop}) - _comments(
-        after, set()
-    )
-    return f"the comment `{min(unaccounted)}` would be lost" if unaccounted else ""
+    # from flax import optim  # the legacy API
+    dropped = {name.line for name in drop}
+    lost = _comments(before, dropped) - _comments(after, set())
+    return f"the comment `{min(lost)}` would be lost" if lost else ""
 
 
 def undefined_names(unit: Unit) -> set[str]:
@@ -72,13 +72,12 @@ def undefined_names(unit: Unit) -> set[str]:
         return set()
     scopes = Scopes(unit)
     known = {*dir(builtins), *OF_MODULES, *scopes.outermost.names}
-    loads = (
-        node
-        for node in unit.nodes
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    )
-    return {
-        node.id
-        for node in loads
-        if node.id not in known and scopes.around(node).binding(node.id) is None
-    }
+    undefined: set[str] = set()
+    for node in unit.nodes:
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+            continue
+        # a local variable, or a parameter
+        is_bound = node.id in known or scopes.around(node).binding(node.id) is not None
+        if not is_bound:
+            undefined.add(node.id)
+    return undefined

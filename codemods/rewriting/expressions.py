@@ -92,12 +92,11 @@ def _converted(
         call = with_rate(call, expression(edit.rate))
     if edit.mask is not None:
         file.need([MASK_BY_PATH], are_fixed=True)
-        mask = (
-            expression(edit.mask)
-            if isinstance(edit.mask, str)
-            else file.done[edit.mask]
-        )
-        call = with_mask(call, mask)
+        # the name of a predicate, or the span of one within the file
+        if isinstance(edit.mask, str):
+            call = with_mask(call, expression(edit.mask))
+        else:
+            call = with_mask(call, file.done[edit.mask])
     file.left.has_unset = file.left.has_unset or edit.inject
     converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
     file.need(converted.supports, are_fixed=True)
@@ -146,20 +145,16 @@ def _call_rewritten(
         )
     callee = expression(_numbered(edit.function, edit, file), **holes)
     if edit.prelude:
-        file.left.preludes.append(
-            statement(_numbered(edit.prelude, edit, file), **holes)
-        )
-    arguments = [
-        _argument_of(argument, call, edit, file) for argument in edit.arguments
-    ]
+        prelude = statement(_numbered(edit.prelude, edit, file), **holes)
+        file.left.preludes.append(prelude)
+    arguments = [_argument_of(one, call, edit, file) for one in edit.arguments]
     # the comments beside arguments that go are put above the statement
     kept = {argument.index for argument in edit.arguments}
     for number, argument in enumerate(call.args):
         if number not in kept:
             file.left.comments.extend(comments_of(argument))
-    new = enclose(
-        call, callee, arguments, file.is_narrow, file.indent_within(edit.span)
-    )
+    indent = file.indent_within(edit.span)
+    new = enclose(call, callee, arguments, file.is_narrow, indent)
     return expression(file.say("{it}" + edit.then), it=new) if edit.then else new
 
 
@@ -173,9 +168,8 @@ def _argument_of(
 ) -> cst.Arg:
     """An argument of a rewritten call."""
     if argument.index is None:
-        return _argument(
-            argument.keyword, file.fill(argument.template, edit.holes, edit.supports)
-        )
+        value = file.fill(argument.template, edit.holes, edit.supports)
+        return _argument(argument.keyword, value)
     kept = call.args[argument.index]
     if argument.keyword is None:
         return kept
@@ -217,9 +211,8 @@ def _made_static(
     static = quoted_as(expression(repr(value)), file.quote)
     # jax.jit(train_step, donate_argnums=0)
     if isinstance(node, cst.Call):
-        return arrange(
-            node, node.func, [*node.args, _argument("static_argnames", static)]
-        )
+        arguments = [*node.args, _argument("static_argnames", static)]
+        return arrange(node, node.func, arguments)
     # @jax.jit
     template = file.say("{partial}({jit}, static_argnames={names})")
     return expression(template, jit=node, names=static)

@@ -45,13 +45,13 @@ def run_of_imports(module: cst.Module, imports: list[int], anchor: int) -> list[
     for index, statement in enumerate(module.body):
         if index in found:
             run.append(index)
-        elif (
-            not (isinstance(statement, cst.Try | cst.If) or is_docstring(statement))
-            and run
-        ):
-            if anchor <= run[-1]:
-                break
-            run = []
+            continue
+        # try: import jax
+        if isinstance(statement, cst.Try | cst.If) or is_docstring(statement):
+            continue
+        if run and anchor <= run[-1]:
+            break
+        run = []
     return run
 
 
@@ -60,12 +60,12 @@ def sections_of(module: cst.Module, run: list[int]) -> list[list[int]]:
     sections: list[list[int]] = []
     for index in run:
         statement = module.body[index]
-        small = only_import(statement)
-        if small is not None and module_of(small) == "__future__":
+        if _is_future(statement):
             continue
         leading = getattr(statement, "leading_lines", ())
         separated = any(line.comment is None for line in leading)
-        if sections and not separated and sections[-1][-1] == index - 1:
+        follows = bool(sections) and sections[-1][-1] == index - 1
+        if follows and not separated:
             sections[-1].append(index)
         else:
             sections.append([index])
@@ -81,9 +81,8 @@ def standard_sections(
         return is_standard(lines[index])
 
     heads = [list(takewhile(is_of_library, section)) for section in sections]
-    whole = [
-        head for head, section in zip(heads, sections, strict=True) if head == section
-    ]
+    pairs = zip(heads, sections, strict=True)
+    whole = [head for head, section in pairs if head == section]
     return whole or [head for head in heads if head]
 
 
@@ -113,7 +112,8 @@ def place_within(
 
 
 def _is_sorted(section: list[int], lines: Mapping[int, ImportLine]) -> bool:
-    keys = [*map(_sorter(section, lines), (lines[index] for index in section))]
+    key = _sorter(section, lines)
+    keys = [key(lines[index]) for index in section]
     return keys == sorted(keys)
 
 
@@ -123,21 +123,28 @@ def _sorter(
     """What the imports of a section are sorted by: kind, if kinds are kept apart, then module."""
     kinds = [isinstance(lines[index], cst.ImportFrom) for index in section]
     plain_first = kinds == sorted(kinds)
-    return lambda statement: (
-        plain_first and isinstance(statement, cst.ImportFrom),
-        module_of(statement).lower(),
-    )
+
+    def key(statement: ImportLine) -> tuple[bool, str]:
+        # `import jax`, then `from absl import app`
+        is_later = plain_first and isinstance(statement, cst.ImportFrom)
+        return is_later, module_of(statement).lower()
+
+    return key
 
 
 def after_header(module: cst.Module) -> int:
     """The place after the docstring and `from __future__` imports."""
     place = 0
     for index, statement in enumerate(module.body):
-        small = only_import(statement)
-        is_future = small is not None and module_of(small) == "__future__"
-        if is_future or is_docstring(statement):
+        if _is_future(statement) or is_docstring(statement):
             place = index + 1
     return place
+
+
+def _is_future(statement: cst.CSTNode) -> bool:
+    """Whether this is `from __future__ import …`."""
+    only = only_import(statement)
+    return only is not None and module_of(only) == "__future__"
 
 
 def insert(
@@ -157,10 +164,10 @@ def insert(
     if head:
         following = body[index]
         leading = list(getattr(following, "leading_lines", ()))
+
         if leading and index > 0:
-            taken = (
-                leading if whole else [line for line in leading if line.comment is None]
-            )
+            blank_lines = [line for line in leading if line.comment is None]
+            taken = leading if whole else blank_lines
             left = [line for line in leading if line not in taken]
             statement = statement.with_changes(leading_lines=taken)
             body[index] = following.with_changes(leading_lines=left)
@@ -168,9 +175,8 @@ def insert(
         above = [cst.EmptyLine(indent=False)] if index else []
         statement = statement.with_changes(leading_lines=above)
         if index < len(body) and not getattr(body[index], "leading_lines", ()):
-            body[index] = body[index].with_changes(
-                leading_lines=[cst.EmptyLine(indent=False)]
-            )
+            below = [cst.EmptyLine(indent=False)]
+            body[index] = body[index].with_changes(leading_lines=below)
     return module.with_changes(body=[*body[:index], statement, *body[index:]])
 
 
@@ -188,16 +194,15 @@ def within_cell(module: cst.Module, cell: str) -> Sequence[int]:
     """The indices of the statements of a cell, from the one that opens it; without one, of all."""
     if not cell:
         return range(len(module.body))
-    opened = [
-        index
-        for index, statement in enumerate(module.body)
-        if is_opening(module, statement)
-    ]
-    titles = (module.code_for_node(module.body[index]).strip() for index in opened)
-    start = next(
-        index for index, title in zip(opened, titles, strict=False) if title == cell
-    )
-    end = next((index for index in opened if index > start), len(module.body))
+    body = module.body
+    opened = [index for index, one in enumerate(body) if is_opening(module, one)]
+
+    def opening(index: int) -> str:
+        # __cell__ = 3
+        return module.code_for_node(body[index]).strip()
+
+    start = next(index for index in opened if opening(index) == cell)
+    end = next((index for index in opened if index > start), len(body))
     return range(start, end)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import libcst as cst
@@ -28,11 +29,13 @@ class Moves:
 
     def note(self, span: Span, updated: object) -> None:
         """Note what the statement at a span has become."""
-        if span in self._wanted:
-            nodes = updated if isinstance(updated, cst.FlattenSentinel) else (updated,)
-            self._nodes[span] = tuple(
-                node for node in nodes if isinstance(node, cst.CSTNode)
-            )
+        if span not in self._wanted:
+            return
+        # several statements may have taken its place, or none
+        nodes = updated if isinstance(updated, cst.FlattenSentinel) else (updated,)
+        self._nodes[span] = tuple(
+            node for node in nodes if isinstance(node, cst.CSTNode)
+        )
 
     def carry_out(
         self, block: Block
@@ -41,15 +44,18 @@ class Moves:
         body: list[cst.CSTNode] = list(block.body)
         done: dict[Span, tuple[cst.CSTNode, ...]] = {}
         for target in dict.fromkeys(self.targets.values()):
-            spans: list[Span] = [
-                span for span, goal in self.targets.items() if goal == target
+            spans = [span for span, goal in self.targets.items() if goal == target]
+            moving: list[tuple[cst.CSTNode, ...]] = [
+                self._nodes.get(span, ()) for span in spans
             ]
-            nodes = [self._nodes.get(span, ()) for span in (*spans, target)]
-            # another block has them, or one was removed
-            if all(_begins_in(body, found) for found in nodes):
-                body = _moved(body, nodes[:-1], nodes[-1][0])
-                done.update(zip(spans, nodes, strict=False))
-        return (block.with_changes(body=body), done) if done else (block, done)
+            at_target = self._nodes.get(target, ())
+            # not so if another block has them, or one was removed
+            if all(_begins_in(body, nodes) for nodes in (*moving, at_target)):
+                body = _moved(body, moving, at_target[0])
+                done.update(zip(spans, moving, strict=True))
+        if not done:
+            return block, done
+        return block.with_changes(body=body), done
 
 
 def _begins_in(body: Sequence[cst.CSTNode], nodes: Sequence[cst.CSTNode]) -> bool:
@@ -66,14 +72,16 @@ def _moved(
 
     The blank lines between paragraphs stay where they were.
     """
-    first, *others = [node for nodes in moving for node in nodes]
+    first, *others = chain.from_iterable(moving)
     going = {id(node) for node in (first, *others)}
     blank, own = gap_and_comments(target)
-    first = first.with_changes(leading_lines=[*blank, *gap_and_comments(first)[1]])
+    _, comments = gap_and_comments(first)
+    first = first.with_changes(leading_lines=[*blank, *comments])
     rest: list[cst.CSTNode] = []
     gap: list[cst.EmptyLine] = []
     for node in body:
         if id(node) in going:
+            # the statement that follows begins the paragraph now
             gap = gap or gap_and_comments(node)[0]
         elif node is target:
             # its blank lines are now above the first of the moved statements

@@ -47,30 +47,31 @@ def _split(
     for field in ("params", "kwonly_params", "posonly_params"):
         found: list[cst.Param] = []
         for old in getattr(parameters, field):
-            if old.name.value != split.name:
-                found.append(old)
-                continue
-            *ahead, last = [
-                cst.Param(cst.Name(name), _annotation(say(text)))
-                for name, text in split.parameters
-            ]
-            # one parameter a line stays one parameter a line
-            after = (
-                old.comma.whitespace_after if isinstance(old.comma, cst.Comma) else None
-            )
-            between = (
-                old.comma
-                if isinstance(after, cst.ParenthesizedWhitespace)
-                else SEPARATOR
-            )
-            found += [one.with_changes(comma=between) for one in ahead]
-            end = {
-                "comma": old.comma,
-                "whitespace_after_param": old.whitespace_after_param,
-            }
-            found.append(last.with_changes(**end))
+            is_split = old.name.value == split.name
+            found += _parts_of(old, split, say) if is_split else [old]
         changes[field] = found
     return parameters.with_changes(**changes)
+
+
+def _parts_of(
+    old: cst.Param, split: SplitParameter, say: Callable[[str], str]
+) -> list[cst.Param]:
+    """Several parameters for one, laid out as that was."""
+    between: cst.Comma | cst.MaybeSentinel = SEPARATOR
+    # one parameter a line stays one parameter a line
+    if isinstance(old.comma, cst.Comma):
+        after = old.comma.whitespace_after
+        between = (
+            old.comma if isinstance(after, cst.ParenthesizedWhitespace) else between
+        )
+    parts: list[cst.Param] = []
+    for name, text in split.parameters:
+        annotation = _annotation(say(text))
+        parts.append(cst.Param(cst.Name(name), annotation, comma=between))
+    parts[-1] = parts[-1].with_changes(
+        comma=old.comma, whitespace_after_param=old.whitespace_after_param
+    )
+    return parts
 
 
 def _annotation(text: str) -> cst.Annotation | None:
@@ -92,14 +93,15 @@ def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
     for field in ("params", "kwonly_params", "posonly_params"):
         old = list(getattr(parameters, field))
         kept = [parameter for parameter in old if parameter.name.value != name]
-        if len(kept) != len(old):
-            # the new last parameter ends as the old one did, with or without a comma
-            if kept and old[-1].name.value == name:
-                kept[-1] = kept[-1].with_changes(
-                    comma=old[-1].comma,
-                    whitespace_after_param=old[-1].whitespace_after_param,
-                )
-            changes[field] = kept
+        if len(kept) == len(old):
+            continue
+        last = old[-1]
+        # the new last parameter ends as the old one did, with or without a comma
+        if kept and last.name.value == name:
+            kept[-1] = kept[-1].with_changes(
+                comma=last.comma, whitespace_after_param=last.whitespace_after_param
+            )
+        changes[field] = kept
     if changes.get("kwonly_params") == []:
         _end_without_keywords(parameters, changes)
     return parameters.with_changes(**changes)
@@ -137,15 +139,16 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
     # def step(optimizer, rate=0.1) has its new parameter ahead of `rate`
     if index < len(old):
         comma = old[index].comma
-        new = new.with_changes(
-            comma=comma if isinstance(comma, cst.Comma) else SEPARATOR
-        )
+        separator = comma if isinstance(comma, cst.Comma) else SEPARATOR
+        new = new.with_changes(comma=separator)
+    # def step(optimizer, batch) has it behind `batch`
     elif old:
+        last = old[-1]
         between = old[-2].comma if len(old) > 1 else SEPARATOR
         new = new.with_changes(
-            comma=old[-1].comma, whitespace_after_param=old[-1].whitespace_after_param
+            comma=last.comma, whitespace_after_param=last.whitespace_after_param
         )
-        old[-1] = old[-1].with_changes(comma=between, whitespace_after_param=NOTHING)
+        old[-1] = last.with_changes(comma=between, whitespace_after_param=NOTHING)
     return parameters.with_changes(params=[*old[:index], new, *old[index:]])
 
 
@@ -169,11 +172,9 @@ def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
 
 def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
     """The body with a docstring that describes the parameters as they are now."""
-    if (
-        not (edit.dropped or edit.split)
-        or not isinstance(body, cst.IndentedBlock)
-        or not body.body
-    ):
+    if not (edit.dropped or edit.split):
+        return body
+    if not isinstance(body, cst.IndentedBlock) or not body.body:
         return body
     match body.body[0]:
         case (
@@ -186,9 +187,8 @@ def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
             for split in edit.split:
                 value = _entry(split.name).sub(partial(_entries, split), value, count=1)
             expression = only.with_changes(value=text.with_changes(value=value))
-            return body.with_changes(
-                body=[first.with_changes(body=[expression]), *body.body[1:]]
-            )
+            docstring = first.with_changes(body=[expression])
+            return body.with_changes(body=[docstring, *body.body[1:]])
     return body
 
 

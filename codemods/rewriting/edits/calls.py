@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from codemods.cst.template import SLICES
 from codemods.flow.binding import values_of
@@ -69,10 +70,7 @@ class RewriteCall(Edit):
             if not any(place.unit.is_in(part, hole) for hole in kept)
         ]
         arguments = self._arguments_that_go(call, place.unit)
-        return [
-            *callee,
-            *(part for argument in arguments for part in ast.walk(argument)),
-        ]
+        return [*callee, *chain.from_iterable(map(ast.walk, arguments))]
 
     def _arguments_that_go(self, call: ast.Call, unit: Unit) -> Iterator[ast.expr]:
         """The arguments that are in no hole of a template."""
@@ -84,7 +82,8 @@ class RewriteCall(Edit):
             # jax.ops.index_update(x, jax.ops.index[1:], y): slices stay without what is indexed
             if isinstance(value, ast.Subscript) and unit.span(value) in sliced:
                 yield value.value
-            if index in kept or f"{{argument:{index}}}" in text:
+            is_in_template = f"{{argument:{index}}}" in text
+            if index in kept or is_in_template:
                 continue
             if not any(unit.span(part) in holes for part in expressions_within(value)):
                 yield value
@@ -147,5 +146,8 @@ def _call_at(span: Span, place: Place) -> ast.Call | None:
     """The call at a span, of which the construct of an edit is the whole or a part."""
     node, unit = place.node, place.unit
     is_whole = isinstance(node, ast.Call) and unit.span(node) == span
+    # optimizer.apply_gradient, in `optimizer.apply_gradient(grads)`
     call = node if is_whole else unit.parents.get(node)
-    return call if isinstance(call, ast.Call) and unit.span(call) == span else None
+    if not isinstance(call, ast.Call) or unit.span(call) != span:
+        return None
+    return call

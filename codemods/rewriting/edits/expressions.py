@@ -44,12 +44,14 @@ class Replace(Edit):
         unit = place.unit
         whole = self._whole(place.node, unit)
         kept = [span for _, span in self.holes]
-        inside = (
+        inside = [
             part for part in expressions_within(whole) if unit.is_in(part, self.span)
-        )
-        return [
-            part for part in inside if not any(unit.is_in(part, hole) for hole in kept)
         ]
+        # optimizer.target, which becomes `{optimizer}.params`
+        in_holes = {
+            part for part in inside if any(unit.is_in(part, hole) for hole in kept)
+        }
+        return [part for part in inside if part not in in_holes]
 
     def _whole(self, node: ast.expr, unit: Unit) -> ast.expr:
         """The outermost expression around a node that is replaced with it; the node if none is."""
