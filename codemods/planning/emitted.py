@@ -97,20 +97,25 @@ class Emitter:
         """The new source of a definition."""
         assert decision.edit is not None
         node, unit = decision.use.node, decision.use.unit
-        text = self.after[unit].get(decision.edit.span, "")
+        span = decision.edit.span
+        text = self.after[unit].get(span, "")
+        if not isinstance(node, ast.Call) or span != unit.span(node.func):
+            return text
         # with an interface, only the name of the class changes: `optim.Adam(…)`, `AdamDef(…)`
-        if isinstance(node, ast.Call) and decision.edit.span == unit.span(node.func):
-            return text + unit.source(node).removeprefix(unit.source(node.func))
-        return text
+        callee = unit.source(node.func)
+        arguments = unit.source(node).removeprefix(callee)
+        return text + arguments
 
     def _expression(self, decision: Decision) -> ast.expr:
         """The new transformation, without the link for what stood beside the old one."""
-        found = ast.parse(f"({self._text(decision)})", mode="eval").body
+        text = self._text(decision)
+        found = ast.parse(f"({text})", mode="eval").body
+        if not _made(decision).link or not isinstance(found, ast.Call):
+            return found
         # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
-        if _made(decision).link and isinstance(found, ast.Call):
-            del found.args[0]
-            return found.args[0] if len(found.args) == 1 else found
-        return found
+        _, *links = found.args
+        found.args = links
+        return links[0] if len(links) == 1 else found
 
     def _schedule(self, decision: Decision) -> str:
         """The schedule of a definition, or of those that it is made of."""
@@ -190,8 +195,10 @@ def _is_given_rates(decision: Decision) -> bool:
     if not _keeps_interface(decision):
         return _made(decision).injects
     call, name = decision.use.node, decision.use.name
-    has_rate = isinstance(call, ast.Call) and learning_rate(call) is not None
-    return name not in composite() and not has_rate
+    if name in composite():
+        return False
+    # optim.Adam(), then apply_gradient(grads, learning_rate=rate)
+    return not isinstance(call, ast.Call) or learning_rate(call) is None
 
 
 def _stands_alone(decision: Decision) -> bool:

@@ -22,6 +22,7 @@ from codemods.flow.reading import Import, PassedOn
 from codemods.flow.scopes import Scope
 from codemods.messages import joined, message
 from codemods.model import Refusal, Status
+from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.sharing import Homes
@@ -126,13 +127,16 @@ class Exports:
         # `import flax.optim` also binds `flax`: only what reads `flax.optim` needs it
         is_whole = item.target == item.alias.name == "flax.optim"
         if is_whole and not item.alias.asname:
-            unit, facts = item.unit, self.facts
-            remaining = [one for one in remaining if _is_legacy_chain(one, unit, facts)]
+            remaining = [
+                node
+                for node in remaining
+                if _is_legacy_chain(node, item.unit, self.facts)
+            ]
+        if not isinstance(item.statement, ast.Import):
+            return remaining
         # sys.modules["flax.optim"]
-        if isinstance(item.statement, ast.Import):
-            looking = (one for one in decisions if _looks_up_module(one))
-            remaining += [one.use.node for one in looking]
-        return remaining
+        looking = filter(_looks_up_module, decisions)
+        return remaining + [decision.use.node for decision in looking]
 
     def exported(self, item: Import) -> tuple[str, str] | None:
         """From where a module imports the replacement of a legacy name that it offered, and how.
@@ -151,27 +155,40 @@ class Exports:
             return None
         if not self._is_migrated(item.unit):
             return None
-        given, called = self.plan.shared.given, self.plan.shared.called
-        supports = interface_of(name) if self.plan.options.selects("FO706") else ()
-        home = self._home(item.unit) if supports else None
-        is_here = home in (None, item.unit)
-        # the module has the class with the interface itself
-        if is_here and has_interface(name) and not self._is_bound_otherwise(item):
-            given[item.unit].update((support.name, support) for support in supports)
-            if item.name != name:
-                called[item.unit][name] = item.name
-            return "", item.name
-        # another file has it
-        if home is not None:
-            module = Homes(self.facts).module(home, item.unit)
-            if module is not None and not self._gets_to(home, item.unit):
-                given[home].update((support.name, support) for support in supports)
-                own_name = supports[-1].name
-                name_there = called.get(home, {}).get(own_name, own_name)
-                return module, _as(name_there, item.name)
+        own_class = self._class_for(item, name)
+        if own_class is not None:
+            return own_class
         # from flax.training.train_state import TrainState as Optimizer
         source, _, replacement = OFFERED.get(name, "").rpartition(".")
-        return (source, _as(replacement, item.name)) if source else None
+        if not source:
+            return None
+        return source, _as(replacement, item.name)
+
+    def _class_for(self, item: Import, name: str) -> tuple[str, str] | None:
+        """From where a module imports the class with the interface of a legacy one, and how."""
+        unit = item.unit
+        shared = self.plan.shared
+        supports: dict[str, Support] = {}
+        if self.plan.options.selects("FO706"):
+            supports = {support.name: support for support in interface_of(name)}
+        home = self._home(unit) if supports else None
+        is_here = home in (None, unit)
+        # the module has the class itself
+        if is_here and has_interface(name) and not self._is_bound_otherwise(item):
+            shared.given[unit].update(supports)
+            if item.name != name:
+                shared.called[unit][name] = item.name
+            return "", item.name
+        if home is None:
+            return None
+        # another file has it
+        module = Homes(self.facts).module(home, unit)
+        if module is None or self._gets_to(home, unit):
+            return None
+        shared.given[home].update(supports)
+        *_, own_name = supports
+        called = shared.called.get(home, {})
+        return module, _as(called.get(own_name, own_name), item.name)
 
     def _gets_to(self, unit: Unit, other: Unit) -> bool:
         """Whether a file imports another, directly or not."""
@@ -192,9 +209,13 @@ class Exports:
     def _is_migrated(self, unit: Unit) -> bool:
         """Whether only imports of a file's programs are still legacy."""
         program = self.facts.together(unit)
-        left = (one.use for one in self.plan.decisions if not one.applies)
-        in_program = (use for use in left if use.unit.path in program)
-        return all(use.kind == "import" for use in in_program)
+        for decision in self.plan.decisions:
+            use = decision.use
+            if decision.applies or use.kind == "import":
+                continue
+            if use.unit.path in program:
+                return False
+        return True
 
     def _is_export(self, item: Import) -> bool:
         """Whether a name is imported for other files, as far as can be seen."""
@@ -313,9 +334,11 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
     """The places in a file that read a name which a scope of it binds."""
     scopes = facts.flow.reading.scopes
     for node in unit.nodes:
-        if not isinstance(node, ast.Name) or node.id != name or node not in scopes:
+        if not isinstance(node, ast.Name) or node.id != name:
             continue
-        if not isinstance(node.ctx, ast.Store) and scopes[node].binding(name) is scope:
+        if node not in scopes or isinstance(node.ctx, ast.Store):
+            continue
+        if scopes[node].binding(name) is scope:
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:
@@ -369,8 +392,10 @@ def _needed(
     where = joined(", ", map(unit.location, lines[:3]))
     needs = "needs" if len(lines) == 1 else "need"
     inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
-    is_suppressed = inside and all(found.status == "suppressed" for found in inside)
-    status: Status = "suppressed" if is_suppressed else "unresolved"
+    status: Status = "unresolved"
+    # the user left all that needs it
+    if inside and all(found.status == "suppressed" for found in inside):
+        status = "suppressed"
     refusal = reasons.name_needed(
         message("{} still {} this import.", where, needs),
         "Migrate what needs it first.",

@@ -23,11 +23,16 @@ MAKING_STATES = ("FO213", "FO703")
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
 
+Places = dict[LegacyObject, list[Location]]
+
 
 def grouped(plan: Plan) -> dict[LegacyObject, LegacyObject]:
     """The group of each object: what changes several of them changes all or none."""
-    reaching = (decision.use.objects for decision in plan.decisions)
-    together = (objects for objects in reaching if len(objects) > 1)
+    together = (
+        decision.use.objects
+        for decision in plan.decisions
+        if len(decision.use.objects) > 1
+    )
     return unify([*plan.facts.groups.items(), *together])
 
 
@@ -49,16 +54,20 @@ def first_sites(plan: Plan) -> dict[LegacyObject, Location]:
     It is the first by path and line, so that it does not depend on the order of the files.
     """
     groups = grouped(plan)
-    made: dict[LegacyObject, list[Location]] = defaultdict(list)
+    made: Places = defaultdict(list)
     for obj, group in groups.items():
+        node = obj.node
         # optimizer = optim.Adam(1e-3).create(params)
-        if obj.kind == "optimizer" and isinstance(obj.node, ast.Call):
-            made[group].append(obj.unit.location(obj.node.lineno))
-    used: dict[LegacyObject, list[Location]] = defaultdict(list)
+        if obj.kind == "optimizer" and isinstance(node, ast.Call):
+            made[group].append(obj.unit.location(node.lineno))
+    used: Places = defaultdict(list)
     for decision in plan.decisions:
-        for obj in decision.use.objects:
-            used[groups[obj]].append(decision.use.location)
-    first = {group: min(made[group] or locations) for group, locations in used.items()}
+        use = decision.use
+        for obj in use.objects:
+            used[groups[obj]].append(use.location)
+    first: dict[LegacyObject, Location] = {}
+    for group, locations in used.items():
+        first[group] = min(made[group] or locations)
     return {obj: first[group] for obj, group in groups.items() if group in first}
 
 
@@ -80,15 +89,17 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
         return
     traces = Traces(plan.facts)
     for decision in plan.decisions:
+        use = decision.use
         concerned = (groups[obj] for obj in _concerned(decision, viewed, plan.facts))
         cause = next((causes[group] for group in concerned if group in causes), None)
         # isinstance(x, optim.Adam): any optimizer of the program may be of the class
-        if decision.use.kind in ("check", "value") and not decision.use.objects:
-            program = plan.facts.together(decision.use.unit)
+        if use.kind in ("check", "value") and not use.objects:
+            program = plan.facts.together(use.unit)
             near = (one for one in causes.values() if one.use.unit.path in program)
             cause = next(near, None)
         if cause is not None and decision.applies:
-            decision.refuse(_because_of(cause, decision.use, traces.way(cause.use)))
+            way = traces.way(cause.use)
+            decision.refuse(_because_of(cause, use, way))
             decision.cause = cause
 
 
@@ -163,5 +174,9 @@ def keep_modules(plan: Plan) -> None:
 
 def _bound_as(use: Use) -> str | None:
     """The name that an import of a module gives it; None for `import a.b.c`, which binds `a`."""
-    names = use.node.names if isinstance(use.node, ast.Import) else ()
-    return next((one.asname for one in names if one.name == use.name), None)
+    if not isinstance(use.node, ast.Import):
+        return None
+    for alias in use.node.names:
+        if alias.name == use.name:
+            return alias.asname
+    return None

@@ -16,6 +16,9 @@ from codemods.rewriting.edits import MoveImport
 from codemods.rewriting.imports import Addition, ImportedName
 from codemods.sources.modules import Unit
 
+Place = tuple[int, int]
+"""The line and the column at which a statement starts."""
+
 
 @dataclass
 class ImportPlan:
@@ -28,7 +31,7 @@ class ImportPlan:
     drop: list[ImportedName] = field(default_factory=list)
     add: list[Addition] = field(default_factory=list)
     staying: dict[ast.AST, Reason] = field(default_factory=dict)
-    origins: list[tuple[int, int]] = field(default_factory=list)
+    origins: list[Place] = field(default_factory=list)
 
     @property
     def statements(self) -> list[str]:
@@ -134,7 +137,8 @@ def _offered_anew(
 
 def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
     """Replace the imports of names that are in another module today."""
-    moved: dict[tuple[tuple[int, int], str], list[str]] = {}
+    # where `from jax.tree_util import ` goes, and the names behind it
+    moved: dict[tuple[Place, str], list[str]] = {}
     for decision in applied:
         edit, node = decision.edit, decision.use.node
         # from jax import tree_map, which becomes `from jax.tree_util import tree_map`
@@ -144,9 +148,11 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
             continue
         start = start_of(node, unit)
         result.drop.append(ImportedName(*start, edit.bound))
-        if edit.statement:
-            head, word, name = edit.statement.rpartition("import ")
-            moved.setdefault((start, f"{head}{word}"), []).append(name)
+        if not edit.statement:
+            continue
+        head, word, name = edit.statement.rpartition("import ")
+        names = moved.setdefault((start, f"{head}{word}"), [])
+        names.append(name)
     for (start, head), names in moved.items():
         listed = ", ".join(dict.fromkeys(names))
         result.add.append(Addition(f"{head}{listed}", start))
@@ -158,7 +164,7 @@ def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decisi
     Steps that are read in statements that are removed are no such change; everything else there
     may have been moved.
     """
-    applied = [one for one in decisions if one.applies and one.use.kind != "import"]
+    applied = list(_applied(decisions))
     edits = (one.edit for one in applied if one.edit is not None)
     removed = [edit.span for edit in edits if edit.removes]
     for decision in applied:
@@ -176,12 +182,19 @@ def _bound(item: Import) -> str:
 
 def _removed_nodes(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
     """The nodes that the edits remove: the names of legacy classes, but not their arguments."""
-    applied = (one for one in decisions if one.applies and one.use.kind != "import")
     found: set[ast.AST] = set()
-    for one in applied:
-        if one.edit is not None:
-            found.update(one.edit.gone(one.use))
+    for decision in _applied(decisions):
+        edit = decision.edit
+        if edit is not None:
+            found.update(edit.gone(decision.use))
     return found
+
+
+def _applied(decisions: Iterable[Decision]) -> Iterator[Decision]:
+    """The decisions that apply, other than those on imports."""
+    for decision in decisions:
+        if decision.applies and decision.use.kind != "import":
+            yield decision
 
 
 def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
@@ -207,7 +220,7 @@ def _add(
     result: ImportPlan,
 ) -> None:
     """Add the imports that new code needs, each where the legacy name was bound."""
-    wanted: dict[str, list[tuple[int, int] | None]] = {}
+    wanted: dict[str, list[Place | None]] = {}
     for decision in applied:
         binding = list(bindings_of(decision.use, imports, plan.facts))
         for item in binding:

@@ -172,14 +172,17 @@ def still_left(plan: Plan) -> Iterator[Decision]:
         if not remarks:
             continue
         decided = {_begins(decision.use.node, unit) for decision in plan.of(unit)}
-        statements = (node for node in unit.nodes if isinstance(node, ast.stmt))
-        for statement in statements:
+        for statement in unit.nodes:
+            if not isinstance(statement, ast.stmt):
+                continue
             line = _begins(statement, unit)
             code, why = remarks.get(line, ("", ""))
-            if code in catalogue() and line not in decided:
-                use = Use("left", code, unit, statement, ())
-                refusal = Refusal(code, why, BY_HAND)
-                yield Decision(use, catalogue()[code], None, refusal, "unresolved")
+
+            if code not in catalogue() or line in decided:
+                continue
+            use = Use("left", code, unit, statement, ())
+            refusal = Refusal(code, why, BY_HAND)
+            yield Decision(use, catalogue()[code], None, refusal, "unresolved")
 
 
 def _begins(node: ast.AST, unit: Unit) -> int:

@@ -22,14 +22,17 @@ def start_of(statement: ast.stmt, unit: Unit) -> tuple[int, int]:
 
 def bindings_of(use: Use, imports: list[Import], facts: Facts) -> Iterator[Import]:
     """The imports that bind the name at a use."""
-    root: ast.AST = use.node.func if isinstance(use.node, ast.Call) else use.node
+    reading = facts.flow.reading
+    root: ast.AST = use.node
+    # optim.Adam(learning_rate=0.1)
+    if isinstance(root, ast.Call):
+        root = root.func
     # def train(optimizer: "optim.Optimizer")
     if isinstance(root, ast.Constant):
-        annotations = facts.flow.reading.annotations
-        quoted = (found.expression for found in annotations if found.node is root)
+        quoted = (one.expression for one in reading.annotations if one.node is root)
         root = next(quoted, root)
     for node in ast.walk(root):
-        if not isinstance(node, ast.Name) or node not in facts.flow.reading.scopes:
+        if not isinstance(node, ast.Name) or node not in reading.scopes:
             continue
         scope = facts.scope(node).binding(node.id)
         for item in imports:
@@ -102,7 +105,12 @@ def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:
 
 def _asks_of_others(test: ast.expr, facts: Facts) -> bool:
     """Whether a condition is on something other than Flax, such as the version of Python."""
-    names = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
-    found = [facts.externals(node) for node in names]
-    packages = {name.partition(".")[0] for name in chain.from_iterable(found)}
-    return all(found) and "flax" not in packages
+    for node in ast.walk(test):
+        if not isinstance(node, ast.Name):
+            continue
+        full_names = facts.externals(node)
+        packages = {name.partition(".")[0] for name in full_names}
+        # a name of the program itself may stand for anything
+        if not full_names or "flax" in packages:
+            return False
+    return True

@@ -77,14 +77,16 @@ def _without_hopeless(
     uses = set(plan.facts.uses)
     hopeless: set[LegacyObject] = set()
     for cause in plan.decisions:
-        # optimizer == other cannot be rewritten, whatever becomes of the definition
-        affected = {groups[obj] for obj in cause.use.objects if obj in tried} - hopeless
+        use = cause.use
+        affected = {groups[obj] for obj in use.objects if obj in tried} - hopeless
         if not affected or cause.applies or cause.code == SIBLING:
             continue
-        if cause.use in uses or cause.use.kind == "whole":
-            again = _decision(cause.use, plan, attempts, context)
-            if again is not None and not again.applies:
-                hopeless |= affected
+        if use not in uses and use.kind != "whole":
+            continue
+        again = _decision(use, plan, attempts, context)
+        # optimizer == other cannot be rewritten, whatever becomes of the definition
+        if again is not None and not again.applies:
+            hopeless |= affected
     return {obj: why for obj, why in tried.items() if groups[obj] not in hopeless}
 
 
@@ -190,4 +192,9 @@ def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
     if not more:
         return facts.uses
     files = {unit: number for number, unit in enumerate(facts.project.units)}
-    return sorted([*facts.uses, *more], key=lambda use: (files[use.unit], use.span[:2]))
+
+    def place(use: Use) -> tuple[int, tuple[int, int]]:
+        line, column, _, _ = use.span
+        return files[use.unit], (line, column)
+
+    return sorted([*facts.uses, *more], key=place)

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
 from codemods.dataflow.bindings import bound_anywhere
+from codemods.flow.scopes import Scope
 from codemods.optimizers.base import Support, called_otherwise, other_names
 from codemods.rewriting.edits import Edit
 from codemods.sources.modules import Unit
@@ -123,12 +124,18 @@ def _is_taken(support: Support, unit: Unit, facts: Facts) -> bool:
     own = sum(ast.dump(node) == definition for node in unit.tree.body)
     imported = 0
     for passed in facts.flow.reading.passed_on:
-        if passed.unit is not unit or passed.name != support.name:
-            continue
-        modules = (source.node for source in passed.sources)
-        nodes = chain.from_iterable(map(ast.iter_child_nodes, modules))
-        imported += any(ast.dump(node) == definition for node in nodes)
+        if passed.unit is unit and passed.name == support.name:
+            imported += _has_definition(passed.sources, definition)
     return count > own + imported + _imports(support.name, unit, facts)
+
+
+def _has_definition(modules: Iterable[Scope], definition: str) -> bool:
+    """Whether one of some modules has a statement, as `ast.dump` says it."""
+    for module in modules:
+        nodes = ast.iter_child_nodes(module.node)
+        if any(ast.dump(node) == definition for node in nodes):
+            return True
+    return False
 
 
 def _programs(units: list[Unit], facts: Facts) -> list[list[Unit]]:

@@ -34,6 +34,7 @@ def updated(call: ast.Call | None) -> IndexedUpdate | None:
     if given is None:
         return None
     names = {id(value): name for name, value in given.items()}
+    # the parameters, in the order in which the call has arguments for them
     order = [names[id(value)] for value in values_of(call)]
     if order[:2] != ["x", "idx"]:
         return None

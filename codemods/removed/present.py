@@ -95,12 +95,14 @@ def _private(name: str) -> Unknown:
 
 def _missing(name: str) -> Unknown:
     module, _, last = name.rpartition(".")
-    version = present()[module].version
+    version, names = present()[module]
     package = name.partition(".")[0]
     message = f"`{name}` is not in {TITLES[package]} {version}."
+    likely = _of_that_name(package, last)
     # jax.numpy.einsum for jax.numpy.einsun
-    similar = get_close_matches(last, sorted(present()[module].names), 1, ALIKE)
-    likely = _of_that_name(package, last) or [f"{module}.{one}" for one in similar]
+    similar = get_close_matches(last, sorted(names), 1, ALIKE)
+    if not likely:
+        likely = [f"{module}.{one}" for one in similar]
     remedy = _offered(likely) or "Look up what was meant."
     return Unknown(name, message, remedy, version)
 

@@ -95,8 +95,8 @@ def _expression(text: str) -> Expression:
     assert isinstance(function, ast.Lambda)
     signature = signature_of(function.args)
     tree = ast.parse(body, mode="eval").body
-    parts = sorted(_parts(tree, signature), key=lambda part: part.start)
-    return Expression(signature, body, tuple(parts))
+    in_order = sorted(_parts(tree, signature), key=lambda part: part.start)
+    return Expression(signature, body, tuple(in_order))
 
 
 def _parts(node: ast.AST, signature: Signature) -> Iterator[Hole]:

@@ -76,8 +76,10 @@ def _requoted(
 def _text_of_annotation(value: str, edit: ReplaceQuoted, file: EditedFile) -> str:
     """The text of an annotation with other names, of which longer ones come first."""
     new = {name: file.say(template, edit.supports) for name, template in edit.names}
-    names = "|".join(map(re.escape, sorted(new, key=len, reverse=True)))
-    return re.sub(rf"(?<![\w.])(?:{names})\b", lambda found: new[found[0]], value)
+    longest_first = sorted(new, key=len, reverse=True)
+    names = "|".join(map(re.escape, longest_first))
+    dotted = re.compile(rf"(?<![\w.])(?:{names})\b")
+    return dotted.sub(lambda found: new[found[0]], value)
 
 
 # Definitions
@@ -101,7 +103,10 @@ def _converted(
     converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
     file.need(converted.supports, are_fixed=True)
     new = quoted_as(converted.expression, file.quote)
-    return behind(expression(edit.link), new) if edit.link else new
+    if not edit.link:
+        return new
+    # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
+    return behind(expression(edit.link), new)
 
 
 @carried_out.register
@@ -125,9 +130,11 @@ def _lookup_converted(
     call = cst.ensure_type(node, cst.Call)
     table = file.helper(by_name(edit.optimizers, file.form, edit.inject))
     # hasattr(optim, name), otherwise getattr(optim, name)
-    is_check = isinstance(call.func, cst.Name) and call.func.value == "hasattr"
+    function = call.func
+    is_check = isinstance(function, cst.Name) and function.value == "hasattr"
     template = "({name} in {table})" if is_check else "{table}[{name}]"
-    return expression(template, table=table, name=call.args[1].value)
+    name = call.args[1].value
+    return expression(template, table=table, name=name)
 
 
 # Calls
@@ -140,9 +147,10 @@ def _call_rewritten(
     call = cst.ensure_type(node, cst.Call)
     holes: dict[str, cst.BaseExpression | cst.Arg] = {**file.pieces(edit.holes)}
     for number, argument in enumerate(call.args):
-        holes[f"argument_{number}"] = argument.with_changes(
+        bare = argument.with_changes(
             comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING
         )
+        holes[f"argument_{number}"] = bare
     callee = expression(_numbered(edit.function, edit, file), **holes)
     if edit.prelude:
         prelude = statement(_numbered(edit.prelude, edit, file), **holes)
@@ -155,7 +163,10 @@ def _call_rewritten(
             file.left.comments.extend(comments_of(argument))
     indent = file.indent_within(edit.span)
     new = enclose(call, callee, arguments, file.is_narrow, indent)
-    return expression(file.say("{it}" + edit.then), it=new) if edit.then else new
+    if not edit.then:
+        return new
+    # optimizer.create(params).replace(step=0)
+    return expression(file.say("{it}" + edit.then), it=new)
 
 
 def _numbered(template: str, edit: RewriteCall, file: EditedFile) -> str:
@@ -219,7 +230,9 @@ def _made_static(
 
 
 def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:
-    return cst.Arg(value, cst.Name(keyword), EQUAL) if keyword else cst.Arg(value)
+    if not keyword:
+        return cst.Arg(value)
+    return cst.Arg(value, cst.Name(keyword), EQUAL)
 
 
 def _parenthesized_as(

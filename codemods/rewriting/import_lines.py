@@ -52,6 +52,7 @@ def binds_same(new: ImportLine, old: ImportLine) -> bool:
     """Whether an import binds, perhaps among others, what a new one would."""
     if type(new) is not type(old):
         return False
+    # for `import jax.numpy`, the name says the module
     if isinstance(new, cst.ImportFrom) and module_of(new) != module_of(old):
         return False
     if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
@@ -92,9 +93,12 @@ def joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.Impor
     if words == sorted(words):
         index = bisect(words, new.evaluated_name)
     separator = names[0].comma if len(names) > 1 else SEPARATOR
+    every = [*names]
     if index < len(names):
-        return [*names[:index], new.with_changes(comma=separator), *names[index:]]
+        every.insert(index, new.with_changes(comma=separator))
+        return every
     # the new last name ends as the old one did, with or without a comma
-    *ahead, last = names
-    end = new.with_changes(comma=last.comma)
-    return [*ahead, last.with_changes(comma=separator), end]
+    last = names[-1]
+    every[-1] = last.with_changes(comma=separator)
+    every.append(new.with_changes(comma=last.comma))
+    return every

@@ -31,6 +31,12 @@ NEIGHBOURS = (
 )
 """Packages whose imports stand in one section with that of optax."""
 
+Lines = Mapping[int, ImportLine]
+"""The imports of a module, by their indices in its body."""
+
+Sections = list[list[int]]
+"""The indices of the imports of each section."""
+
 RELATED = ("flax", "jax")
 """Packages beside whose imports a new one goes, the best place first."""
 
@@ -55,9 +61,9 @@ def run_of_imports(module: cst.Module, imports: list[int], anchor: int) -> list[
     return run
 
 
-def sections_of(module: cst.Module, run: list[int]) -> list[list[int]]:
+def sections_of(module: cst.Module, run: list[int]) -> Sections:
     """The imports in groups without blank lines in between, without `from __future__`."""
-    sections: list[list[int]] = []
+    sections: Sections = []
     for index in run:
         statement = module.body[index]
         if _is_future(statement):
@@ -72,9 +78,7 @@ def sections_of(module: cst.Module, run: list[int]) -> list[list[int]]:
     return sections
 
 
-def standard_sections(
-    sections: list[list[int]], lines: Mapping[int, ImportLine]
-) -> list[list[int]]:
+def standard_sections(sections: Sections, lines: Lines) -> Sections:
     """The sections of the standard library, else its imports at the head of other sections."""
 
     def is_of_library(index: int) -> bool:
@@ -86,39 +90,43 @@ def standard_sections(
     return whole or [head for head in heads if head]
 
 
-def related_sections(
-    sections: list[list[int]], lines: Mapping[int, ImportLine], new: ImportLine
-) -> list[list[int]]:
+def related_sections(sections: Sections, lines: Lines, new: ImportLine) -> Sections:
     """The sections with imports of the same package, else of its neighbours, best if sorted."""
-    roots = [{root_of(lines[index]) for index in section} for section in sections]
-    pairs = list(zip(sections, roots, strict=True))
-    own = [section for section, found in pairs if root_of(new) in found]
-    near = [section for section, found in pairs if not found.isdisjoint(NEIGHBOURS)]
+    own: Sections = []
+    near: Sections = []
+    for section in sections:
+        roots = {root_of(lines[index]) for index in section}
+        if root_of(new) in roots:
+            own.append(section)
+        if not roots.isdisjoint(NEIGHBOURS):
+            near.append(section)
     in_order = [section for section in near if _is_sorted(section, lines)]
     return own or in_order or near
 
 
-def place_within(
-    section: list[int], lines: Mapping[int, ImportLine], new: ImportLine
-) -> int:
+def place_within(section: list[int], lines: Lines, new: ImportLine) -> int:
     """Where an import belongs: at its place in a sorted section, else behind related ones."""
+    last = section[-1]
     if _is_sorted(section, lines):
         key = _sorter(section, lines)
         later = (index for index in section if key(lines[index]) > key(new))
-        return next(later, section[-1] + 1)
-    own = [index for index in section if root_of(lines[index]) == root_of(new)]
-    related = [index for index in section if root_of(lines[index]) in RELATED]
-    return (own or related or section)[-1] + 1
+        return next(later, last + 1)
+    roots = {index: root_of(lines[index]) for index in section}
+    own = [index for index in section if roots[index] == root_of(new)]
+    related = [index for index in section if roots[index] in RELATED]
+    # the last of the best ones
+    *_, beside = own or related or section
+    return beside + 1
 
 
-def _is_sorted(section: list[int], lines: Mapping[int, ImportLine]) -> bool:
+def _is_sorted(section: list[int], lines: Lines) -> bool:
     key = _sorter(section, lines)
     keys = [key(lines[index]) for index in section]
     return keys == sorted(keys)
 
 
 def _sorter(
-    section: list[int], lines: Mapping[int, ImportLine]
+    section: list[int], lines: Lines
 ) -> Callable[[ImportLine], tuple[bool, str]]:
     """What the imports of a section are sorted by: kind, if kinds are kept apart, then module."""
     kinds = [isinstance(lines[index], cst.ImportFrom) for index in section]

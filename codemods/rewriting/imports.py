@@ -109,7 +109,8 @@ class ImportEditor:
                 continue
             start = self._positions[before].start
             place = (start.line, start.column)
-            rest = without(small, self._drop.get(place, set()))
+            dropped = self._drop.get(place, set())
+            rest = without(small, dropped)
             beside = self._nested.get(place, ())
             # import jax; from flax import optim
             if rest is None and len(beside) == 1 and len(original.body) > 1:
@@ -199,11 +200,10 @@ class ImportEditor:
         new = only_import(cst.parse_statement(text))
         assert new is not None
         lines = imports_within(module, cell)
-        staying = (
-            found for index, found in lines if not self._is_emptied(module.body[index])
-        )
-        if any(binds_same(new, found) for found in staying):
-            return module
+        for index, found in lines:
+            is_staying = not self._is_emptied(module.body[index])
+            if is_staying and binds_same(new, found):
+                return module
         # from flax.training import checkpoints, train_state
         merged = self._merged(module, lines, new)
         if merged is not None:

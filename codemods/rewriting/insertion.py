@@ -43,10 +43,13 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
 
 def has_support(module: cst.Module, source: str) -> bool:
     """Whether the module holds these definitions already, to the letter."""
-    definitions = _indented(source, module).body
-    wanted = {_name(statement): _code(module, statement) for statement in definitions}
-    of_these_names = [one for one in module.body if _name(one) in wanted]
-    present = {_code(module, statement) for statement in of_these_names}
+    wanted: dict[str, str] = {}
+    for definition in _indented(source, module).body:
+        wanted[_name(definition)] = _code(module, definition)
+    present: set[str] = set()
+    for statement in module.body:
+        if _name(statement) in wanted:
+            present.add(_code(module, statement))
     return present.issuperset(wanted.values())
 
 
@@ -102,14 +105,17 @@ def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
     """The index at which definitions go; None if they are needed ahead of what they need."""
     code = module.code
     statements = list(_in_ast(module, code))
-    needed = _names(ast.parse(module.with_changes(body=new).code), whole=True)
+    helpers = module.with_changes(body=new).code
+    needed = _names(ast.parse(helpers), whole=True)
     # the line behind the first import of each name
     bound: dict[str, int] = {}
     for index, nodes in enumerate(statements):
         for name in _imported(nodes):
             bound.setdefault(name, index + 1)
-    first = max((index for name, index in bound.items() if name in needed), default=0)
-    last = _first_use(statements, {_name(statement) for statement in new} - {""})
+    ends = [index for name, index in bound.items() if name in needed]
+    first = max(ends, default=0)
+    defined = {_name(statement) for statement in new}
+    last = _first_use(statements, defined - {""})
     if first > last:
         return None
     is_notebook = CELL.match(code) is not None

@@ -21,7 +21,8 @@ def span_in_ast(node: cst.CSTNode, position: CodeRange) -> Span:
     span = span_of(position)
     if not (isinstance(node, cst.Tuple) and node.lpar):
         return span
-    before, after = node.lpar[-1].whitespace_after, node.rpar[0].whitespace_before
+    before = node.lpar[-1].whitespace_after
+    after = node.rpar[0].whitespace_before
     # a tuple that begins or ends with a line end keeps the span of its elements
     if not isinstance(before, cst.SimpleWhitespace):
         return span

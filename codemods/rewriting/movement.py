@@ -13,6 +13,7 @@ from codemods.rewriting.lines import gap_and_comments, with_gap
 from codemods.sources.modules import Span
 
 Block = TypeVar("Block", cst.IndentedBlock, cst.Module)
+Nodes = tuple[cst.CSTNode, ...]
 
 
 class Moves:
@@ -25,7 +26,7 @@ class Moves:
         in_order = sorted(edits, key=lambda edit: edit.span)
         self.targets = {edit.span: edit.target for edit in in_order}
         self._wanted = {*self.targets, *self.targets.values()}
-        self._nodes: dict[Span, tuple[cst.CSTNode, ...]] = {}
+        self._nodes: dict[Span, Nodes] = {}
 
     def note(self, span: Span, updated: object) -> None:
         """Note what the statement at a span has become."""
@@ -37,17 +38,13 @@ class Moves:
             node for node in nodes if isinstance(node, cst.CSTNode)
         )
 
-    def carry_out(
-        self, block: Block
-    ) -> tuple[Block, dict[Span, tuple[cst.CSTNode, ...]]]:
+    def carry_out(self, block: Block) -> tuple[Block, dict[Span, Nodes]]:
         """The block after its moves, and what was moved."""
         body: list[cst.CSTNode] = list(block.body)
-        done: dict[Span, tuple[cst.CSTNode, ...]] = {}
+        done: dict[Span, Nodes] = {}
         for target in dict.fromkeys(self.targets.values()):
             spans = [span for span, goal in self.targets.items() if goal == target]
-            moving: list[tuple[cst.CSTNode, ...]] = [
-                self._nodes.get(span, ()) for span in spans
-            ]
+            moving: list[Nodes] = [self._nodes.get(span, ()) for span in spans]
             at_target = self._nodes.get(target, ())
             # not so if another block has them, or one was removed
             if all(_begins_in(body, nodes) for nodes in (*moving, at_target)):
@@ -65,7 +62,7 @@ def _begins_in(body: Sequence[cst.CSTNode], nodes: Sequence[cst.CSTNode]) -> boo
 
 def _moved(
     body: list[cst.CSTNode],
-    moving: Sequence[tuple[cst.CSTNode, ...]],
+    moving: Sequence[Nodes],
     target: cst.CSTNode,
 ) -> list[cst.CSTNode]:
     """A block with some statements in front of another one.

@@ -82,10 +82,11 @@ def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
     """A body that begins with some statements, behind its docstring."""
     if not statements or not isinstance(body, cst.IndentedBlock):
         return body
-    new = [cst.parse_statement(text) for text in statements]
-    start = 1 if is_docstring(body.body[0]) else 0
-    ahead, behind = body.body[:start], body.body[start:]
-    return body.with_changes(body=[*ahead, *new, *behind])
+    lines = list(body.body)
+    start = 1 if is_docstring(lines[0]) else 0
+    # params, opt_state = state
+    lines[start:start] = map(cst.parse_statement, statements)
+    return body.with_changes(body=lines)
 
 
 def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
@@ -195,9 +196,11 @@ def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
 def _entries(split: SplitParameter, match: re.Match[str]) -> str:
     """What a docstring says of the parameters in the place of one."""
     # `:param optimizer: …` of Sphinx, or `optimizer: …` of Google's style
-    word = ":param " if match[0].lstrip().startswith(":param") else ""
-    start = f"{match['indent']}{word}"
-    return "".join(f"{start}{name}: {text}\n" for name, text in split.described)
+    start = match["indent"]
+    if match[0].lstrip().startswith(":param"):
+        start += ":param "
+    lines = [f"{start}{name}: {text}\n" for name, text in split.described]
+    return "".join(lines)
 
 
 def _entry(name: str) -> re.Pattern[str]:

@@ -85,7 +85,8 @@ class RewriteCall(Edit):
             is_in_template = f"{{argument:{index}}}" in text
             if index in kept or is_in_template:
                 continue
-            if not any(unit.span(part) in holes for part in expressions_within(value)):
+            spans = map(unit.span, expressions_within(value))
+            if not any(span in holes for span in spans):
                 yield value
 
 
@@ -145,9 +146,8 @@ class MakeStatic(Edit):
 def _call_at(span: Span, place: Place) -> ast.Call | None:
     """The call at a span, of which the construct of an edit is the whole or a part."""
     node, unit = place.node, place.unit
-    is_whole = isinstance(node, ast.Call) and unit.span(node) == span
-    # optimizer.apply_gradient, in `optimizer.apply_gradient(grads)`
-    call = node if is_whole else unit.parents.get(node)
-    if not isinstance(call, ast.Call) or unit.span(call) != span:
-        return None
-    return call
+    # the node is the call, or `optimizer.apply_gradient` in `optimizer.apply_gradient(grads)`
+    for found in (node, unit.parents.get(node)):
+        if isinstance(found, ast.Call) and unit.span(found) == span:
+            return found
+    return None

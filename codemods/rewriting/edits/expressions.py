@@ -99,7 +99,9 @@ class Spread(Edit):
         # (optimizer, rng) of which one edit spreads the optimizer, and another what is made of it
         if self == other or not isinstance(other, Spread):
             return super().merged(other)
-        inner, outer = (self, other) if IT in other.templates else (other, self)
+        inner, outer = other, self
+        if IT in other.templates:
+            inner, outer = self, other
         if IT not in outer.templates:
             return None
         place = outer.templates.index(IT)
