@@ -23,7 +23,8 @@ class Accounting:
 
     def site(self, decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
         """The account of a decision, given the imports and the new texts of its file."""
-        use, span = decision.use, decision.use.span
+        use, unit = decision.use, decision.use.unit
+        line, column, end_line, end_column = use.span
         status, refusal, cause = decision.status, decision.refusal, decision.cause
         is_import = use.kind == "import" and decision.applies
         # from flax import optim, which something still needs
@@ -36,14 +37,14 @@ class Accounting:
         reported = refusal if status in ("unresolved", "hint") else None
         return Site(
             code=reported.code if reported is not None else decision.rule.code,
-            line=use.unit.line(span[0]),
-            column=span[1] + 1,
-            end_line=use.unit.line(span[2]),
-            end_column=span[3] + 1,
+            line=unit.line(line),
+            column=column + 1,
+            end_line=unit.line(end_line),
+            end_column=end_column + 1,
             status=status,
             evidence=use.evidence,
             message=self._message(decision, refusal),
-            before=use.unit.source(use.node),
+            before=unit.source(use.node),
             after=after,
             remedy=None if reported is None else self._text(reported.remedy),
             note=self._text(decision.note) if status == "rewritten" else "",
@@ -57,7 +58,8 @@ class Accounting:
         said = decision.rule.summary
         if refusal is not None:
             said = self._text(refusal.reason)
-        cell = decision.use.unit.cell(decision.use.span[0])
+        use = decision.use
+        cell = use.unit.cell(use.span[0])
         return f"{cell}: {said}" if cell else said
 
     def _group(self, decision: Decision) -> Location | None:

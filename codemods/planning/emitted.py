@@ -96,7 +96,8 @@ class Emitter:
     def _text(self, decision: Decision) -> str:
         """The new source of a definition."""
         assert decision.edit is not None
-        node, unit = decision.use.node, decision.use.unit
+        node = decision.use.node
+        unit = decision.use.unit
         span = decision.edit.span
         text = self.after[unit].get(span, "")
         if not isinstance(node, ast.Call) or span != unit.span(node.func):
@@ -145,7 +146,6 @@ class Emitter:
         for inner in ast.walk(node):
             if not isinstance(inner, ast.expr):
                 continue
-
             decision = self.converted.get(inner)
             # the file may call it `Adam` or `flax.optim.Adam`; here it is `optim.Adam`
             if decision is not None and isinstance(inner, ast.Call):
@@ -228,7 +228,6 @@ def _function(
 
 
 def _is_real(parameter: Parameter) -> bool:
-
     if parameter.name == RATE:
         return True
     default = ast.parse(parameter.default or "None", mode="eval").body

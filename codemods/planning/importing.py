@@ -13,11 +13,8 @@ from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
 from codemods.planning.nesting import bindings_of, nested_import, start_of
 from codemods.rewriting.edits import MoveImport
-from codemods.rewriting.imports import Addition, ImportedName
+from codemods.rewriting.imports import Addition, ImportedName, Place
 from codemods.sources.modules import Unit
-
-Place = tuple[int, int]
-"""The line and the column at which a statement starts."""
 
 
 @dataclass
@@ -40,8 +37,9 @@ class ImportPlan:
 
 def plan_imports(plan: Plan) -> dict[Unit, ImportPlan]:
     """Decide on the imports of all files, once everything else is decided."""
-    exports = Exports(plan, lambda unit: _removed_nodes(plan.of(unit), unit))
-    return {unit: _of_file(unit, plan, exports) for unit in plan.facts.project.units}
+    exports = Exports(plan, lambda unit: _removed_nodes(plan.of(unit)))
+    units = plan.facts.project.units
+    return {unit: _of_file(unit, plan, exports) for unit in units}
 
 
 def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
@@ -177,10 +175,13 @@ def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decisi
 
 
 def _bound(item: Import) -> str:
-    return "*" if item.name == "*" else item.alias.asname or item.alias.name
+    if item.name == "*":
+        return "*"
+    # `flax.optim`, of `import flax.optim`
+    return item.alias.asname or item.alias.name
 
 
-def _removed_nodes(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
+def _removed_nodes(decisions: Iterable[Decision]) -> set[ast.AST]:
     """The nodes that the edits remove: the names of legacy classes, but not their arguments."""
     found: set[ast.AST] = set()
     for decision in _applied(decisions):

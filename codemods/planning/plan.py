@@ -5,7 +5,7 @@ A group is a set of objects that migrate together, or stay together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -33,6 +33,7 @@ from codemods.rewriting.edits import Edit, Keep
 from codemods.rules import Rule, catalogue, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
+from codemods.sources.modules import Unit
 from codemods.sources.suppression import left, suppressions
 
 
@@ -62,11 +63,14 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
         return plan
     keeping = decided(tried)
     # where some of them stay all the same, the others are tried without these
-    stay, groups = staying(keeping), grouped(keeping)
+    stay = staying(keeping)
+    groups = grouped(keeping)
     whole = {obj: why for obj, why in tried.items() if groups[obj] not in stay}
     if whole == tried:
         return keeping
-    return decided(whole) if whole else plan
+    if not whole:
+        return plan
+    return decided(whole)
 
 
 def _without_hopeless(
@@ -107,14 +111,17 @@ def _decided(
         decline(plan.decisions, facts, options.declined, first_sites(plan))
     complete_groups(plan, next(iter(context.viewed.together), None))
     keep_modules(plan)
-    edits = (
-        (decision.use.unit, decision.edit)
-        for decision in plan.decisions
-        if decision.applies and decision.edit is not None
-    )
-    plan.shared = shared(edits, facts)
+    plan.shared = shared(_edits(plan), facts)
     plan.decisions += list(still_left(plan))
     return plan
+
+
+def _edits(plan: Plan) -> Iterator[tuple[Unit, Edit]]:
+    """The edits that are to be made, each with its file."""
+    for decision in plan.decisions:
+        edit = decision.edit
+        if decision.applies and edit is not None:
+            yield decision.use.unit, edit
 
 
 def _decision(

@@ -224,6 +224,7 @@ class Applier(cst.CSTTransformer):
         lines = [
             self._fitting(statement(text, **holes), edit.span[1]) for text in texts
         ]
+        # the comments above go to the first line, the one behind to the last
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
         lines = [self._marked_unset(line) for line in lines]
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
@@ -283,12 +284,14 @@ class Applier(cst.CSTTransformer):
         for node in original.body:
             became = self.became.get(node)
             is_gone = became is cst.RemovalSentinel.REMOVE
-            # others are imports, whose gaps `ImportEditor` sees to
+
             if is_gone and self.planned.removal(self._span(node)[:2]):
                 gap = gap or gap_and_comments(node)[0]
             elif gap:
-                first = became[0] if isinstance(became, cst.FlattenSentinel) else became
-                gaps[id(first)] = gap
+                # several statements are in its place
+                if isinstance(became, cst.FlattenSentinel):
+                    became = became[0]
+                gaps[id(became)] = gap
                 gap = []
         return gaps
 
@@ -336,7 +339,8 @@ class Applier(cst.CSTTransformer):
         self, original_node: cst.If, updated_node: cst.If
     ) -> cst.If | cst.RemovalSentinel | Statements:
         start = self._span(original_node)[:2]
-        taken, removal = self.planned.at(TakeBody, start), self.planned.removal(start)
+        taken = self.planned.at(TakeBody, start)
+        removal = self.planned.removal(start)
         # `if hasattr(state, "optimizer"):` of which only the branch stays
         if taken is not None and isinstance(updated_node.body, cst.IndentedBlock):
             first, *others = updated_node.body.body

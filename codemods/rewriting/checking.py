@@ -28,11 +28,12 @@ def _comments(code: str, without: set[int]) -> Counter[str]:
         if node.lineno in without:
             skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
-    return Counter(
-        token.string
-        for token in tokens
-        if token.type == tokenize.COMMENT and token.start[0] not in skipped
-    )
+    found: Counter[str] = Counter()
+    for token in tokens:
+        line, _ = token.start
+        if token.type == tokenize.COMMENT and line not in skipped:
+            found[token.string] += 1
+    return found
 
 
 def problem_of(

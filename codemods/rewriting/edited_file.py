@@ -120,4 +120,5 @@ class EditedFile:
     def indent_within(self, span: Span) -> int:
         """How far the line on which an expression starts is indented within its statement."""
         line = self.lines[span[0] - 1]
-        return max(0, len(line) - len(line.lstrip()) - self.indent)
+        indent = len(line) - len(line.lstrip())
+        return max(0, indent - self.indent)

@@ -214,11 +214,13 @@ def _clashes(
     clashing: list[str] = []
     for name, source in sources.items():
         # an earlier run may have put the helper here
-        is_there = name in taken and has_support(module, source)
-        if name in taken and not is_there:
+        if name in taken and not has_support(module, source):
             clashing.append(name)
-    imported = [work.called.get(name, name) for name in work.imported]
-    return clashing + [name for name in imported if name in taken]
+    for name in work.imported:
+        called = work.called.get(name, name)
+        if called in taken:
+            clashing.append(called)
+    return clashing
 
 
 def _with_other_names(work: Work, clash: list[str], taken: set[str]) -> Work | None:
@@ -248,7 +250,8 @@ def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Ou
 
 def _bound_still(work: Work) -> set[str]:
     """The names that any scope of a file binds, other than by imports that are dropped."""
-    bound = Counter(bound_anywhere(Unit(work.path, work.code, parse(work.code))))
+    unit = Unit(work.path, work.code, parse(work.code))
+    bound = Counter(bound_anywhere(unit))
     bound.subtract(name.name for name in work.drop)
     return {name for name, count in bound.items() if count > 0}
 

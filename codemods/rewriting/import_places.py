@@ -114,9 +114,8 @@ def place_within(section: list[int], lines: Lines, new: ImportLine) -> int:
     roots = {index: root_of(lines[index]) for index in section}
     own = [index for index in section if roots[index] == root_of(new)]
     related = [index for index in section if roots[index] in RELATED]
-    # the last of the best ones
-    *_, beside = own or related or section
-    return beside + 1
+    beside = own or related or section
+    return beside[-1] + 1
 
 
 def _is_sorted(section: list[int], lines: Lines) -> bool:
@@ -172,7 +171,6 @@ def insert(
     if head:
         following = body[index]
         leading = list(getattr(following, "leading_lines", ()))
-
         if leading and index > 0:
             blank_lines = [line for line in leading if line.comment is None]
             taken = leading if whole else blank_lines

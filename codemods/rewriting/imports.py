@@ -34,6 +34,9 @@ from codemods.rewriting.import_places import (
 )
 from codemods.rewriting.lines import gap_and_comments
 
+Place = tuple[int, int]
+"""The line (from 1) and the column (from 0) at which a statement starts."""
+
 
 @dataclass(frozen=True)
 class ImportedName:
@@ -56,7 +59,7 @@ class Addition:
     """
 
     statement: str
-    near: tuple[int, int] | None = None
+    near: Place | None = None
 
 
 class ImportEditor:
@@ -70,7 +73,7 @@ class ImportEditor:
         positions: Mapping[cst.CSTNode, CodeRange],
         drop: Collection[ImportedName],
         add: Sequence[Addition],
-        origins: Collection[tuple[int, int]] = (),
+        origins: Collection[Place] = (),
         cell: str = "",
     ) -> None:
         """Sort the imports to drop and to add by their places.
@@ -81,14 +84,17 @@ class ImportEditor:
         self._positions = positions
         self._origins = origins
         self._cell = cell
-        self._drop: dict[tuple[int, int], set[str]] = {}
+        self._drop: dict[Place, set[str]] = {}
         for name in drop:
             self._drop.setdefault((name.line, name.column), set()).add(name.name)
-        self._top = [addition.statement for addition in add if addition.near is None]
-        self._nested: dict[tuple[int, int], list[str]] = {}
+        self._top: list[str] = []
+        self._nested: dict[Place, list[str]] = {}
         for addition in add:
+            beside = self._top
+            # import optax, within the function that had `from flax import optim`
             if addition.near is not None:
-                self._nested.setdefault(addition.near, []).append(addition.statement)
+                beside = self._nested.setdefault(addition.near, [])
+            beside.append(addition.statement)
         self._emptied: list[ImportLine] = []
         self._changed: list[ImportLine] = []
 
@@ -159,7 +165,6 @@ class ImportEditor:
             leading = list(getattr(statement, "leading_lines", ()))
             if self._is_emptied(statement):
                 has_comment = any(line.comment is not None for line in leading)
-
                 if has_comment or not kept or not carried:
                     carried = [*carried, *leading]
                 continue

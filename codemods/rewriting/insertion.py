@@ -120,7 +120,6 @@ def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
         return None
     is_notebook = CELL.match(code) is not None
     usual = _after_imports(module)
-
     if first and is_notebook:
         usual = _behind_imports(statements, first)
     return min(max(first, usual), last)
@@ -221,5 +220,6 @@ def _is_import(statement: cst.CSTNode) -> bool:
 def _spaced(statement: cst.CSTNodeT) -> cst.CSTNodeT:
     """The statement with at least two blank lines above, its comments kept."""
     gap, comments = gap_and_comments(statement)
-    missing = [cst.EmptyLine(indent=False)] * (2 - len(gap))
+    blank = cst.EmptyLine(indent=False)
+    missing = [blank] * (2 - len(gap))
     return statement.with_changes(leading_lines=[*missing, *gap, *comments])

@@ -23,8 +23,9 @@ class Moves:
     """
 
     def __init__(self, edits: Iterable[MoveStatement]) -> None:
-        in_order = sorted(edits, key=lambda edit: edit.span)
-        self.targets = {edit.span: edit.target for edit in in_order}
+        self.targets: dict[Span, Span] = {}
+        for edit in sorted(edits, key=lambda edit: edit.span):
+            self.targets[edit.span] = edit.target
         self._wanted = {*self.targets, *self.targets.values()}
         self._nodes: dict[Span, Nodes] = {}
 
@@ -43,26 +44,37 @@ class Moves:
         body: list[cst.CSTNode] = list(block.body)
         done: dict[Span, Nodes] = {}
         for target in dict.fromkeys(self.targets.values()):
-            spans = [span for span, goal in self.targets.items() if goal == target]
-            moving: list[Nodes] = [self._nodes.get(span, ()) for span in spans]
+            moving: dict[Span, Nodes] = self._moving_to(target)
             at_target = self._nodes.get(target, ())
-            # not so if another block has them, or one was removed
-            if all(_begins_in(body, nodes) for nodes in (*moving, at_target)):
-                body = _moved(body, moving, at_target[0])
-                done.update(zip(spans, moving, strict=True))
+            together = (*moving.values(), at_target)
+            # another block has them, or one was removed
+            if not all(_begins_in(body, nodes) for nodes in together):
+                continue
+            body = _moved(body, moving.values(), at_target[0])
+            done |= moving
         if not done:
             return block, done
         return block.with_changes(body=body), done
 
+    def _moving_to(self, target: Span) -> dict[Span, Nodes]:
+        """What the statements that move to another have become, by where they were."""
+        found: dict[Span, Nodes] = {}
+        for span, goal in self.targets.items():
+            if goal == target:
+                found[span] = self._nodes.get(span, ())
+        return found
+
 
 def _begins_in(body: Sequence[cst.CSTNode], nodes: Sequence[cst.CSTNode]) -> bool:
     """Whether the first of some nodes, if there is one, is a statement of a block."""
-    return bool(nodes) and any(node is nodes[0] for node in body)
+    if not nodes:
+        return False
+    return any(node is nodes[0] for node in body)
 
 
 def _moved(
     body: list[cst.CSTNode],
-    moving: Sequence[Nodes],
+    moving: Iterable[Nodes],
     target: cst.CSTNode,
 ) -> list[cst.CSTNode]:
     """A block with some statements in front of another one.

@@ -57,19 +57,20 @@ def _parts_of(
     old: cst.Param, split: SplitParameter, say: Callable[[str], str]
 ) -> list[cst.Param]:
     """Several parameters for one, laid out as that was."""
+    comma = old.comma
     between: cst.Comma | cst.MaybeSentinel = SEPARATOR
-    # one parameter a line stays one parameter a line
-    if isinstance(old.comma, cst.Comma):
-        after = old.comma.whitespace_after
-        between = (
-            old.comma if isinstance(after, cst.ParenthesizedWhitespace) else between
-        )
+    if isinstance(comma, cst.Comma):
+        after = comma.whitespace_after
+        # one parameter a line stays one parameter a line
+        if isinstance(after, cst.ParenthesizedWhitespace):
+            between = comma
     parts: list[cst.Param] = []
     for name, text in split.parameters:
         annotation = _annotation(say(text))
         parts.append(cst.Param(cst.Name(name), annotation, comma=between))
-    parts[-1] = parts[-1].with_changes(
-        comma=old.comma, whitespace_after_param=old.whitespace_after_param
+    last = parts[-1]
+    parts[-1] = last.with_changes(
+        comma=comma, whitespace_after_param=old.whitespace_after_param
     )
     return parts
 
@@ -84,7 +85,7 @@ def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
         return body
     lines = list(body.body)
     start = 1 if is_docstring(lines[0]) else 0
-    # params, opt_state = state
+    # params, opt_state = optimizer
     lines[start:start] = map(cst.parse_statement, statements)
     return body.with_changes(body=lines)
 
@@ -119,9 +120,9 @@ def _end_without_keywords(
     }
     # def step(state, *rest, optimizer)
     if isinstance(star, cst.Param):
-        changes["star_arg"] = (
-            star if parameters.star_kwarg else star.with_changes(**end)
-        )
+        if parameters.star_kwarg is None:
+            star = star.with_changes(**end)
+        changes["star_arg"] = star
         return
     # def step(state, *, optimizer)
     changes["star_arg"] = cst.MaybeSentinel.DEFAULT
@@ -163,11 +164,14 @@ def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
         comma=model.comma,
         whitespace_after_param=model.whitespace_after_param,
     )
-    before = [*rest, model.with_changes(comma=between, whitespace_after_param=NOTHING)]
+    ahead = model.with_changes(comma=between, whitespace_after_param=NOTHING)
+    before = [*rest, ahead]
     if field == "kwonly_params":
         return parameters.with_changes(kwonly_params=[*before, new])
     # def step(optimizer, *, tx)
-    star = cst.ParamStar(between) if isinstance(between, cst.Comma) else cst.ParamStar()
+    star = cst.ParamStar()
+    if isinstance(between, cst.Comma):
+        star = cst.ParamStar(between)
     return parameters.with_changes(params=before, star_arg=star, kwonly_params=[new])
 
 

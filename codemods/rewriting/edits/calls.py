@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from codemods.cst.template import SLICES
 from codemods.flow.binding import values_of
@@ -63,20 +62,22 @@ class RewriteCall(Edit):
         call = _call_at(self.span, place)
         if call is None:
             return ()
+        unit = place.unit
         kept = [span for _, span in self.holes]
-        callee = [
-            part
-            for part in expressions_within(call.func)
-            if not any(place.unit.is_in(part, hole) for hole in kept)
-        ]
-        arguments = self._arguments_that_go(call, place.unit)
-        return [*callee, *chain.from_iterable(map(ast.walk, arguments))]
+        gone: list[ast.AST] = []
+        for part in expressions_within(call.func):
+            is_kept = any(unit.is_in(part, hole) for hole in kept)
+            if not is_kept:
+                gone.append(part)
+        for argument in self._arguments_that_go(call, unit):
+            gone += ast.walk(argument)
+        return gone
 
     def _arguments_that_go(self, call: ast.Call, unit: Unit) -> Iterator[ast.expr]:
         """The arguments that are in no hole of a template."""
         kept = {argument.index for argument in self.arguments}
         text = " ".join(self._templates)
-        holes = [span for _, span in self.holes]
+        holes = {span for _, span in self.holes}
         sliced = [span for name, span in self.holes if name == SLICES]
         for index, value in enumerate(values_of(call)):
             # jax.ops.index_update(x, jax.ops.index[1:], y): slices stay without what is indexed
@@ -86,7 +87,7 @@ class RewriteCall(Edit):
             if index in kept or is_in_template:
                 continue
             spans = map(unit.span, expressions_within(value))
-            if not any(span in holes for span in spans):
+            if holes.isdisjoint(spans):
                 yield value
 
 

@@ -44,14 +44,13 @@ class Replace(Edit):
         unit = place.unit
         whole = self._whole(place.node, unit)
         kept = [span for _, span in self.holes]
-        inside = [
-            part for part in expressions_within(whole) if unit.is_in(part, self.span)
-        ]
-        # optimizer.target, which becomes `{optimizer}.params`
-        in_holes = {
-            part for part in inside if any(unit.is_in(part, hole) for hole in kept)
-        }
-        return [part for part in inside if part not in in_holes]
+        gone: list[ast.AST] = []
+        for part in expressions_within(whole):
+            # optimizer.target, which becomes `{optimizer}.params`
+            is_kept = any(unit.is_in(part, hole) for hole in kept)
+            if unit.is_in(part, self.span) and not is_kept:
+                gone.append(part)
+        return gone
 
     def _whole(self, node: ast.expr, unit: Unit) -> ast.expr:
         """The outermost expression around a node that is replaced with it; the node if none is."""
