@@ -47,7 +47,8 @@ def _goes_with_all(decision: Decision) -> bool:
     """Whether a site of no group may concern any optimizer of its program."""
     use = decision.use
     # an import stays for what needs it, and a removed name or a DynamicScale is of no optimizer
-    if use.kind in ("import", *MODERNIZED) or decision.rule.code == DYNAMIC_SCALE:
+    is_apart = use.kind in ("import", *MODERNIZED)
+    if is_apart or decision.rule.code == DYNAMIC_SCALE:
         return False
     return decision.applies and not use.objects
 

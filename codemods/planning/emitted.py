@@ -111,7 +111,8 @@ class Emitter:
         """The new transformation, without the link for what stood beside the old one."""
         text = self._text(decision)
         found = ast.parse(f"({text})", mode="eval").body
-        if not _made(decision).link or not isinstance(found, ast.Call):
+        has_link = bool(_made(decision).link)
+        if not has_link or not isinstance(found, ast.Call):
             return found
         # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
         _, *links = found.args

@@ -47,6 +47,10 @@ INERT = (
 """Statements that have no effect when a module is imported but to bind names."""
 
 
+Attributes = dict[str, list[tuple[Unit, ast.Attribute]]]
+"""The places that read an attribute of a name, each with its file."""
+
+
 class Reason(NamedTuple):
     """How an import stays, why, and for the sake of which decision if what needs it stays, too."""
 
@@ -275,14 +279,14 @@ class Exports:
             if unit is owner or node in self.removed_nodes(unit):
                 continue
             # import train; train.Adam(…)
-            objects = self.facts.objects(node.value)
-            if any(isinstance(item, Module) and item.unit is owner for item in objects):
-                return True
+            for item in self.facts.objects(node.value):
+                if isinstance(item, Module) and item.unit is owner:
+                    return True
         return False
 
     @cached_property
-    def _attributes(self) -> dict[str, list[tuple[Unit, ast.Attribute]]]:
-        found: dict[str, list[tuple[Unit, ast.Attribute]]] = defaultdict(list)
+    def _attributes(self) -> Attributes:
+        found: Attributes = defaultdict(list)
         for unit, node in self.facts.flow.reading.attributes:
             found[node.attr].append((unit, node))
         return found
@@ -327,7 +331,9 @@ def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
 def _names_of(item: Import, facts: Facts) -> Iterable[str]:
     """The names that an import binds; of a star, all those of the legacy module."""
     # from flax.optim import *
-    return facts.legacy.members(item.target) if item.name == "*" else (item.name,)
+    if item.name == "*":
+        return facts.legacy.members(item.target)
+    return (item.name,)
 
 
 def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:

@@ -158,7 +158,9 @@ def keep_modules(plan: Plan) -> None:
         row = row_of(use.name)
         is_import = use.kind in ("removed_module", "removed_import")
         is_module = is_import and isinstance(use.node, ast.Import)
-        if not decision.applies or not is_module or row is None or _bound_as(use):
+        if not decision.applies or not is_module:
+            continue
+        if row is None or _bound_as(use):
             continue
         # import jax.experimental.maps
         module = f"{row.name}."

@@ -235,7 +235,9 @@ def _add(
         if not statement:
             continue
         # an import at the top serves the functions that have one of their own, too
-        places = {None} if None in wanted[key] else set(wanted[key])
+        places = set(wanted[key])
+        if None in places:
+            places = {None}
         in_order = sorted(places, key=lambda near: near or (0, 0))
         result.add.extend(Addition(statement, near) for near in in_order)
     for item in imports:
@@ -257,9 +259,11 @@ def _add_flax(
     is_dropped = ImportedName(*start, alias.name) in result.drop
     if not (is_dotted and is_dropped and isinstance(statement, ast.Import)):
         return
-    others = (other for other in imports if other is not item)
-    if any(other.name == "flax" and other.scope is item.scope for other in others):
-        return
+    for other in imports:
+        is_in_scope = other is not item and other.scope is item.scope
+        # import flax
+        if is_in_scope and other.name == "flax":
+            return
     # flax.jax_utils.replicate(…), by the same name
     if not exports.removed_nodes(unit).issuperset(loads(unit, item, plan.facts)):
         is_at_top = unit.parents.get(statement) is unit.tree

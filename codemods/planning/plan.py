@@ -129,7 +129,9 @@ def _decision(
 ) -> Decision | None:
     """What is decided on a use; None if no rule is about it, or it stays without a message."""
     rule = rule_for(use)
-    if rule is None or rule.decide is None or _foreign_traversal(use, plan.facts):
+    if rule is None or rule.decide is None:
+        return None
+    if _foreign_traversal(use, plan.facts):
         return None
     # optim.Adam(…) of a group that keeps the interface of its definitions
     stepping = context.stepping

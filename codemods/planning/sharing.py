@@ -121,12 +121,12 @@ def _is_taken(support: Support, unit: Unit, facts: Facts) -> bool:
         return False
     definition = ast.dump(ast.parse(support.source).body[-1])
     # an earlier run may have put the helper here, or into a file that this one imports it from
-    own = sum(ast.dump(node) == definition for node in unit.tree.body)
-    imported = 0
+    accounted = sum(ast.dump(node) == definition for node in unit.tree.body)
     for passed in facts.flow.reading.passed_on:
         if passed.unit is unit and passed.name == support.name:
-            imported += _has_definition(passed.sources, definition)
-    return count > own + imported + _imports(support.name, unit, facts)
+            accounted += _has_definition(passed.sources, definition)
+    accounted += _imports(support.name, unit, facts)
+    return count > accounted
 
 
 def _has_definition(modules: Iterable[Scope], definition: str) -> bool:
@@ -241,7 +241,8 @@ class Homes:
                 continue
             # import models.vit, which is src/models/vit.py: from `src`
             steps = PurePosixPath(found.path).with_suffix("").parts
-            above = len(steps) - found.is_package - len(name.split("."))
+            depth = found.is_package + len(name.split("."))
+            above = len(steps) - depth
             yield PurePosixPath(*steps[:above])
 
     def _imports(self, unit: Unit) -> Iterator[tuple[str, Unit]]:

@@ -176,7 +176,8 @@ class Applier(cst.CSTTransformer):
     ) -> cst.SimpleStatementLine:
         """A statement in lines that are short enough, if anything within it has changed."""
         first, column, last, _ = self._span(original)
-        if not any(first <= start[0] <= last for start in self.applied.after):
+        changed_lines = (span[0] for span in self.applied.after)
+        if not any(first <= number <= last for number in changed_lines):
             return line
         module, limit = self.file.module, self.file.limit
         line = fit(module, limit, original, line, column)
@@ -270,7 +271,10 @@ class Applier(cst.CSTTransformer):
         """A block after its moves, with the gaps that removed statements had above them."""
         gaps = self._gaps(original)
         if gaps:
-            body = [with_gap(node, gaps.get(id(node), ())) for node in updated.body]
+            body: list[cst.CSTNode] = []
+            for node in updated.body:
+                gap = gaps.get(id(node), ())
+                body.append(with_gap(node, gap))
             updated = updated.with_changes(body=body)
         block, done = self.moves.carry_out(updated)
         for span, nodes in done.items():

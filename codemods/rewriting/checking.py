@@ -26,7 +26,8 @@ def _comments(code: str, without: set[int]) -> Counter[str]:
     skipped = set(without)
     for node in parse(code).body:
         if node.lineno in without:
-            skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            last = node.end_lineno or node.lineno
+            skipped.update(range(node.lineno, last + 1))
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
     found: Counter[str] = Counter()
     for token in tokens:
@@ -75,10 +76,12 @@ def undefined_names(unit: Unit) -> set[str]:
     known = {*dir(builtins), *OF_MODULES, *scopes.outermost.names}
     undefined: set[str] = set()
     for node in unit.nodes:
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+        if not isinstance(node, ast.Name) or node.id in known:
             continue
-        # a local variable, or a parameter
-        is_bound = node.id in known or scopes.around(node).binding(node.id) is not None
-        if not is_bound:
+        if not isinstance(node.ctx, ast.Load):
+            continue
+        scope = scopes.around(node)
+        # neither a local variable nor a parameter
+        if scope.binding(node.id) is None:
             undefined.add(node.id)
     return undefined

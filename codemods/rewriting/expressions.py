@@ -218,7 +218,10 @@ def _arguments_changed(
 def _made_static(
     edit: MakeStatic, node: cst.BaseExpression, file: EditedFile
 ) -> cst.BaseExpression:
-    value = edit.names[0] if len(edit.names) == 1 else edit.names
+    value: object = edit.names
+    # static_argnames="model"
+    if len(edit.names) == 1:
+        value = edit.names[0]
     static = quoted_as(expression(repr(value)), file.quote)
     # jax.jit(train_step, donate_argnums=0)
     if isinstance(node, cst.Call):

@@ -70,9 +70,9 @@ def sections_of(module: cst.Module, run: list[int]) -> Sections:
             continue
         leading = getattr(statement, "leading_lines", ())
         separated = any(line.comment is None for line in leading)
-        follows = bool(sections) and sections[-1][-1] == index - 1
-        if follows and not separated:
-            sections[-1].append(index)
+        section = sections[-1] if sections else []
+        if index - 1 in section and not separated:
+            section.append(index)
         else:
             sections.append([index])
     return sections
@@ -169,21 +169,23 @@ def insert(
     """
     body = list(module.body)
     if head:
-        following = body[index]
-        leading = list(getattr(following, "leading_lines", ()))
+        first = body[index]
+        leading = list(getattr(first, "leading_lines", ()))
         if leading and index > 0:
             blank_lines = [line for line in leading if line.comment is None]
             taken = leading if whole else blank_lines
             left = [line for line in leading if line not in taken]
             statement = statement.with_changes(leading_lines=taken)
-            body[index] = following.with_changes(leading_lines=left)
+            body[index] = first.with_changes(leading_lines=left)
     if blank:
         above = [cst.EmptyLine(indent=False)] if index else []
         statement = statement.with_changes(leading_lines=above)
-        if index < len(body) and not getattr(body[index], "leading_lines", ()):
+        following = body[index] if index < len(body) else None
+        if following is not None and not getattr(following, "leading_lines", ()):
             below = [cst.EmptyLine(indent=False)]
-            body[index] = body[index].with_changes(leading_lines=below)
-    return module.with_changes(body=[*body[:index], statement, *body[index:]])
+            body[index] = following.with_changes(leading_lines=below)
+    body.insert(index, statement)
+    return module.with_changes(body=body)
 
 
 def imports_within(module: cst.Module, cell: str) -> list[tuple[int, ImportLine]]:
@@ -213,5 +215,7 @@ def within_cell(module: cst.Module, cell: str) -> Sequence[int]:
 
 
 def is_opening(module: cst.Module, statement: cst.CSTNode) -> bool:
-    is_line = isinstance(statement, cst.SimpleStatementLine)
-    return is_line and CELL.match(module.code_for_node(statement).lstrip()) is not None
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    line = module.code_for_node(statement).lstrip()
+    return CELL.match(line) is not None

@@ -86,7 +86,8 @@ class ImportEditor:
         self._cell = cell
         self._drop: dict[Place, set[str]] = {}
         for name in drop:
-            self._drop.setdefault((name.line, name.column), set()).add(name.name)
+            place = (name.line, name.column)
+            self._drop.setdefault(place, set()).add(name.name)
         self._top: list[str] = []
         self._nested: dict[Place, list[str]] = {}
         for addition in add:
@@ -118,8 +119,9 @@ class ImportEditor:
             dropped = self._drop.get(place, set())
             rest = without(small, dropped)
             beside = self._nested.get(place, ())
+            shares_line = len(original.body) > 1
             # import jax; from flax import optim
-            if rest is None and len(beside) == 1 and len(original.body) > 1:
+            if rest is None and shares_line and len(beside) == 1:
                 new = _parsed(beside[0]).body[0]
                 kept.append(new.with_changes(semicolon=small.semicolon))
                 continue
@@ -216,8 +218,9 @@ class ImportEditor:
         anchor = self._anchor(lines)
         if anchor is None and self._cell:
             return self._into_cell(module, cst.SimpleStatementLine([new]))
-        run = run_of_imports(module, [index for index, _ in lines], anchor or 0)
-        return self._into_run(module, run, dict(lines), new)
+        by_index = dict(lines)
+        run = run_of_imports(module, list(by_index), anchor or 0)
+        return self._into_run(module, run, by_index, new)
 
     def _anchor(self, lines: list[tuple[int, ImportLine]]) -> int | None:
         """The import that shows a new one its place: the first that changes, else a related one."""
@@ -254,7 +257,8 @@ class ImportEditor:
         is_of_library = all(is_standard(lines[index]) for index in section)
         # the file imports nothing but the standard library: a section of its own behind that
         if not related and is_of_library and not is_standard(new):
-            return insert(module, section[-1] + 1, statement, head=False, blank=True)
+            place = section[-1] + 1
+            return insert(module, place, statement, head=False, blank=True)
         index = place_within(section, lines, new)
         head = index == section[0]
         whole = head and self._is_emptied(module.body[index])
@@ -289,7 +293,8 @@ class ImportEditor:
             if self._is_emptied(module.body[index]):
                 continue
             line = cst.ensure_type(module.body[index], cst.SimpleStatementLine)
-            whole = found.with_changes(names=joined(list(names), new.names[0]))
+            more_names = joined(list(names), new.names[0])
+            whole = found.with_changes(names=more_names)
             body = [*module.body]
             body[index] = line.with_changes(body=[whole])
             return module.with_changes(body=body)

@@ -158,8 +158,9 @@ def _first_use(statements: Sequence[Sequence[ast.stmt]], names: set[str]) -> int
             if not names.isdisjoint(_names(node, whole=True)):
                 names.add(node.name)
     for index, nodes in enumerate(statements):
-        if any(not names.isdisjoint(_names(node, whole=False)) for node in nodes):
-            return index
+        for node in nodes:
+            if not names.isdisjoint(_names(node, whole=False)):
+                return index
     return len(statements)
 
 
@@ -200,9 +201,11 @@ def _after_imports(module: cst.Module) -> int:
     """
     index = 0
     for number, statement in enumerate(module.body):
+        inside: Sequence[cst.CSTNode] = (statement,)
         # try: import jax
-        guarded = statement.body.body if isinstance(statement, cst.Try | cst.If) else ()
-        has_import = any(map(_is_import, (statement, *guarded)))
+        if isinstance(statement, cst.Try | cst.If):
+            inside = statement.body.body
+        has_import = any(map(_is_import, inside))
         if has_import or is_docstring(statement):
             index = number + 1
         elif not isinstance(statement, cst.SimpleStatementLine):

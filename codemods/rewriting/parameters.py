@@ -151,7 +151,8 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
             comma=last.comma, whitespace_after_param=last.whitespace_after_param
         )
         old[-1] = last.with_changes(comma=between, whitespace_after_param=NOTHING)
-    return parameters.with_changes(params=[*old[:index], new, *old[index:]])
+    old.insert(index, new)
+    return parameters.with_changes(params=old)
 
 
 def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
@@ -190,7 +191,8 @@ def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
             for name in edit.dropped:
                 value = _entry(name).sub("", value, count=1)
             for split in edit.split:
-                value = _entry(split.name).sub(partial(_entries, split), value, count=1)
+                entries = partial(_entries, split)
+                value = _entry(split.name).sub(entries, value, count=1)
             expression = only.with_changes(value=text.with_changes(value=value))
             docstring = first.with_changes(body=[expression])
             return body.with_changes(body=[docstring, *body.body[1:]])
@@ -203,8 +205,10 @@ def _entries(split: SplitParameter, match: re.Match[str]) -> str:
     start = match["indent"]
     if match[0].lstrip().startswith(":param"):
         start += ":param "
-    lines = [f"{start}{name}: {text}\n" for name, text in split.described]
-    return "".join(lines)
+    said = ""
+    for name, text in split.described:
+        said += f"{start}{name}: {text}\n"
+    return said
 
 
 def _entry(name: str) -> re.Pattern[str]:

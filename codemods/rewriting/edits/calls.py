@@ -120,7 +120,8 @@ class ChangeArguments(Edit):
         values = values_of(call)
         parts = [values[index] for index in self.dropped]
         # partial(step, optimizer=optimizer), of which only `step` is left
-        if self.is_partial and not self.added and len(values) == 1 + len(self.dropped):
+        is_alone = not self.added and len(values) == 1 + len(self.dropped)
+        if self.is_partial and is_alone:
             parts.append(call.func)
         return [inner for part in parts for inner in ast.walk(part)]
 

@@ -103,6 +103,7 @@ class Spread(Edit):
             inner, outer = self, other
         if IT not in outer.templates:
             return None
-        place = outer.templates.index(IT)
-        ahead, behind = outer.templates[:place], outer.templates[place + 1 :]
-        return replace(self, templates=(*ahead, *inner.templates, *behind))
+        templates = list(outer.templates)
+        place = templates.index(IT)
+        templates[place : place + 1] = inner.templates
+        return replace(self, templates=tuple(templates))
