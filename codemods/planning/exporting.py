@@ -300,15 +300,22 @@ class Exports:
         same = [one for one in imported if one.statement is item.statement]
         if len(item.statement.names) > len(same):
             return True
-        passed_on = self.facts.flow.reading.passed_on
-        sources = (one.sources for one in passed_on if one.alias is item.alias)
-        for scope in chain.from_iterable(sources):
-            body = scope.unit.tree.body
-            running = [node for node in body if not isinstance(node, INERT)]
-            parts = chain.from_iterable(map(ast.walk, running))
-            if any(isinstance(part, ast.Call) for part in parts):
+        for passed in self.facts.flow.reading.passed_on:
+            if passed.alias is not item.alias:
+                continue
+            if any(_calls(source.unit) for source in passed.sources):
                 return False
         return True
+
+
+def _calls(unit: Unit) -> bool:
+    """Whether a module calls something when it is imported."""
+    for statement in unit.tree.body:
+        if isinstance(statement, INERT):
+            continue
+        if any(isinstance(part, ast.Call) for part in ast.walk(statement)):
+            return True
+    return False
 
 
 def _is_of(use: Use, item: Import) -> bool:

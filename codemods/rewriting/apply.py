@@ -243,16 +243,16 @@ class Applier(cst.CSTTransformer):
 
     def _commented(self, original: cst.CSTNode, updated: cst.CSTNodeT) -> cst.CSTNodeT:
         """A statement with the markers for its sites above it, unless it has some."""
-        comments = (line.comment for line in getattr(updated, "leading_lines", ()))
-        texts = (comment.value for comment in comments if comment is not None)
-        if any(text.startswith(MARKER) for text in texts):
-            return updated
+        for line in getattr(updated, "leading_lines", ()):
+            comment = line.comment
+            if comment is not None and comment.value.startswith(MARKER):
+                return updated
         first, _, last, _ = self._span(original)
         if not isinstance(original, cst.SimpleStatementLine):
             last = header_end(original, self.positions)
         markers: dict[str, None] = {}
-        for line in range(first, last + 1):
-            markers |= dict.fromkeys(self.comments.get(line, ()))
+        for number in range(first, last + 1):
+            markers |= dict.fromkeys(self.comments.get(number, ()))
         return with_lines(updated, remarks(markers))
 
     # Blocks

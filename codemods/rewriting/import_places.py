@@ -106,11 +106,12 @@ def related_sections(sections: Sections, lines: Lines, new: ImportLine) -> Secti
 
 def place_within(section: list[int], lines: Lines, new: ImportLine) -> int:
     """Where an import belongs: at its place in a sorted section, else behind related ones."""
-    last = section[-1]
     if _is_sorted(section, lines):
         key = _sorter(section, lines)
-        later = (index for index in section if key(lines[index]) > key(new))
-        return next(later, last + 1)
+        for index in section:
+            if key(lines[index]) > key(new):
+                return index
+        return section[-1] + 1
     roots = {index: root_of(lines[index]) for index in section}
     own = [index for index in section if roots[index] == root_of(new)]
     related = [index for index in section if roots[index] in RELATED]
