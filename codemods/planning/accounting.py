@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from codemods.analysis.trace import Traces
 from codemods.messages import text_of
-from codemods.model import Location, Prose, Site
+from codemods.model import Location, Prose, Refusal, Site
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.groups import first_sites
 from codemods.planning.importing import ImportPlan
@@ -23,28 +23,28 @@ class Accounting:
 
     def site(self, decision: Decision, imports: ImportPlan, applied: Applied) -> Site:
         """The account of a decision, given the imports and the new texts of its file."""
-        use, span = decision.use, decision.use.span
+        use, unit = decision.use, decision.use.unit
+        line, column, end_line, end_column = use.span
         status, refusal, cause = decision.status, decision.refusal, decision.cause
-        if use.kind == "import" and decision.applies and use.node in imports.staying:
+        is_import = use.kind == "import" and decision.applies
+        # from flax import optim, which something still needs
+        if is_import and use.node in imports.staying:
             status, refusal, cause = imports.staying[use.node]
-        after = (
-            _text_after(decision, imports, applied) if status == "rewritten" else None
-        )
+        after = None
+        if status == "rewritten":
+            after = _text_after(decision, imports, applied)
+        # what the user left has the code of its rule, and needs no remedy
         reported = refusal if status in ("unresolved", "hint") else None
-        cell = use.unit.cell(span[0])
-        message = (
-            decision.rule.summary if refusal is None else self._text(refusal.reason)
-        )
         return Site(
             code=reported.code if reported is not None else decision.rule.code,
-            line=use.unit.line(span[0]),
-            column=span[1] + 1,
-            end_line=use.unit.line(span[2]),
-            end_column=span[3] + 1,
+            line=unit.line(line),
+            column=column + 1,
+            end_line=unit.line(end_line),
+            end_column=end_column + 1,
             status=status,
             evidence=use.evidence,
-            message=f"{cell}: {message}" if cell else message,
-            before=use.unit.source(use.node),
+            message=self._message(decision, refusal),
+            before=unit.source(use.node),
             after=after,
             remedy=None if reported is None else self._text(reported.remedy),
             note=self._text(decision.note) if status == "rewritten" else "",
@@ -53,12 +53,23 @@ class Accounting:
             way=self._way(decision),
         )
 
+    def _message(self, decision: Decision, refusal: Refusal | None) -> str:
+        """What is said of a site, with its cell in a notebook."""
+        said = decision.rule.summary
+        if refusal is not None:
+            said = self._text(refusal.reason)
+        use = decision.use
+        cell = use.unit.cell(use.span[0])
+        return f"{cell}: {said}" if cell else said
+
     def _group(self, decision: Decision) -> Location | None:
         objects = decision.use.objects
         return self._groups.get(objects[0]) if objects else None
 
     def _way(self, decision: Decision) -> tuple[Location, ...]:
-        way = self._traces.way(decision.use) if self._traces is not None else None
+        if self._traces is None:
+            return ()
+        way = self._traces.way(decision.use)
         return () if way is None else (way.origin, *way.stops)
 
     def _text(self, prose: Prose) -> str:
@@ -68,8 +79,11 @@ class Accounting:
 def _text_after(decision: Decision, imports: ImportPlan, applied: Applied) -> str:
     """The new text of what a decision rewrote."""
     edit = decision.edit
+    # from jax import tree_map
     if edit is not None and edit.imports is not None:
         return edit.imports
+    # from flax import optim
     if decision.use.kind == "import":
         return "\n".join(imports.statements)
-    return applied.after.get(edit.span if edit is not None else decision.use.span, "")
+    span = decision.use.span if edit is None else edit.span
+    return applied.after.get(span, "")

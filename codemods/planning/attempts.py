@@ -27,8 +27,11 @@ class Attempts:
 
     def problem(self, use: Use) -> str | None:
         """What was wrong with a file in which a use was rewritten; None if it may be rewritten."""
-        left = self.unmodernized if use.kind in MODERNIZED else {}
-        return self.failed.get(use.unit, left.get(use.unit))
+        problem = self.failed.get(use.unit)
+        # jax.tree_map, which has to do with no optimizer
+        if problem is None and use.kind in MODERNIZED:
+            problem = self.unmodernized.get(use.unit)
+        return problem
 
     def follow(self, invalid: Mapping[Unit, str], modernized: Collection[Unit]) -> None:
         """Take the next step for the files that turned out invalid.

@@ -35,6 +35,7 @@ def decline(
     for decision in filter(_goes_with_all, decisions):
         program = facts.together(decision.use.unit)
         groups = {place for obj, place in first.items() if obj.unit.path in program}
+        # OptimizerState(step, param_states)
         if groups & declined:
             declined |= {*groups, decision.use.location}
     for decision in decisions:
@@ -46,10 +47,10 @@ def _goes_with_all(decision: Decision) -> bool:
     """Whether a site of no group may concern any optimizer of its program."""
     use = decision.use
     # an import stays for what needs it, and a removed name or a DynamicScale is of no optimizer
-    is_apart = (
-        use.kind in ("import", *MODERNIZED) or decision.rule.code == DYNAMIC_SCALE
-    )
-    return decision.applies and not use.objects and not is_apart
+    is_apart = use.kind in ("import", *MODERNIZED)
+    if is_apart or decision.rule.code == DYNAMIC_SCALE:
+        return False
+    return decision.applies and not use.objects
 
 
 def _place(

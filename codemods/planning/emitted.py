@@ -37,18 +37,19 @@ class Emitter:
     ) -> None:
         self.facts = facts
         self.after = after
-        applied = [decision for decision in decisions if decision.applies]
-        self.functions = {
-            one.use.node: one for one in applied if _made(one).is_function
-        }
-        self.converted: dict[ast.AST, Decision] = {
-            one.use.node: one
-            for one in applied
-            if one.rule.code in CREATING
-            and isinstance(one.use.node, ast.Call)
-            and one.edit is not None
-            and not one.edit.made.is_function
-        }
+        self.functions: dict[ast.AST, Decision] = {}
+        self.converted: dict[ast.AST, Decision] = {}
+        for decision in decisions:
+            if not decision.applies or decision.edit is None:
+                continue
+            node = decision.use.node
+            is_creating = decision.rule.code in CREATING
+            # make = optim.Adam
+            if decision.edit.made.is_function:
+                self.functions[node] = decision
+            # optim.Adam(learning_rate=0.1)
+            elif is_creating and isinstance(node, ast.Call):
+                self.converted[node] = decision
 
     def emitted(
         self, unit: Unit, supports: tuple[str, ...]
@@ -56,11 +57,14 @@ class Emitter:
         """The optimizers of a file, in order. `supports` are the sources of its new helpers."""
         found: list[EmittedOptimizer] = []
         for node, decision in self.converted.items():
-            is_here = decision.use.unit is unit and _stands_alone(decision)
-            if is_here and isinstance(node, ast.Call) and self._is_whole(decision):
+            if decision.use.unit is not unit or not _stands_alone(decision):
+                continue
+            if isinstance(node, ast.Call) and self._is_whole(decision):
                 found.append(self._optimizer(node, decision, supports))
-        classes = (one for one in self.functions.values() if one.use.unit is unit)
-        found += [_function(one, self._text(one), supports) for one in classes]
+        for decision in self.functions.values():
+            if decision.use.unit is unit:
+                text = self._text(decision)
+                found.append(_function(decision, text, supports))
         return tuple(found)
 
     def _optimizer(
@@ -92,28 +96,37 @@ class Emitter:
     def _text(self, decision: Decision) -> str:
         """The new source of a definition."""
         assert decision.edit is not None
-        node, unit = decision.use.node, decision.use.unit
-        text = self.after[unit].get(decision.edit.span, "")
+        node = decision.use.node
+        unit = decision.use.unit
+        span = decision.edit.span
+        text = self.after[unit].get(span, "")
+        if not isinstance(node, ast.Call) or span != unit.span(node.func):
+            return text
         # with an interface, only the name of the class changes: `optim.Adam(…)`, `AdamDef(…)`
-        if isinstance(node, ast.Call) and decision.edit.span == unit.span(node.func):
-            return text + unit.source(node).removeprefix(unit.source(node.func))
-        return text
+        callee = unit.source(node.func)
+        arguments = unit.source(node).removeprefix(callee)
+        return text + arguments
 
     def _expression(self, decision: Decision) -> ast.expr:
         """The new transformation, without the link for what stood beside the old one."""
-        found = ast.parse(f"({self._text(decision)})", mode="eval").body
+        text = self._text(decision)
+        found = ast.parse(f"({text})", mode="eval").body
+        has_link = bool(_made(decision).link)
+        if not has_link or not isinstance(found, ast.Call):
+            return found
         # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
-        if _made(decision).link and isinstance(found, ast.Call):
-            del found.args[0]
-            return found.args[0] if len(found.args) == 1 else found
-        return found
+        _, *links = found.args
+        found.args = links
+        return links[0] if len(links) == 1 else found
 
     def _schedule(self, decision: Decision) -> str:
         """The schedule of a definition, or of those that it is made of."""
-        nodes = (decision.use.node, *self._inner(decision))
-        converted = (self.converted[node] for node in nodes if node in self.converted)
-        schedules = (_made(one).schedule for one in converted)
-        return next(filter(None, schedules), "")
+        for node in (decision.use.node, *self._inner(decision)):
+            converted = self.converted.get(node)
+            schedule = "" if converted is None else _made(converted).schedule
+            if schedule:
+                return schedule
+        return ""
 
     def _legacy(self, node: ast.expr, depth: int) -> ast.expr:
         found = _substituted(copy.deepcopy(node), self._legacy_parts(node, depth))
@@ -132,9 +145,7 @@ class Emitter:
         """What the old side has in the place of source texts within a definition."""
         parts: dict[str, ast.expr] = {}
         for inner in ast.walk(node):
-            if not isinstance(inner, ast.expr) or (
-                inner is node and inner not in self.converted
-            ):
+            if not isinstance(inner, ast.expr):
                 continue
             decision = self.converted.get(inner)
             # the file may call it `Adam` or `flax.optim.Adam`; here it is `optim.Adam`
@@ -150,21 +161,19 @@ class Emitter:
     def _optax(self, node: ast.expr, depth: int) -> ast.expr:
         parts: dict[str, ast.expr] = {}
         for inner in ast.walk(node) if depth else ():
-            made = (
-                self._made_elsewhere(inner, node)
-                if isinstance(inner, ast.expr)
-                else None
-            )
+            if not isinstance(inner, ast.expr):
+                continue
+            # optim.MultiOptimizer((traversal, definition)), whose new form names them, too
+            made = self._made_elsewhere(inner, node)
             if made is not None:
                 parts[ast.unparse(inner)] = self._optax(made, depth - 1)
         return _substituted(self._expression(self.converted[node]), parts)
 
     def _made_elsewhere(self, node: ast.expr, whole: ast.expr) -> ast.Call | None:
         """The converted call that makes the definition or traversal at a name within `whole`."""
-        if (
-            not isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
-            or node is whole
-        ):
+        if node is whole:
+            return None
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             return None
         for obj in self.facts.legacy_objects(node, "definition", "traversal"):
             if obj.node in self.converted and isinstance(obj.node, ast.Call):
@@ -187,8 +196,10 @@ def _is_given_rates(decision: Decision) -> bool:
     if not _keeps_interface(decision):
         return _made(decision).injects
     call, name = decision.use.node, decision.use.name
-    has_rate = isinstance(call, ast.Call) and learning_rate(call) is not None
-    return name not in composite() and not has_rate
+    if name in composite():
+        return False
+    # optim.Adam(), then apply_gradient(grads, learning_rate=rate)
+    return not isinstance(call, ast.Call) or learning_rate(call) is None
 
 
 def _stands_alone(decision: Decision) -> bool:
@@ -201,12 +212,10 @@ def _function(
 ) -> EmittedOptimizer:
     """A class that became a function, called with values for its parameters that are numbers."""
     use, name = decision.use, decision.use.name
-    given = [
-        parameter.name
-        for parameter in optimizers()[name].parameters
-        if _is_real(parameter)
-    ]
-    arguments = ", ".join(f"{parameter}={parameter}" for parameter in given)
+    parameters = optimizers()[name].parameters
+    real = [parameter.name for parameter in parameters if _is_real(parameter)]
+    # optim.Adam(learning_rate=learning_rate, beta1=beta1)
+    arguments = ", ".join(f"{parameter}={parameter}" for parameter in real)
     return EmittedOptimizer(
         name=name,
         line=use.unit.line(use.node.lineno),
@@ -220,10 +229,10 @@ def _function(
 
 
 def _is_real(parameter: Parameter) -> bool:
+    if parameter.name == RATE:
+        return True
     default = ast.parse(parameter.default or "None", mode="eval").body
-    return parameter.name == RATE or (
-        isinstance(default, ast.Constant) and isinstance(default.value, float)
-    )
+    return isinstance(default, ast.Constant) and isinstance(default.value, float)
 
 
 class _Substitution(ast.NodeTransformer):

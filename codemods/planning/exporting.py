@@ -9,6 +9,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from codemods.analysis.facts import Facts
@@ -21,6 +22,7 @@ from codemods.flow.reading import Import, PassedOn
 from codemods.flow.scopes import Scope
 from codemods.messages import joined, message
 from codemods.model import Refusal, Status
+from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.sharing import Homes
@@ -43,6 +45,10 @@ INERT = (
     | ast.Pass
 )
 """Statements that have no effect when a module is imported but to bind names."""
+
+
+Attributes = dict[str, list[tuple[Unit, ast.Attribute]]]
+"""The places that read an attribute of a name, each with its file."""
 
 
 class Reason(NamedTuple):
@@ -77,34 +83,29 @@ class Exports:
     def remaining(self, item: Import) -> list[ast.AST]:
         """The places that go on reading an imported name."""
         removed = self.removed_nodes(item.unit)
-        return [
-            node for node in loads(item.unit, item, self.facts) if node not in removed
-        ]
+        reads = loads(item.unit, item, self.facts)
+        return [node for node in reads if node not in removed]
 
     def reason_to_stay(self, item: Import) -> Reason | None:
         """Why an import stays; None if it can be removed."""
         if item.alias not in self._known:
-            self._known[item.alias] = (
-                None  # imports in a circle do not keep one another
-            )
+            # imports in a circle do not keep one another
+            self._known[item.alias] = None
             self._known[item.alias] = self._reason(item)
         return self._known[item.alias]
 
     def _reason(self, item: Import) -> Reason | None:
         unit = item.unit
         decisions = self.plan.of(unit)
-        of_item = (
-            one
-            for one in decisions
-            if one.use.node is item.statement and _is_of(one.use, item)
-        )
-        own = next(of_item, None)
+        of_statement = (one for one in decisions if one.use.node is item.statement)
+        own = next((one for one in of_statement if _is_of(one.use, item)), None)
         if own is not None and own.refusal is not None:
             return Reason(own.status, own.refusal)
         remaining = self._needing(item, decisions)
         if remaining:
             return _needed(remaining, decisions, unit)
         if self._is_export(item):
+            # what replaces it is offered in its place
             if self._exported_anew(item) is not None:
                 return None
             return Reason(
@@ -128,22 +129,18 @@ class Exports:
         """The places of its file that still need an import."""
         remaining = self.remaining(item)
         # `import flax.optim` also binds `flax`: only what reads `flax.optim` needs it
-        is_dotted = (
-            item.target == item.alias.name == "flax.optim" and not item.alias.asname
-        )
-        if is_dotted:
+        is_whole = item.target == item.alias.name == "flax.optim"
+        if is_whole and not item.alias.asname:
             remaining = [
                 node
                 for node in remaining
                 if _is_legacy_chain(node, item.unit, self.facts)
             ]
-        if isinstance(item.statement, ast.Import):
-            remaining += [
-                decision.use.node
-                for decision in decisions
-                if _looks_up_module(decision)
-            ]
-        return remaining
+        if not isinstance(item.statement, ast.Import):
+            return remaining
+        # sys.modules["flax.optim"]
+        looking = filter(_looks_up_module, decisions)
+        return remaining + [decision.use.node for decision in looking]
 
     def exported(self, item: Import) -> tuple[str, str] | None:
         """From where a module imports the replacement of a legacy name that it offered, and how.
@@ -152,45 +149,54 @@ class Exports:
         `""`. Of what only is there for others, all that is in view has changed. Where nothing
         replaces a name, it has to stay.
         """
-        offers = (
-            not self.remaining(item)
-            and self.reason_to_stay(item) is None
-            and self._is_export(item)
-        )
-        return self._exported_anew(item) if offers else None
+        if self.remaining(item) or self.reason_to_stay(item) is not None:
+            return None
+        return self._exported_anew(item) if self._is_export(item) else None
 
     def _exported_anew(self, item: Import) -> tuple[str, str] | None:
         name = legacy_name(item.target)
-        if (
-            not isinstance(name, str)
-            or item.name == "*"
-            or not self._is_migrated(item.unit)
-        ):
+        if not isinstance(name, str) or item.name == "*":
             return None
-        given, called = self.plan.shared.given, self.plan.shared.called
-        supports = interface_of(name) if self.plan.options.selects("FO706") else ()
-        home = self._home(item.unit) if supports else None
-        is_here = home in (None, item.unit)
-        # the module has the class with the interface itself
-        if is_here and has_interface(name) and not self._is_bound_otherwise(item):
-            given[item.unit].update((support.name, support) for support in supports)
-            if item.name != name:
-                called[item.unit][name] = item.name
-            return "", item.name
-        # another file has it
-        if home is not None:
-            module = Homes(self.facts).module(home, item.unit)
-            if module is not None and item.unit.path not in self.facts.imported_by(
-                home
-            ):
-                given[home].update((support.name, support) for support in supports)
-                own_name = supports[-1].name
-                return module, _as(
-                    called.get(home, {}).get(own_name, own_name), item.name
-                )
+        if not self._is_migrated(item.unit):
+            return None
+        own_class = self._class_for(item, name)
+        if own_class is not None:
+            return own_class
         # from flax.training.train_state import TrainState as Optimizer
         source, _, replacement = OFFERED.get(name, "").rpartition(".")
-        return (source, _as(replacement, item.name)) if source else None
+        if not source:
+            return None
+        return source, _as(replacement, item.name)
+
+    def _class_for(self, item: Import, name: str) -> tuple[str, str] | None:
+        """From where a module imports the class with the interface of a legacy one, and how."""
+        unit = item.unit
+        shared = self.plan.shared
+        supports: dict[str, Support] = {}
+        if self.plan.options.selects("FO706"):
+            supports = {support.name: support for support in interface_of(name)}
+        home = self._home(unit) if supports else None
+        is_here = home in (None, unit)
+        # the module has the class itself
+        if is_here and has_interface(name) and not self._is_bound_otherwise(item):
+            shared.given[unit].update(supports)
+            if item.name != name:
+                shared.called[unit][name] = item.name
+            return "", item.name
+        if home is None:
+            return None
+        # another file has it
+        module = Homes(self.facts).module(home, unit)
+        if module is None or self._gets_to(home, unit):
+            return None
+        shared.given[home].update(supports)
+        *_, own_name = supports
+        called = shared.called.get(home, {})
+        return module, _as(called.get(own_name, own_name), item.name)
+
+    def _gets_to(self, unit: Unit, other: Unit) -> bool:
+        """Whether a file imports another, directly or not."""
+        return other.path in self.facts.imported_by(unit)
 
     def _is_bound_otherwise(self, item: Import) -> bool:
         """Whether a file binds an imported name to something else too, or imports it twice."""
@@ -207,12 +213,13 @@ class Exports:
     def _is_migrated(self, unit: Unit) -> bool:
         """Whether only imports of a file's programs are still legacy."""
         program = self.facts.together(unit)
-        left = (
-            one
-            for one in self.plan.decisions
-            if not one.applies and one.use.kind != "import"
-        )
-        return not any(one.use.unit.path in program for one in left)
+        for decision in self.plan.decisions:
+            use = decision.use
+            if decision.applies or use.kind == "import":
+                continue
+            if use.unit.path in program:
+                return False
+        return True
 
     def _is_export(self, item: Import) -> bool:
         """Whether a name is imported for other files, as far as can be seen."""
@@ -225,14 +232,10 @@ class Exports:
         is_unused = not reads and (unit.is_package or "noqa" in line)
         # from flax.optim import Adam as Adam
         on_purpose = item.alias.asname == item.alias.name
-        names = (
-            self.facts.legacy.members(item.target) if item.name == "*" else (item.name,)
-        )
-        return (
-            is_unused
-            or on_purpose
-            or any(self._leaves(item.scope, name) for name in names)
-        )
+        if is_unused or on_purpose:
+            return True
+        names = _names_of(item, self.facts)
+        return any(self._leaves(item.scope, name) for name in names)
 
     def _leaves(self, scope: Scope, name: str) -> bool:
         """Whether other files need a name of a module."""
@@ -244,14 +247,13 @@ class Exports:
 
     def _taken(self, scope: Scope, name: str) -> bool:
         """Whether an import in another file takes a name from a module, and stays."""
+        # two modules with a star import of one another
         if (scope, name) in self._asked:
             return False
         self._asked.add((scope, name))
-        taken = any(
-            self._stays(passed, name)
-            for passed in self.facts.takers[scope]
-            if passed.alias.name in (name, "*")
-        )
+        takers = self.facts.takers[scope]
+        taking = (passed for passed in takers if passed.alias.name in (name, "*"))
+        taken = any(self._stays(passed, name) for passed in taking)
         self._asked.remove((scope, name))
         return taken
 
@@ -260,18 +262,15 @@ class Exports:
 
         Of a star, whether the name that it brought is read or passed on.
         """
+        unit = passed.unit
         if passed.name == "*":
-            removed = self.removed_nodes(passed.unit)
-            read = any(
-                node not in removed
-                for node in _reads(passed.unit, passed.scope, name, self.facts)
-            )
-            return read or self._leaves(passed.scope, name)
-        items = (
-            item
-            for item in self.facts.imported(passed.unit)
-            if item.alias is passed.alias
-        )
+            removed = self.removed_nodes(unit)
+            reads = _reads(unit, passed.scope, name, self.facts)
+            if any(node not in removed for node in reads):
+                return True
+            return self._leaves(passed.scope, name)
+        imported = self.facts.imported(unit)
+        items = (item for item in imported if item.alias is passed.alias)
         return any(self.reason_to_stay(item) is not None for item in items)
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
@@ -279,14 +278,15 @@ class Exports:
         for unit, node in self._attributes[name]:
             if unit is owner or node in self.removed_nodes(unit):
                 continue
-            objects = self.facts.objects(node.value)
-            if any(isinstance(item, Module) and item.unit is owner for item in objects):
-                return True
+            # import train; train.Adam(…)
+            for item in self.facts.objects(node.value):
+                if isinstance(item, Module) and item.unit is owner:
+                    return True
         return False
 
     @cached_property
-    def _attributes(self) -> dict[str, list[tuple[Unit, ast.Attribute]]]:
-        found: dict[str, list[tuple[Unit, ast.Attribute]]] = defaultdict(list)
+    def _attributes(self) -> Attributes:
+        found: Attributes = defaultdict(list)
         for unit, node in self.facts.flow.reading.attributes:
             found[node.attr].append((unit, node))
         return found
@@ -296,25 +296,26 @@ class Exports:
 
         The module has no effect when it is imported, or the statement stays for another name.
         """
-        same = [
-            one
-            for one in self.facts.imported(item.unit)
-            if one.statement is item.statement
-        ]
+        imported = self.facts.imported(item.unit)
+        same = [one for one in imported if one.statement is item.statement]
         if len(item.statement.names) > len(same):
             return True
-        passed_on = self.facts.flow.reading.passed_on
-        scopes = (
-            scope
-            for one in passed_on
-            if one.alias is item.alias
-            for scope in one.sources
-        )
-        statements = (node for scope in scopes for node in scope.unit.tree.body)
-        running = (node for node in statements if not isinstance(node, INERT))
-        return not any(
-            isinstance(part, ast.Call) for node in running for part in ast.walk(node)
-        )
+        for passed in self.facts.flow.reading.passed_on:
+            if passed.alias is not item.alias:
+                continue
+            if any(_calls(source.unit) for source in passed.sources):
+                return False
+        return True
+
+
+def _calls(unit: Unit) -> bool:
+    """Whether a module calls something when it is imported."""
+    for statement in unit.tree.body:
+        if isinstance(statement, INERT):
+            continue
+        if any(isinstance(part, ast.Call) for part in ast.walk(statement)):
+            return True
+    return False
 
 
 def _is_of(use: Use, item: Import) -> bool:
@@ -328,25 +329,34 @@ def _as(name: str, bound: str) -> str:
 
 def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
     """Every place in the file that reads an imported name, quoted annotations included."""
-    names = facts.legacy.members(item.target) if item.name == "*" else (item.name,)
-    return [node for name in names for node in _reads(unit, item.scope, name, facts)]
+    found: list[ast.AST] = []
+    for name in _names_of(item, facts):
+        found += _reads(unit, item.scope, name, facts)
+    return found
+
+
+def _names_of(item: Import, facts: Facts) -> Iterable[str]:
+    """The names that an import binds; of a star, all those of the legacy module."""
+    # from flax.optim import *
+    if item.name == "*":
+        return facts.legacy.members(item.target)
+    return (item.name,)
 
 
 def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
     """The places in a file that read a name which a scope of it binds."""
     scopes = facts.flow.reading.scopes
     for node in unit.nodes:
-        if not isinstance(node, ast.Name) or node.id != name or node not in scopes:
+        if not isinstance(node, ast.Name) or node.id != name:
             continue
-        if not isinstance(node.ctx, ast.Store) and scopes[node].binding(name) is scope:
+        if node not in scopes or isinstance(node.ctx, ast.Store):
+            continue
+        if scopes[node].binding(name) is scope:
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:
-        is_quoted = (
-            annotation.node in unit.parents
-            and annotation.node is not annotation.expression
-        )
-        if not is_quoted:
+        is_here = annotation.node in unit.parents
+        if not is_here or annotation.node is annotation.expression:
             continue
         for inner in facts.with_quoted(annotation):
             for word in ast.walk(inner.expression):
@@ -357,25 +367,22 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
 def _lists(unit: Unit, name: str) -> bool:
     """Whether a name is in the `__all__` of a module."""
     for node in unit.tree.body:
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
-            parts = [*ast.walk(node)]
-            is_all = any(
-                isinstance(part, ast.Name) and part.id == "__all__" for part in parts
-            )
-            if is_all and any(
-                isinstance(part, ast.Constant) and part.value == name for part in parts
-            ):
-                return True
+        # __all__ += ["Adam"], or `__all__.append("Adam")`
+        if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
+            continue
+        parts = [*ast.walk(node)]
+        names = {part.id for part in parts if isinstance(part, ast.Name)}
+        constants = (part.value for part in parts if isinstance(part, ast.Constant))
+        if "__all__" in names and name in constants:
+            return True
     return False
 
 
 def _looks_up_module(decision: Decision) -> bool:
     """Whether a file still asks for `sys.modules["flax.optim"]`, so that it has to be imported."""
-    return (
-        decision.use.kind == "module"
-        and not decision.applies
-        and isinstance(decision.use.node, ast.Subscript)
-    )
+    use = decision.use
+    is_left = use.kind == "module" and not decision.applies
+    return is_left and isinstance(use.node, ast.Subscript)
 
 
 def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
@@ -388,7 +395,7 @@ def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:
 
 def _parts(use: Use) -> set[ast.AST]:
     """All that a use is about, in quotes or not."""
-    return {part for node in (use.node, *use.said) for part in ast.walk(node)}
+    return set(chain.from_iterable(map(ast.walk, (use.node, *use.said))))
 
 
 def _needed(
@@ -398,11 +405,15 @@ def _needed(
     where = joined(", ", map(unit.location, lines[:3]))
     needs = "needs" if len(lines) == 1 else "need"
     inside = [one for one in decisions if not _parts(one.use).isdisjoint(remaining)]
-    is_suppressed = inside and all(found.status == "suppressed" for found in inside)
-    status: Status = "suppressed" if is_suppressed else "unresolved"
+    status: Status = "unresolved"
+    # the user left all that needs it
+    if inside and all(found.status == "suppressed" for found in inside):
+        status = "suppressed"
     refusal = reasons.name_needed(
         message("{} still {} this import.", where, needs),
         "Migrate what needs it first.",
     )
     first = next((found for found in inside if not found.applies), None)
-    return Reason(status, refusal, first and (first.cause or first))
+    if first is None:
+        return Reason(status, refusal)
+    return Reason(status, refusal, first.cause or first)

@@ -23,6 +23,8 @@ MAKING_STATES = ("FO213", "FO703")
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
 
+Places = dict[LegacyObject, list[Location]]
+
 
 def grouped(plan: Plan) -> dict[LegacyObject, LegacyObject]:
     """The group of each object: what changes several of them changes all or none."""
@@ -39,9 +41,10 @@ def refused_groups(plan: Plan) -> dict[LegacyObject, Decision]:
     groups = grouped(plan)
     causes: dict[LegacyObject, Decision] = {}
     for decision in plan.decisions:
-        if not decision.applies and decision.code != SIBLING:
-            for obj in decision.use.objects:
-                causes.setdefault(groups[obj], decision)
+        if decision.applies or decision.code == SIBLING:
+            continue
+        for obj in decision.use.objects:
+            causes.setdefault(groups[obj], decision)
     return causes
 
 
@@ -51,16 +54,20 @@ def first_sites(plan: Plan) -> dict[LegacyObject, Location]:
     It is the first by path and line, so that it does not depend on the order of the files.
     """
     groups = grouped(plan)
-    made: dict[LegacyObject, list[Location]] = defaultdict(list)
+    made: Places = defaultdict(list)
     for obj, group in groups.items():
+        node = obj.node
         # optimizer = optim.Adam(1e-3).create(params)
-        if obj.kind == "optimizer" and isinstance(obj.node, ast.Call):
-            made[group].append(obj.unit.location(obj.node.lineno))
-    used: dict[LegacyObject, list[Location]] = defaultdict(list)
+        if obj.kind == "optimizer" and isinstance(node, ast.Call):
+            made[group].append(obj.unit.location(node.lineno))
+    used: Places = defaultdict(list)
     for decision in plan.decisions:
-        for obj in decision.use.objects:
-            used[groups[obj]].append(decision.use.location)
-    first = {group: min(made[group] or locations) for group, locations in used.items()}
+        use = decision.use
+        for obj in use.objects:
+            used[groups[obj]].append(use.location)
+    first: dict[LegacyObject, Location] = {}
+    for group, locations in used.items():
+        first[group] = min(made[group] or locations)
     return {obj: first[group] for obj, group in groups.items() if group in first}
 
 
@@ -74,23 +81,25 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
     # a suppressed site makes the others of its group stay, too
     causes: dict[LegacyObject, Decision] = {}
     for decision in plan.decisions:
-        if not decision.applies:
-            for obj in _concerned(decision, viewed, plan.facts):
-                causes.setdefault(groups[obj], decision)
+        if decision.applies:
+            continue
+        for obj in _concerned(decision, viewed, plan.facts):
+            causes.setdefault(groups[obj], decision)
     if plan.options.partial:
         return
     traces = Traces(plan.facts)
     for decision in plan.decisions:
+        use = decision.use
         concerned = (groups[obj] for obj in _concerned(decision, viewed, plan.facts))
         cause = next((causes[group] for group in concerned if group in causes), None)
         # isinstance(x, optim.Adam): any optimizer of the program may be of the class
-        if decision.use.kind in ("check", "value") and not decision.use.objects:
-            program = plan.facts.together(decision.use.unit)
-            cause = next(
-                (one for one in causes.values() if one.use.unit.path in program), None
-            )
+        if use.kind in ("check", "value") and not use.objects:
+            program = plan.facts.together(use.unit)
+            near = (one for one in causes.values() if one.use.unit.path in program)
+            cause = next(near, None)
         if cause is not None and decision.applies:
-            decision.refuse(_because_of(cause, decision.use, traces.way(cause.use)))
+            way = traces.way(cause.use)
+            decision.refuse(_because_of(cause, use, way))
             decision.cause = cause
 
 
@@ -98,17 +107,15 @@ def _concerned(
     decision: Decision, viewed: LegacyObject | None, facts: Facts
 ) -> Iterable[LegacyObject]:
     """The objects that a decision is about."""
+    use = decision.use
     # definition.init_state(params), which makes a state without an optimizer
-    if (
-        decision.rule.code in MAKING_STATES
-        and not decision.use.objects
-        and viewed is not None
-    ):
+    makes_state = decision.rule.code in MAKING_STATES and not use.objects
+    if makes_state and viewed is not None:
         return (viewed,)
     # what a class makes that is used as a value may come back from out of view
-    if decision.use.kind == "value" and not decision.applies:
-        return (*decision.use.objects, *facts.of_unknown_origin(decision.use.unit))
-    return decision.use.objects
+    if use.kind == "value" and not decision.applies:
+        return (*use.objects, *facts.of_unknown_origin(use.unit))
+    return use.objects
 
 
 def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
@@ -116,6 +123,7 @@ def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
     if cause.refusal is not None and cause.use.node is use.node:
         return cause.refusal
     where = cause.use.location
+    # optimizer.apply_gradient(grads), optimizer.state.step
     if where == use.location:
         site = message("Another use of the same optimizer on this line")
     elif way is not None:
@@ -128,14 +136,10 @@ def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
             message("{} is suppressed or not selected.", site),
             "Include that site, or use `--partial`.",
         )
-    assert cause.refusal is not None
+    refusal = cause.refusal
+    assert refusal is not None
     return reasons.sibling(
-        message(
-            "{} cannot be migrated ({}): {}",
-            site,
-            cause.refusal.code,
-            cause.refusal.reason,
-        ),
+        message("{} cannot be migrated ({}): {}", site, refusal.code, refusal.reason),
         message("Change {} first, or use `--partial`.", where),
     )
 
@@ -150,26 +154,31 @@ def keep_modules(plan: Plan) -> None:
     if not staying:
         return
     for decision in plan.decisions:
-        use, row = decision.use, row_of(decision.use.name)
+        use = decision.use
+        row = row_of(use.name)
         is_import = use.kind in ("removed_module", "removed_import")
         is_module = is_import and isinstance(use.node, ast.Import)
-        if not decision.applies or not is_module or row is None or _bound_as(use):
+        if not decision.applies or not is_module:
+            continue
+        if row is None or _bound_as(use):
             continue
         # import jax.experimental.maps
-        users = [
-            one
-            for one in staying[use.unit]
-            if f"{one.use.name}.".startswith(f"{row.name}.")
-        ]
+        module = f"{row.name}."
+        left = staying[use.unit]
+        users = [one for one in left if f"{one.use.name}.".startswith(module)]
         if users:
-            suppressed = all(one.status == "suppressed" for one in users)
+            is_suppressed = all(one.status == "suppressed" for one in users)
             refusal = reasons.removed(
                 f"`{row.name}` was removed, and is still in use here.", row.note
             )
-            decision.refuse(refusal, "suppressed" if suppressed else "unresolved")
+            decision.refuse(refusal, "suppressed" if is_suppressed else "unresolved")
 
 
 def _bound_as(use: Use) -> str | None:
     """The name that an import of a module gives it; None for `import a.b.c`, which binds `a`."""
-    names = use.node.names if isinstance(use.node, ast.Import) else ()
-    return next((one.asname for one in names if one.name == use.name), None)
+    if not isinstance(use.node, ast.Import):
+        return None
+    for alias in use.node.names:
+        if alias.name == use.name:
+            return alias.asname
+    return None

@@ -13,7 +13,7 @@ from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
 from codemods.planning.nesting import bindings_of, nested_import, start_of
 from codemods.rewriting.edits import MoveImport
-from codemods.rewriting.imports import Addition, ImportedName
+from codemods.rewriting.imports import Addition, ImportedName, Place
 from codemods.sources.modules import Unit
 
 
@@ -28,7 +28,7 @@ class ImportPlan:
     drop: list[ImportedName] = field(default_factory=list)
     add: list[Addition] = field(default_factory=list)
     staying: dict[ast.AST, Reason] = field(default_factory=dict)
-    origins: list[tuple[int, int]] = field(default_factory=list)
+    origins: list[Place] = field(default_factory=list)
 
     @property
     def statements(self) -> list[str]:
@@ -37,8 +37,9 @@ class ImportPlan:
 
 def plan_imports(plan: Plan) -> dict[Unit, ImportPlan]:
     """Decide on the imports of all files, once everything else is decided."""
-    exports = Exports(plan, lambda unit: _removed_nodes(plan.of(unit), unit))
-    return {unit: _of_file(unit, plan, exports) for unit in plan.facts.project.units}
+    exports = Exports(plan, lambda unit: _removed_nodes(plan.of(unit)))
+    units = plan.facts.project.units
+    return {unit: _of_file(unit, plan, exports) for unit in units}
 
 
 def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
@@ -49,9 +50,9 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     imports = plan.facts.imported(unit)
     unneeded = _unneeded(unit, plan, applied, exports, result)
     result.add += _offered_anew(unit, unneeded, exports)
-    result.drop += [
-        ImportedName(*start_of(item.statement, unit), _bound(item)) for item in unneeded
-    ]
+    for item in unneeded:
+        line, column = start_of(item.statement, unit)
+        result.drop.append(ImportedName(line, column, _bound(item)))
     _move(unit, applied, result)
     _add(unit, plan, applied, imports, exports, result)
     return result
@@ -74,12 +75,14 @@ def _unneeded(
         reads = loads(unit, item, plan.facts)
         # `from flax import jax_utils`, if the edits do not remove what reads it, or need it
         if not is_legacy:
-            is_in_use = item.name in words or not any(node in removed for node in reads)
+            is_in_use = item.name in words or removed.isdisjoint(reads)
             if is_in_use or exports.remaining(item):
                 continue
         keep = exports.reason_to_stay(item)
-        if keep is None:
-            (unneeded if reads else unused).append(item)
+        if keep is None and reads:
+            unneeded.append(item)
+        elif keep is None:
+            unused.append(item)
         elif is_legacy:
             result.staying[item.statement] = keep
     # Names that nobody uses are removed with their statement, and stay with it.
@@ -95,8 +98,10 @@ def _words_of_new_code(unit: Unit, plan: Plan, applied: list[Decision]) -> set[s
     """The words that new code has, so that imports of these are not removed."""
     found: set[str] = set()
     for decision in applied:
-        expressions = (plan.names[unit][key].expression for key in _keys(decision))
-        found.update(expression.partition(".")[0] for expression in expressions)
+        for key in _keys(decision):
+            # train_state.TrainState needs `train_state`
+            expression = plan.names[unit][key].expression
+            found.add(expression.partition(".")[0])
         if decision.edit is not None:
             found.update(decision.edit.words)
     return found
@@ -104,7 +109,9 @@ def _words_of_new_code(unit: Unit, plan: Plan, applied: list[Decision]) -> set[s
 
 def _keys(decision: Decision) -> set[str]:
     """What an edit needs imported, by the keys of `CHOICES`."""
-    return decision.edit.needs & CHOICES.keys() if decision.edit is not None else set()
+    if decision.edit is None:
+        return set()
+    return decision.edit.needs & CHOICES.keys()
 
 
 def _offered_anew(
@@ -114,30 +121,39 @@ def _offered_anew(
     offered: dict[str, dict[str, ast.stmt]] = {}
     for item in unneeded:
         found = exports.exported(item)
-        if found is not None and found[0]:
-            offered.setdefault(found[0], {})[found[1]] = item.statement
+        if found is None:
+            continue
+        module, name = found
+        # otherwise the file defines it itself
+        if module:
+            offered.setdefault(module, {})[name] = item.statement
     for module, names in offered.items():
-        near = start_of(next(iter(names.values())), unit)
-        yield Addition(f"from {module} import {', '.join(sorted(names))}", near)
+        first = next(iter(names.values()))
+        listed = ", ".join(sorted(names))
+        yield Addition(f"from {module} import {listed}", start_of(first, unit))
 
 
 def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
     """Replace the imports of names that are in another module today."""
-    moved: dict[tuple[tuple[int, int], str], list[str]] = {}
+    # where `from jax.tree_util import ` goes, and the names behind it
+    moved: dict[tuple[Place, str], list[str]] = {}
     for decision in applied:
         edit, node = decision.edit, decision.use.node
         # from jax import tree_map, which becomes `from jax.tree_util import tree_map`
-        if not isinstance(edit, MoveImport) or not isinstance(
-            node, ast.Import | ast.ImportFrom
-        ):
+        if not isinstance(edit, MoveImport):
+            continue
+        if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
         start = start_of(node, unit)
         result.drop.append(ImportedName(*start, edit.bound))
-        if edit.statement:
-            head, word, name = edit.statement.rpartition("import ")
-            moved.setdefault((start, f"{head}{word}"), []).append(name)
+        if not edit.statement:
+            continue
+        head, word, name = edit.statement.rpartition("import ")
+        names = moved.setdefault((start, f"{head}{word}"), [])
+        names.append(name)
     for (start, head), names in moved.items():
-        result.add.append(Addition(f"{head}{', '.join(dict.fromkeys(names))}", start))
+        listed = ", ".join(dict.fromkeys(names))
+        result.add.append(Addition(f"{head}{listed}", start))
 
 
 def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decision]:
@@ -146,38 +162,53 @@ def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decisi
     Steps that are read in statements that are removed are no such change; everything else there
     may have been moved.
     """
-    applied = [
-        decision
-        for decision in decisions
-        if decision.applies and decision.use.kind != "import"
-    ]
-    changes = (decision.edit for decision in applied if decision.edit is not None)
-    removed = [edit.span for edit in changes if edit.removes]
+    applied = list(_applied(decisions))
+    edits = (one.edit for one in applied if one.edit is not None)
+    removed = [edit.span for edit in edits if edit.removes]
     for decision in applied:
-        is_step = decision.use.kind == "state.step"
-        if not (
-            is_step and any(unit.is_in(decision.use.node, span) for span in removed)
-        ):
-            yield decision
+        use = decision.use
+        is_step = use.kind == "state.step"
+        # lr = schedule(optimizer.state.step), of which nothing is left
+        if is_step and any(unit.is_in(use.node, span) for span in removed):
+            continue
+        yield decision
 
 
 def _bound(item: Import) -> str:
-    return "*" if item.name == "*" else item.alias.asname or item.alias.name
+    if item.name == "*":
+        return "*"
+    # `flax.optim`, of `import flax.optim`
+    return item.alias.asname or item.alias.name
 
 
-def _removed_nodes(decisions: Iterable[Decision], unit: Unit) -> set[ast.AST]:
+def _removed_nodes(decisions: Iterable[Decision]) -> set[ast.AST]:
     """The nodes that the edits remove: the names of legacy classes, but not their arguments."""
-    applied = (one for one in decisions if one.applies and one.use.kind != "import")
-    return {node for one in applied if one.edit for node in one.edit.gone(one.use)}
+    found: set[ast.AST] = set()
+    for decision in _applied(decisions):
+        edit = decision.edit
+        if edit is not None:
+            found.update(edit.gone(decision.use))
+    return found
+
+
+def _applied(decisions: Iterable[Decision]) -> Iterator[Decision]:
+    """The decisions that apply, other than those on imports."""
+    for decision in decisions:
+        if decision.applies and decision.use.kind != "import":
+            yield decision
 
 
 def _mentioned_elsewhere(item: Import, plan: Plan) -> bool:
     """Whether another file has the name that an import binds, and may have used it from here."""
-    others = (unit for unit in plan.facts.project.units if unit is not item.unit)
-    for node in (node for unit in others for node in unit.nodes):
-        match node:
-            case ast.Attribute(attr=name) | ast.alias(name=name) if name == item.name:
-                return True
+    for unit in plan.facts.project.units:
+        if unit is item.unit:
+            continue
+        for node in unit.nodes:
+            match node:
+                # train.optim, or `from train import optim`
+                case ast.Attribute(attr=name) | ast.alias(name=name):
+                    if name == item.name:
+                        return True
     return False
 
 
@@ -190,23 +221,25 @@ def _add(
     result: ImportPlan,
 ) -> None:
     """Add the imports that new code needs, each where the legacy name was bound."""
-    wanted: dict[str, list[tuple[int, int] | None]] = {}
+    wanted: dict[str, list[Place | None]] = {}
     for decision in applied:
         binding = list(bindings_of(decision.use, imports, plan.facts))
-        result.origins += [
-            start_of(item.statement, unit)
-            for item in binding
-            if item.target == "flax" or legacy_name(item.target) is not None
-        ]
+        for item in binding:
+            if item.target == "flax" or legacy_name(item.target) is not None:
+                result.origins.append(start_of(item.statement, unit))
         near = nested_import(decision.use, binding, unit, plan.facts)
         for key in _keys(decision):
             wanted.setdefault(key, []).append(near)
     for key in sorted(wanted):
         statement = plan.names[unit][key].statement
-        if statement:
-            places = {None} if None in wanted[key] else set(wanted[key])
-            in_order = sorted(places, key=lambda near: near or (0, 0))
-            result.add.extend(Addition(statement, near) for near in in_order)
+        if not statement:
+            continue
+        # an import at the top serves the functions that have one of their own, too
+        places = set(wanted[key])
+        if None in places:
+            places = {None}
+        in_order = sorted(places, key=lambda near: near or (0, 0))
+        result.add.extend(Addition(statement, near) for near in in_order)
     for item in imports:
         _add_flax(unit, item, plan, imports, exports, result)
 
@@ -220,16 +253,19 @@ def _add_flax(
     result: ImportPlan,
 ) -> None:
     """Add `import flax` in the place of `import flax.optim`, if other code reads `flax`."""
-    is_dotted = item.alias.name.startswith("flax.optim") and not item.alias.asname
-    is_dropped = (
-        ImportedName(*start_of(item.statement, unit), item.alias.name) in result.drop
-    )
-    if not (is_dotted and is_dropped and isinstance(item.statement, ast.Import)):
+    statement, alias = item.statement, item.alias
+    start = start_of(statement, unit)
+    is_dotted = alias.name.startswith("flax.optim") and not alias.asname
+    is_dropped = ImportedName(*start, alias.name) in result.drop
+    if not (is_dotted and is_dropped and isinstance(statement, ast.Import)):
         return
-    others = (other for other in imports if other is not item)
-    if any(other.name == "flax" and other.scope is item.scope for other in others):
-        return
+    for other in imports:
+        is_in_scope = other is not item and other.scope is item.scope
+        # import flax
+        if is_in_scope and other.name == "flax":
+            return
+    # flax.jax_utils.replicate(…), by the same name
     if not exports.removed_nodes(unit).issuperset(loads(unit, item, plan.facts)):
-        is_at_top = unit.parents.get(item.statement) is unit.tree
-        near = None if is_at_top else start_of(item.statement, unit)
+        is_at_top = unit.parents.get(statement) is unit.tree
+        near = None if is_at_top else start
         result.add.append(Addition("import flax", near))

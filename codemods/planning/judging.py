@@ -43,10 +43,10 @@ def suppressing(
 ) -> Suppression | None:
     first, _, last, _ = decision.use.span
     inside = (comment for comment in comments if first <= comment.line <= last)
+    # its rule, or the reason for which it stays anyway
     codes = (decision.rule.code, decision.code)
-    return next(
-        (comment for comment in inside if any(map(comment.covers, codes))), None
-    )
+    covering = (comment for comment in inside if any(map(comment.covers, codes)))
+    return next(covering, None)
 
 
 def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | None:
@@ -60,6 +60,7 @@ def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | 
     )
     if refusal is not None:
         return refusal
+    # jax.tree_map, which has to do with no optimizer
     if use.kind in MODERNIZED:
         if {"jax", "flax"} <= names.keys():
             return None
@@ -70,6 +71,7 @@ def _forbidden(decision: Decision, plan: Plan, attempts: Attempts) -> Refusal | 
         return reasons.name_taken(
             "The name `optax` means something else in this file.", "Rename it."
         )
+    # model.target, of which `model` may be an optimizer or something else
     if use.others:
         return reasons.conflict(
             f"Something that is no legacy optimizer reaches `.{use.name}` here too.",
@@ -119,9 +121,8 @@ def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
 def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
     """The refusal of what would give a file that is not valid Python, or a broken notebook."""
     # %timeit optimizer.apply_gradient(grads)
-    if use.unit.places and is_behind_magic(
-        use.unit.code.split("\n")[use.node.lineno - 1]
-    ):
+    is_notebook = bool(use.unit.places)
+    if is_notebook and is_behind_magic(_line_of(use)):
         return reasons.statement_form(
             "This is the argument of a magic.",
             "Put it on a line of its own, below `%%time`.",
@@ -132,6 +133,11 @@ def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
     return reasons.failed(
         f"The rewritten file would not be valid: {problem}.", "Please report this file."
     )
+
+
+def _line_of(use: Use) -> str:
+    """The line on which a use begins."""
+    return use.unit.code.split("\n")[use.node.lineno - 1]
 
 
 def _unlikely(use: Use, plan: Plan) -> Refusal | None:
@@ -166,18 +172,24 @@ def still_left(plan: Plan) -> Iterator[Decision]:
         if not remarks:
             continue
         decided = {_begins(decision.use.node, unit) for decision in plan.of(unit)}
-        for statement in (node for node in unit.nodes if isinstance(node, ast.stmt)):
+        for statement in unit.nodes:
+            if not isinstance(statement, ast.stmt):
+                continue
             line = _begins(statement, unit)
             code, why = remarks.get(line, ("", ""))
-            if code in catalogue() and line not in decided:
-                use = Use("left", code, unit, statement, ())
-                refusal = Refusal(code, why, BY_HAND)
-                yield Decision(use, catalogue()[code], None, refusal, "unresolved")
+
+            if code not in catalogue() or line in decided:
+                continue
+            use = Use("left", code, unit, statement, ())
+            refusal = Refusal(code, why, BY_HAND)
+            yield Decision(use, catalogue()[code], None, refusal, "unresolved")
 
 
 def _begins(node: ast.AST, unit: Unit) -> int:
     """The first line of the statement that a node is in, or is; that of its first decorator."""
     around = (node, *unit.ancestors(node))
     statement = next(found for found in around if isinstance(found, ast.stmt))
+    # @jax.jit, above `def step(optimizer)`
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    lines = [decorator.lineno for decorator in decorators]
+    return min([statement.lineno, *lines])

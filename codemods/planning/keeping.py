@@ -19,27 +19,29 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
 
     For each, the reason why they stay.
     """
-    facts, groups = plan.facts, grouped(plan)
+    facts = plan.facts
+    groups = grouped(plan)
     members: dict[LegacyObject, list[LegacyObject]] = defaultdict(list)
     for obj, group in groups.items():
         members[group].append(obj)
     # the decisions about objects, then those about classes
     causes = refused_groups(plan)
     for decision in plan.decisions:
+        use = decision.use
         # a refused class of which no object is known: `class Mine(optim.Adam)`
-        if not (decision.applies or decision.use.objects) and interface_of(
-            decision.use.name
-        ):
-            program = facts.together(decision.use.unit)
-            classes = (Unnamed.CUSTOM, decision.use.name)
-            own = (obj for obj in groups if obj.made_by in classes)
-            within = (obj for obj in own if obj.unit.path in program)
-            causes |= {
-                groups[obj]: decision for obj in within if groups[obj] not in causes
-            }
+        if decision.applies or use.objects or not interface_of(use.name):
+            continue
+        program = facts.together(use.unit)
+        classes = (Unnamed.CUSTOM, use.name)
+        for obj, group in groups.items():
+            if obj.made_by in classes and obj.unit.path in program:
+                causes.setdefault(group, decision)
     found: dict[LegacyObject, Message] = {}
     for group, cause in causes.items():
-        if cause.status == "unresolved" and _can_keep_interface(members[group], facts):
+        # what a comment or the selection keeps stays as the user has it
+        if cause.status != "unresolved":
+            continue
+        if _can_keep_interface(members[group], facts):
             reason = message("{}", _reason_of(cause)).as_clause()
             why = message("{} ({}).", reason, cause.use.location)
             found |= dict.fromkeys(members[group], why)
@@ -48,22 +50,22 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
 
 def _can_keep_interface(members: list[LegacyObject], facts: Facts) -> bool:
     """Whether all definitions of a group are made in view, by classes that have an interface."""
-    definitions = [obj for obj in members if obj.kind == "definition"]
+    in_view = [obj for obj in members if obj.evidence == "proven"]
+    definitions = [obj for obj in in_view if obj.kind == "definition"]
+    if not definitions or not all(map(_can_have_interface, definitions)):
+        return False
     # each optimizer that is created in view has to have known definitions
-    optimizers = (
-        obj for obj in members if obj.kind == "optimizer" and obj.evidence == "proven"
-    )
-    made = [one for one in definitions if one.evidence == "proven"]
-    known = all(_can_have_interface(one) for one in made)
-    return bool(made) and known and all(map(facts.legacy.definitions, optimizers))
+    optimizers = (obj for obj in in_view if obj.kind == "optimizer")
+    return all(map(facts.legacy.definitions, optimizers))
 
 
 def _can_have_interface(definition: LegacyObject) -> bool:
     """Whether the class that made a definition is the program's own, or has an interface."""
     name = definition.made_by
-    return name in (Unnamed.CUSTOM, Unnamed.RUN_TIME) or (
-        isinstance(name, str) and has_interface(name)
-    )
+    # class Lion(OptimizerDef), or getattr(optim, name)
+    if name in (Unnamed.CUSTOM, Unnamed.RUN_TIME):
+        return True
+    return isinstance(name, str) and has_interface(name)
 
 
 def _reason_of(decision: Decision) -> Prose:
@@ -73,7 +75,8 @@ def _reason_of(decision: Decision) -> Prose:
 
 def staying(plan: Plan) -> set[LegacyObject]:
     """The groups that stay: one site is refused, or no file can have the classes they need."""
-    found, groups = set(refused_groups(plan)), grouped(plan)
+    found = set(refused_groups(plan))
+    groups = grouped(plan)
     for decision in plan.decisions:
         is_homeless = decision.use.unit in plan.shared.homeless
         if decision.applies and is_homeless and _has_helpers(decision):

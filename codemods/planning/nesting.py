@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
@@ -21,21 +22,22 @@ def start_of(statement: ast.stmt, unit: Unit) -> tuple[int, int]:
 
 def bindings_of(use: Use, imports: list[Import], facts: Facts) -> Iterator[Import]:
     """The imports that bind the name at a use."""
-    root: ast.AST = use.node.func if isinstance(use.node, ast.Call) else use.node
+    reading = facts.flow.reading
+    root: ast.AST = use.node
+    # optim.Adam(learning_rate=0.1)
+    if isinstance(root, ast.Call):
+        root = root.func
     # def train(optimizer: "optim.Optimizer")
     if isinstance(root, ast.Constant):
-        quoted = (
-            found.expression
-            for found in facts.flow.reading.annotations
-            if found.node is root
-        )
+        quoted = (one.expression for one in reading.annotations if one.node is root)
         root = next(quoted, root)
     for node in ast.walk(root):
-        if isinstance(node, ast.Name) and node in facts.flow.reading.scopes:
-            scope = facts.scope(node).binding(node.id)
-            for item in imports:
-                if item.scope is scope and item.name in (node.id, "*"):
-                    yield item
+        if not isinstance(node, ast.Name) or node not in reading.scopes:
+            continue
+        scope = facts.scope(node).binding(node.id)
+        for item in imports:
+            if item.scope is scope and item.name in (node.id, "*"):
+                yield item
 
 
 def nested_import(
@@ -50,6 +52,7 @@ def nested_import(
         for item in binding
         if _is_nested(item, unit) and not shares_its_line(unit, item.statement)
     ]
+    # where one of them is not nested, the top of the module serves
     if not nested or len(nested) < len(binding):
         return None
     if any(legacy_name(item.target) is None for item in nested):
@@ -62,24 +65,24 @@ def nested_import(
 def _has_an_else(item: Import, unit: Unit) -> bool:
     """Whether the name is also bound in the other branch, as with `if TYPE_CHECKING:`."""
     branch = unit.parents.get(item.statement)
-    others = branch.orelse if isinstance(branch, ast.If) else []
-    names = (
-        node
-        for other in others
-        for node in ast.walk(other)
-        if isinstance(node, ast.Name)
-    )
-    return any(
-        node.id == item.name and isinstance(node.ctx, ast.Store) for node in names
-    )
+    if not isinstance(branch, ast.If):
+        return False
+    for node in chain.from_iterable(map(ast.walk, branch.orelse)):
+        match node:
+            # else: optim = None
+            case ast.Name(id=item.name, ctx=ast.Store()):
+                return True
+    return False
 
 
 def _is_nested(item: Import, unit: Unit) -> bool:
     """Whether an import stands within another statement, and binds its name where it stands."""
-    around = next(
-        node for node in unit.ancestors(item.statement) if isinstance(node, ScopeNode)
-    )
-    return unit.parents[item.statement] is not unit.tree and around is item.scope.node
+    if unit.parents[item.statement] is unit.tree:
+        return False
+    ancestors = unit.ancestors(item.statement)
+    around = next(node for node in ancestors if isinstance(node, ScopeNode))
+    # not so with `global optim`
+    return around is item.scope.node
 
 
 def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:
@@ -91,8 +94,10 @@ def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:
     for node in unit.ancestors(item.statement):
         if node in around_use:
             continue
+        # except ImportError: from flax import optim
         if isinstance(node, ast.ExceptHandler):
             return True
+        # if flax.__version__ < "0.6": from flax import optim
         if isinstance(node, ast.If) and not _asks_of_others(node.test, facts):
             return True
     return False
@@ -100,9 +105,12 @@ def _is_on_condition(item: Import, use: Use, unit: Unit, facts: Facts) -> bool:
 
 def _asks_of_others(test: ast.expr, facts: Facts) -> bool:
     """Whether a condition is on something other than Flax, such as the version of Python."""
-    names = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
-    found = [facts.externals(node) for node in names]
-    full_names = (name for items in found for name in items)
-    return all(found) and not any(
-        name.partition(".")[0] == "flax" for name in full_names
-    )
+    for node in ast.walk(test):
+        if not isinstance(node, ast.Name):
+            continue
+        full_names = facts.externals(node)
+        packages = {name.partition(".")[0] for name in full_names}
+        # a name of the program itself may stand for anything
+        if not full_names or "flax" in packages:
+            return False
+    return True

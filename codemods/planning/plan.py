@@ -5,7 +5,7 @@ A group is a set of objects that migrate together, or stay together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -33,6 +33,7 @@ from codemods.rewriting.edits import Edit, Keep
 from codemods.rules import Rule, catalogue, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
+from codemods.sources.modules import Unit
 from codemods.sources.suppression import left, suppressions
 
 
@@ -46,17 +47,12 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     blank = Plan(facts, options)
     for unit in facts.project.units:
         blank.names[unit] = names_for(unit, facts)
-        blank.comments[unit], blank.left[unit] = (
-            suppressions(unit.code),
-            left(unit.code),
-        )
+        blank.comments[unit] = suppressions(unit.code)
+        blank.left[unit] = left(unit.code)
 
     def decided(keeping: Mapping[LegacyObject, Message]) -> Plan:
-        return _decided(
-            replace(blank, decisions=[], used_comments=set(), hints=[]),
-            attempts,
-            keeping,
-        )
+        fresh = replace(blank, decisions=[], used_comments=set(), hints=[])
+        return _decided(fresh, attempts, keeping)
 
     # first as optax has the optimizers, then with interfaces for the groups that stay
     plan = decided({})
@@ -66,28 +62,35 @@ def make_plan(facts: Facts, options: Options, attempts: Attempts) -> Plan:
     if not tried:
         return plan
     keeping = decided(tried)
-    stay, groups = staying(keeping), grouped(keeping)
+    # where some of them stay all the same, the others are tried without these
+    stay = staying(keeping)
+    groups = grouped(keeping)
     whole = {obj: why for obj, why in tried.items() if groups[obj] not in stay}
     if whole == tried:
         return keeping
-    return decided(whole) if whole else plan
+    if not whole:
+        return plan
+    return decided(whole)
 
 
 def _without_hopeless(
     tried: dict[LegacyObject, Message], plan: Plan, attempts: Attempts, context: Context
 ) -> dict[LegacyObject, Message]:
     """The objects of groups that do not stay for a reason that an interface leaves as it is."""
-    groups, uses = grouped(plan), {*plan.facts.uses}
+    groups = grouped(plan)
+    uses = set(plan.facts.uses)
     hopeless: set[LegacyObject] = set()
     for cause in plan.decisions:
-        # optimizer == other cannot be rewritten, whatever becomes of the definition
-        affected = {groups[obj] for obj in cause.use.objects if obj in tried} - hopeless
+        use = cause.use
+        affected = {groups[obj] for obj in use.objects if obj in tried} - hopeless
         if not affected or cause.applies or cause.code == SIBLING:
             continue
-        if cause.use in uses or cause.use.kind == "whole":
-            again = _decision(cause.use, plan, attempts, context)
-            if again is not None and not again.applies:
-                hopeless |= affected
+        if use not in uses and use.kind != "whole":
+            continue
+        again = _decision(use, plan, attempts, context)
+        # optimizer == other cannot be rewritten, whatever becomes of the definition
+        if again is not None and not again.applies:
+            hopeless |= affected
     return {obj: why for obj, why in tried.items() if groups[obj] not in hopeless}
 
 
@@ -108,14 +111,17 @@ def _decided(
         decline(plan.decisions, facts, options.declined, first_sites(plan))
     complete_groups(plan, next(iter(context.viewed.together), None))
     keep_modules(plan)
-    edits = (
-        (decision.use.unit, decision.edit)
-        for decision in plan.decisions
-        if decision.applies and decision.edit is not None
-    )
-    plan.shared = shared(edits, facts)
+    plan.shared = shared(_edits(plan), facts)
     plan.decisions += list(still_left(plan))
     return plan
+
+
+def _edits(plan: Plan) -> Iterator[tuple[Unit, Edit]]:
+    """The edits that are to be made, each with its file."""
+    for decision in plan.decisions:
+        edit = decision.edit
+        if decision.applies and edit is not None:
+            yield decision.use.unit, edit
 
 
 def _decision(
@@ -123,18 +129,23 @@ def _decision(
 ) -> Decision | None:
     """What is decided on a use; None if no rule is about it, or it stays without a message."""
     rule = rule_for(use)
-    if rule is None or rule.decide is None or _foreign_traversal(use, plan.facts):
+    if rule is None or rule.decide is None:
+        return None
+    if _foreign_traversal(use, plan.facts):
         return None
     # optim.Adam(…) of a group that keeps the interface of its definitions
     stepping = context.stepping
     if stepping.with_interface and is_decided(use) and stepping.keeps_interface(use):
         rule = catalogue()["FO706"]
     outcome = rule.decide(use, context) if rule.decide is not None else Keep()
-    if not isinstance(outcome, Refusal):  # what has no general form has no other either
+    # what has no general form has no other either
+    if not isinstance(outcome, Refusal):
         outcome = context.form(use, outcome)
     decision = _with_outcome(use, rule, outcome, context)
+    # jax.numpy.einsun
     if use.kind == UNKNOWN:
         return decision if _is_reported(decision, plan) else None
+    # jax.tree_map, without `--modernize`
     if use.kind in MODERNIZED and not plan.options.modernize:
         decision.status = "hint"
         return decision
@@ -149,10 +160,13 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
 
     It still exists.
     """
-    if not (use.name == "ModelParamTraversal" or use.kind.startswith("traversal.")):
+    # traversal.iterate(params)
+    is_call = use.kind.startswith("traversal.")
+    if not is_call and use.name != "ModelParamTraversal":
         return False
-    linked = any(inner in use.objects for _, inner in facts.legacy.links)
-    return not linked and (use.kind.startswith("traversal.") or not use.legacy_import)
+    if any(inner in use.objects for _, inner in facts.legacy.links):
+        return False
+    return is_call or not use.legacy_import
 
 
 def _with_outcome(
@@ -178,11 +192,8 @@ def _is_reported(decision: Decision, plan: Plan) -> bool:
     comment = suppressing(decision, plan.comments[decision.use.unit])
     if comment is not None:
         plan.used_comments.add((decision.use.unit, comment))
-    return (
-        plan.options.modernize
-        and comment is None
-        and plan.options.selects(decision.code)
-    )
+        return False
+    return plan.options.modernize and plan.options.selects(decision.code)
 
 
 def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
@@ -190,4 +201,9 @@ def _in_order(facts: Facts, more: list[Use]) -> list[Use]:
     if not more:
         return facts.uses
     files = {unit: number for number, unit in enumerate(facts.project.units)}
-    return sorted([*facts.uses, *more], key=lambda use: (files[use.unit], use.span[:2]))
+
+    def place(use: Use) -> tuple[int, tuple[int, int]]:
+        line, column, _, _ = use.span
+        return files[use.unit], (line, column)
+
+    return sorted([*facts.uses, *more], key=place)

@@ -47,12 +47,8 @@ class Unknown(NamedTuple):
 @cache
 def present() -> Mapping[str, ModuleVersion]:
     """The public modules of up to two words."""
-    _, *lines = (
-        files(__package__)
-        .joinpath("present.tsv")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    )
+    file = files(__package__).joinpath("present.tsv")
+    _, *lines = file.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines)
     return {
         module: ModuleVersion(version, frozenset(names.split()))
@@ -63,7 +59,8 @@ def present() -> Mapping[str, ModuleVersion]:
 @cache
 def unknown(name: str) -> Unknown | None:
     """Why a full name cannot be relied on; None if it exists as far as is known, or was removed."""
-    if name.partition(".")[0] not in TITLES or f"{name}.".startswith(f"{PACKAGE}."):
+    is_legacy = f"{name}.".startswith(f"{PACKAGE}.")
+    if name.partition(".")[0] not in TITLES or is_legacy:
         return None
     if row_of(name) is not None:
         return None
@@ -92,32 +89,36 @@ def _private(name: str) -> Unknown:
     )
     # jax.core.Tracer for jax._src.core.Tracer
     public = _of_that_name(package, rest.rpartition(".")[2])
-    return Unknown(
-        name, message, _offered(public) or "Do without it, or pin the version.", ""
-    )
+    remedy = _offered(public) or "Do without it, or pin the version."
+    return Unknown(name, message, remedy, version="")
 
 
 def _missing(name: str) -> Unknown:
     module, _, last = name.rpartition(".")
-    version = present()[module].version
+    version, names = present()[module]
     package = name.partition(".")[0]
     message = f"`{name}` is not in {TITLES[package]} {version}."
+    likely = _of_that_name(package, last)
     # jax.numpy.einsum for jax.numpy.einsun
-    similar = get_close_matches(last, sorted(present()[module].names), 1, ALIKE)
-    likely = _of_that_name(package, last) or [f"{module}.{one}" for one in similar]
-    return Unknown(
-        name, message, _offered(likely) or "Look up what was meant.", version
-    )
+    similar = get_close_matches(last, sorted(names), 1, ALIKE)
+    if not likely:
+        likely = [f"{module}.{one}" for one in similar]
+    remedy = _offered(likely) or "Look up what was meant."
+    return Unknown(name, message, remedy, version)
 
 
 def _of_that_name(package: str, last: str) -> list[str]:
     """The public names of a package that end in a word."""
-    modules = sorted(
-        module for module in present() if module.partition(".")[0] == package
-    )
-    return [f"{module}.{last}" for module in modules if last in present()[module].names]
+    found: list[str] = []
+    for module, (_, names) in sorted(present().items()):
+        is_of_package = module.partition(".")[0] == package
+        if is_of_package and last in names:
+            found.append(f"{module}.{last}")
+    return found
 
 
 def _offered(names: list[str]) -> str:
-    quoted = [f"`{name}`" for name in names[:LIKELY]]
-    return f"It may be {' or '.join(quoted)}." if quoted else ""
+    if not names:
+        return ""
+    quoted = " or ".join(f"`{name}`" for name in names[:LIKELY])
+    return f"It may be {quoted}."

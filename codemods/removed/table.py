@@ -74,12 +74,8 @@ LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
 
 @cache
 def _rows() -> list[Removed]:
-    _, *lines = (
-        files(__package__)
-        .joinpath("names.tsv")
-        .read_text(encoding="utf-8")
-        .splitlines()
-    )
+    file = files(__package__).joinpath("names.tsv")
+    _, *lines = file.read_text(encoding="utf-8").splitlines()
     return [Removed(*line.split("\t")) for line in lines]
 
 
@@ -107,7 +103,11 @@ def row_of(name: str) -> Removed | None:
     None for what exists today, or never did.
     """
     rows = table()
-    return next((rows[prefix] for prefix in _prefixes(name) if prefix in rows), None)
+    for prefix in _prefixes(name):
+        # jax.experimental.maps, for `jax.experimental.maps.xmap`
+        if prefix in rows:
+            return rows[prefix]
+    return None
 
 
 def _prefixes(name: str) -> Iterator[str]:

@@ -43,9 +43,8 @@ class Expression:
     @property
     def names(self) -> tuple[str, ...]:
         """The full names that the expression has."""
-        return tuple(
-            dict.fromkeys(part.name for part in self.parts if not part.is_parameter)
-        )
+        names = (part.name for part in self.parts if not part.is_parameter)
+        return tuple(dict.fromkeys(names))
 
     def arguments(self, call: ast.Call) -> dict[str, ast.expr] | None:
         """The arguments of a call by parameters.
@@ -72,7 +71,9 @@ class Expression:
     ) -> str:
         if not part.is_parameter:
             return names[part.name]
-        return f"{{{part.name}}}" if part.name in given else self._default(part)
+        if part.name in given:
+            return f"{{{part.name}}}"
+        return self._default(part)
 
     def _default(self, part: Hole) -> str:
         default = self.signature.parameters[part.name].default
@@ -89,12 +90,13 @@ def _expression(text: str) -> Expression:
     """Read an expression. It is ASCII, and has each of its parameters at most once."""
     # (x, y) -> jax.numpy.add(x, y)
     parameters, _, body = text.rpartition(ARROW)
-    function = ast.parse(f"lambda {parameters.strip('()')}: 0", mode="eval").body
+    within = parameters.strip("()")
+    function = ast.parse(f"lambda {within}: 0", mode="eval").body
     assert isinstance(function, ast.Lambda)
     signature = signature_of(function.args)
     tree = ast.parse(body, mode="eval").body
-    parts = sorted(_parts(tree, signature), key=lambda part: part.start)
-    return Expression(signature, body, tuple(parts))
+    in_order = sorted(_parts(tree, signature), key=lambda part: part.start)
+    return Expression(signature, body, tuple(in_order))
 
 
 def _parts(node: ast.AST, signature: Signature) -> Iterator[Hole]:
@@ -106,6 +108,7 @@ def _parts(node: ast.AST, signature: Signature) -> Iterator[Hole]:
         is_parameter = root.id in signature.parameters
         named = root if is_parameter else node
         name = ast.unparse(named)
+        # len(x)
         if not is_parameter and "." not in name:
             name = f"builtins.{name}"
         yield Hole(named.col_offset, named.end_col_offset or 0, name, is_parameter)

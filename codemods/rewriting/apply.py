@@ -90,11 +90,9 @@ class Applier(cst.CSTTransformer):
         if isinstance(original_node, cst.BaseStatement):
             self.moves.note(span, updated)
             self.became[original_node] = updated
-        return (
-            self._edited(span, updated)
-            if isinstance(updated, cst.BaseExpression)
-            else updated
-        )
+        if isinstance(updated, cst.BaseExpression):
+            return self._edited(span, updated)
+        return updated
 
     def _edited(self, span: Span, node: cst.BaseExpression) -> cst.BaseExpression:
         """What the expression at a span becomes. It is kept for the holes that take it."""
@@ -114,24 +112,22 @@ class Applier(cst.CSTTransformer):
     def leave_Tuple(
         self, original_node: cst.Tuple, updated_node: cst.Tuple
     ) -> cst.Tuple:
+        # return optimizer, loss
         elements = spread(
             original_node.elements, updated_node.elements, self._values_for
         )
-        return (
-            updated_node
-            if elements is None
-            else updated_node.with_changes(elements=elements)
-        )
+        if elements is None:
+            return updated_node
+        return updated_node.with_changes(elements=elements)
 
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.Subscript:
+        # Tuple[optim.Optimizer, jnp.ndarray]
         elements = spread(original_node.slice, updated_node.slice, self._values_for)
-        return (
-            updated_node
-            if elements is None
-            else updated_node.with_changes(slice=elements)
-        )
+        if elements is None:
+            return updated_node
+        return updated_node.with_changes(slice=elements)
 
     def _values_for(
         self, original: cst.BaseExpression, it: cst.BaseExpression
@@ -162,9 +158,8 @@ class Applier(cst.CSTTransformer):
         updated_node = self._commented(original_node, updated_node)
         if self.carried:
             blank, own = gap_and_comments(updated_node)
-            updated_node = updated_node.with_changes(
-                leading_lines=[*blank, *self.carried, *own]
-            )
+            lines = [*blank, *self.carried, *own]
+            updated_node = updated_node.with_changes(leading_lines=lines)
             self.carried = []
         strays, self.file.left.comments = self.file.left.comments, []
         updated_node = self._marked_unset(with_lines(updated_node, remarks(strays)))
@@ -172,24 +167,24 @@ class Applier(cst.CSTTransformer):
         if isinstance(result, cst.SimpleStatementLine):
             result = self._laid_out(original_node, result)
         self.file.left.shrinks = False
-        return (
-            self._with_preludes(result, span[1]) if self.file.left.preludes else result
-        )
+        if not self.file.left.preludes:
+            return result
+        return self._with_preludes(result, span[1])
 
     def _laid_out(
         self, original: cst.SimpleStatementLine, line: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine:
         """A statement in lines that are short enough, if anything within it has changed."""
         first, column, last, _ = self._span(original)
-        if not any(first <= start[0] <= last for start in self.applied.after):
+        changed_lines = (span[0] for span in self.applied.after)
+        if not any(first <= number <= last for number in changed_lines):
             return line
         module, limit = self.file.module, self.file.limit
         line = fit(module, limit, original, line, column)
-        return (
-            joined(module, limit, original, line, column)
-            if self.file.left.shrinks
-            else line
-        )
+        # a call with fewer arguments may fit on one line again
+        if self.file.left.shrinks:
+            return joined(module, limit, original, line, column)
+        return line
 
     def _with_preludes(
         self, line: cst.SimpleStatementLine | Statements, indent: int
@@ -198,10 +193,10 @@ class Applier(cst.CSTTransformer):
         assert isinstance(line, cst.SimpleStatementLine)
         preludes, self.file.left.preludes = self.file.left.preludes, []
         before = [self._fitting(prelude, indent) for prelude in preludes]
+        # the comments above the statement are above all of them
         first = before[0].with_changes(leading_lines=line.leading_lines)
-        return cst.FlattenSentinel(
-            [first, *before[1:], line.with_changes(leading_lines=())]
-        )
+        last = line.with_changes(leading_lines=())
+        return cst.FlattenSentinel([first, *before[1:], last])
 
     def _fitting(
         self, line: cst.SimpleStatementLine, indent: int
@@ -221,15 +216,16 @@ class Applier(cst.CSTTransformer):
         self, edit: ReplaceStatement, node: cst.SimpleStatementLine
     ) -> Statements | cst.RemovalSentinel:
         if edit.removes:
-            return self._removed(
-                edit, (line for line in node.leading_lines if line.comment is not None)
-            )
+            above = node.leading_lines
+            comments = (line for line in above if line.comment is not None)
+            return self._removed(edit, comments)
         holes = self.file.pieces(edit.holes)
         holes |= {name: self.file.raw[span] for name, span in edit.raw}
         texts = (self.file.say(template, edit.supports) for template in edit.templates)
         lines = [
             self._fitting(statement(text, **holes), edit.span[1]) for text in texts
         ]
+        # the comments above go to the first line, the one behind to the last
         lines[0] = lines[0].with_changes(leading_lines=node.leading_lines)
         lines = [self._marked_unset(line) for line in lines]
         lines[-1] = lines[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
@@ -247,21 +243,17 @@ class Applier(cst.CSTTransformer):
 
     def _commented(self, original: cst.CSTNode, updated: cst.CSTNodeT) -> cst.CSTNodeT:
         """A statement with the markers for its sites above it, unless it has some."""
-        comments = (line.comment for line in getattr(updated, "leading_lines", ()))
-        if any(
-            comment is not None and comment.value.startswith(MARKER)
-            for comment in comments
-        ):
-            return updated
+        for line in getattr(updated, "leading_lines", ()):
+            comment = line.comment
+            if comment is not None and comment.value.startswith(MARKER):
+                return updated
         first, _, last, _ = self._span(original)
         if not isinstance(original, cst.SimpleStatementLine):
             last = header_end(original, self.positions)
-        texts = [
-            text
-            for line in range(first, last + 1)
-            for text in self.comments.get(line, ())
-        ]
-        return with_lines(updated, remarks(dict.fromkeys(texts)))
+        markers: dict[str, None] = {}
+        for number in range(first, last + 1):
+            markers |= dict.fromkeys(self.comments.get(number, ()))
+        return with_lines(updated, remarks(markers))
 
     # Blocks
 
@@ -279,7 +271,10 @@ class Applier(cst.CSTTransformer):
         """A block after its moves, with the gaps that removed statements had above them."""
         gaps = self._gaps(original)
         if gaps:
-            body = [with_gap(node, gaps.get(id(node), ())) for node in updated.body]
+            body: list[cst.CSTNode] = []
+            for node in updated.body:
+                gap = gaps.get(id(node), ())
+                body.append(with_gap(node, gap))
             updated = updated.with_changes(body=body)
         block, done = self.moves.carry_out(updated)
         for span, nodes in done.items():
@@ -292,13 +287,15 @@ class Applier(cst.CSTTransformer):
         gap: list[cst.EmptyLine] = []
         for node in original.body:
             became = self.became.get(node)
-            if became is cst.RemovalSentinel.REMOVE and self.planned.removal(
-                self._span(node)[:2]
-            ):
+            is_gone = became is cst.RemovalSentinel.REMOVE
+
+            if is_gone and self.planned.removal(self._span(node)[:2]):
                 gap = gap or gap_and_comments(node)[0]
             elif gap:
-                first = became[0] if isinstance(became, cst.FlattenSentinel) else became
-                gaps[id(first)] = gap
+                # several statements are in its place
+                if isinstance(became, cst.FlattenSentinel):
+                    became = became[0]
+                gaps[id(became)] = gap
                 gap = []
         return gaps
 
@@ -315,9 +312,8 @@ class Applier(cst.CSTTransformer):
         if edit is None:
             return updated_node
         updated_node = with_parameters(updated_node, edit, self.file.say)
-        self.applied.after[edit.span] = self.file.module.code_for_node(
-            updated_node.params
-        )
+        text = self.file.module.code_for_node(updated_node.params)
+        self.applied.after[edit.span] = text
         return updated_node
 
     def leave_Lambda(
@@ -327,9 +323,9 @@ class Applier(cst.CSTTransformer):
         if edit is None:
             return updated_node
         self.applied.after[edit.span] = ""
-        return updated_node.with_changes(
-            params=changed(updated_node.params, edit, self.file.say)
-        )
+        # lambda optimizer, batch: …
+        params = changed(updated_node.params, edit, self.file.say)
+        return updated_node.with_changes(params=params)
 
     def leave_ClassDef(
         self, original_node: cst.ClassDef, updated_node: cst.ClassDef
@@ -339,23 +335,21 @@ class Applier(cst.CSTTransformer):
             return updated_node
         base = expression(self.file.say("{TrainState}"))
         updated_node = derived_state(updated_node, base, edit.dropped)
-        self.applied.after[edit.span] = self._code(
-            [updated_node.with_changes(leading_lines=())]
-        )
+        without_comments = updated_node.with_changes(leading_lines=())
+        self.applied.after[edit.span] = self._code([without_comments])
         return updated_node
 
     def leave_If(
         self, original_node: cst.If, updated_node: cst.If
     ) -> cst.If | cst.RemovalSentinel | Statements:
         start = self._span(original_node)[:2]
-        taken, removal = self.planned.at(TakeBody, start), self.planned.removal(start)
+        taken = self.planned.at(TakeBody, start)
+        removal = self.planned.removal(start)
         # `if hasattr(state, "optimizer"):` of which only the branch stays
         if taken is not None and isinstance(updated_node.body, cst.IndentedBlock):
             first, *others = updated_node.body.body
-            lines = [
-                first.with_changes(leading_lines=updated_node.leading_lines),
-                *others,
-            ]
+            first = first.with_changes(leading_lines=updated_node.leading_lines)
+            lines = [first, *others]
             self.applied.after[taken.span] = self._code(lines)
             return cst.FlattenSentinel(lines)
         if removal is None:

@@ -26,13 +26,15 @@ def _comments(code: str, without: set[int]) -> Counter[str]:
     skipped = set(without)
     for node in parse(code).body:
         if node.lineno in without:
-            skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            last = node.end_lineno or node.lineno
+            skipped.update(range(node.lineno, last + 1))
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
-    return Counter(
-        token.string
-        for token in tokens
-        if token.type == tokenize.COMMENT and token.start[0] not in skipped
-    )
+    found: Counter[str] = Counter()
+    for token in tokens:
+        line, _ = token.start
+        if token.type == tokenize.COMMENT and line not in skipped:
+            found[token.string] += 1
+    return found
 
 
 def problem_of(
@@ -50,16 +52,16 @@ def problem_of(
         return f"does not parse: {error}"
     # a name that was undefined before may stay so
     undefined = undefined_names(Unit("", after, tree))
-    if undefined and (
-        new := undefined - undefined_names(Unit("", before, parse(before)))
-    ):
-        return f"undefined: {', '.join(sorted(new))}"
+    if undefined:
+        undefined -= undefined_names(Unit("", before, parse(before)))
+    if undefined:
+        return f"undefined: {', '.join(sorted(undefined))}"
     if shape := too_many(allowed, shapes_in(ast.walk(tree))):
         return f"something is still used as a legacy object is: `{shape}`"
-    unaccounted = _comments(before, {name.line for name in drop}) - _comments(
-        after, set()
-    )
-    return f"the comment `{min(unaccounted)}` would be lost" if unaccounted else ""
+    # from flax import optim  # the legacy API
+    dropped = {name.line for name in drop}
+    lost = _comments(before, dropped) - _comments(after, set())
+    return f"the comment `{min(lost)}` would be lost" if lost else ""
 
 
 def undefined_names(unit: Unit) -> set[str]:
@@ -72,13 +74,14 @@ def undefined_names(unit: Unit) -> set[str]:
         return set()
     scopes = Scopes(unit)
     known = {*dir(builtins), *OF_MODULES, *scopes.outermost.names}
-    loads = (
-        node
-        for node in unit.nodes
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    )
-    return {
-        node.id
-        for node in loads
-        if node.id not in known and scopes.around(node).binding(node.id) is None
-    }
+    undefined: set[str] = set()
+    for node in unit.nodes:
+        if not isinstance(node, ast.Name) or node.id in known:
+            continue
+        if not isinstance(node.ctx, ast.Load):
+            continue
+        scope = scopes.around(node)
+        # neither a local variable nor a parameter
+        if scope.binding(node.id) is None:
+            undefined.add(node.id)
+    return undefined

@@ -85,9 +85,9 @@ class EditedFile:
         for support in supports:
             if support.name in literal:
                 self.applied.fixed.add(support.name)
-            known[f"support:{support.name}"] = self.called.get(
-                support.name, support.name
-            )
+            name = self.called.get(support.name, support.name)
+            known[f"support:{support.name}"] = name
+        # `{it}` and other holes stay
         return PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), template)
 
     def fill(
@@ -114,9 +114,11 @@ class EditedFile:
     def helper(self, supports: Sequence[Support]) -> cst.BaseExpression:
         """The name of the last of some helpers, all of which the file now needs."""
         self.need(supports)
-        return cst.Name(self.called.get(supports[-1].name, supports[-1].name))
+        own_name = supports[-1].name
+        return cst.Name(self.called.get(own_name, own_name))
 
     def indent_within(self, span: Span) -> int:
         """How far the line on which an expression starts is indented within its statement."""
         line = self.lines[span[0] - 1]
-        return max(0, len(line) - len(line.lstrip()) - self.indent)
+        indent = len(line) - len(line.lstrip())
+        return max(0, indent - self.indent)

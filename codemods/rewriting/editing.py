@@ -90,9 +90,8 @@ class Positions(PositionProvider):
             module.default_indent, module.default_newline, provider=self
         )
         module._codegen(state)
-        return "".join(state.tokens), cast(
-            "Mapping[cst.CSTNode, CodeRange]", self._computed
-        )
+        code = "".join(state.tokens)
+        return code, cast("Mapping[cst.CSTNode, CodeRange]", self._computed)
 
 
 def _edit_file(work: Work) -> Outcome:
@@ -135,6 +134,7 @@ def _finished(
     if fixed := sorted(applied.fixed & work.called.keys()):
         return work.code, applied, f"the name `{fixed[0]}` is taken"
     if clash:
+        # other files import these by their names
         shared = {name for name, support in supports.items() if support.is_shared}
         fixed_names = applied.fixed | work.imported.keys() | shared
         renamed = _with_other_names(work, clash, taken)
@@ -144,11 +144,8 @@ def _finished(
         return work.code, applied, f"the name `{clash[0]}` is taken"
     other = _meant_otherwise(work, supports)
     if other is not None:
-        return (
-            work.code,
-            applied,
-            f"a helper needs the name `{other}`, which is something else",
-        )
+        problem = f"a helper needs the name `{other}`, which is something else"
+        return work.code, applied, problem
     _require_imports(work, supports, editor)
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
@@ -160,9 +157,8 @@ def _finished(
 def _meant_otherwise(work: Work, supports: Mapping[str, Support]) -> str | None:
     """A name that a helper imports and that the module binds to something else, if there is one."""
     needed: dict[str, str] = {}
-    for statement in chain.from_iterable(
-        support.imports for support in supports.values()
-    ):
+    imports = (support.imports for support in supports.values())
+    for statement in chain.from_iterable(imports):
         needed.update(_imported_by(ast.parse(statement).body[0]))
     unit = Unit(work.path, work.code, parse(work.code))
     scopes = Scopes(unit)
@@ -171,9 +167,9 @@ def _meant_otherwise(work: Work, supports: Mapping[str, Support]) -> str | None:
         # a variable of a function hides nothing from a helper
         if not found or scopes.around(node) is not scopes.outermost:
             continue
-        imported = (
-            _imported_by(unit.parents[node]) if isinstance(node, ast.alias) else {}
-        )
+        imported: dict[str, str] = {}
+        if isinstance(node, ast.alias):
+            imported = _imported_by(unit.parents[node])
         for name in sorted(found):
             # import numpy as jnp
             if imported.get(name) != needed[name]:
@@ -185,12 +181,13 @@ def _imported_by(statement: ast.AST) -> dict[str, str]:
     """The full name of what each name stands for that an import binds."""
     match statement:
         case ast.Import(names=aliases):
-            # import jax.numpy binds `jax`
-            roots = ((one, one.name.partition(".")[0]) for one in aliases)
-            return {
-                one.asname or root: one.name if one.asname else root
-                for one, root in roots
-            }
+            found: dict[str, str] = {}
+            for one in aliases:
+                # import jax.numpy binds `jax`
+                root = one.name.partition(".")[0]
+                full_name = one.name if one.asname else root
+                found[one.asname or root] = full_name
+            return found
         case ast.ImportFrom(module=module, names=aliases):
             package = "typing" if module in ALIKE else module
             return {one.asname or one.name: f"{package}.{one.name}" for one in aliases}
@@ -203,26 +200,27 @@ def _require_imports(
     """Add the imports that helpers need, and those of helpers from other files."""
     for support in supports.values():
         editor.require(support.imports)
-    names = {
-        work.called.get(name, name): source for name, source in work.imported.items()
-    }
-    imported = [
-        f"from {source} import {name}" for name, source in sorted(names.items())
-    ]
-    editor.require(imported)
+    sources: dict[str, str] = {}
+    for name, source in work.imported.items():
+        sources[work.called.get(name, name)] = source
+    in_order = sorted(sources.items())
+    editor.require(f"from {source} import {name}" for name, source in in_order)
 
 
 def _clashes(
     work: Work, module: cst.Module, sources: Mapping[str, str], taken: set[str]
 ) -> list[str]:
     """The names of helpers that mean something else in the file."""
-    made = [
-        name
-        for name, source in sources.items()
-        if name in taken and not has_support(module, source)
-    ]
-    imported = [work.called.get(name, name) for name in work.imported]
-    return made + [name for name in imported if name in taken]
+    clashing: list[str] = []
+    for name, source in sources.items():
+        # an earlier run may have put the helper here
+        if name in taken and not has_support(module, source):
+            clashing.append(name)
+    for name in work.imported:
+        called = work.called.get(name, name)
+        if called in taken:
+            clashing.append(called)
+    return clashing
 
 
 def _with_other_names(work: Work, clash: list[str], taken: set[str]) -> Work | None:
@@ -242,13 +240,18 @@ def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Ou
     if missed:
         return after, applied, f"not found: {missed[0]}"
     nodes = [node for source in helpers for node in ast.walk(parse(source))]
-    problem = problem_of(work.code, after, work.stays + shapes_in(nodes), work.drop)
-    return after if problem else realigned(work.code, after), applied, problem
+    # what helpers do may look like a legacy use
+    allowed = work.stays + shapes_in(nodes)
+    problem = problem_of(work.code, after, allowed, work.drop)
+    if problem:
+        return after, applied, problem
+    return realigned(work.code, after), applied, problem
 
 
 def _bound_still(work: Work) -> set[str]:
     """The names that any scope of a file binds, other than by imports that are dropped."""
-    bound = Counter(bound_anywhere(Unit(work.path, work.code, parse(work.code))))
+    unit = Unit(work.path, work.code, parse(work.code))
+    bound = Counter(bound_anywhere(unit))
     bound.subtract(name.name for name in work.drop)
     return {name for name, count in bound.items() if count > 0}
 

@@ -25,19 +25,23 @@ def spread(
     found: list[Element] = []
     for old, new in zip(original, updated, strict=True):
         before, it = _value_of(old), _value_of(new)
-        values = values_for(before, it) if before is not None and it is not None else []
+        values: list[cst.BaseExpression] = []
+        if before is not None and it is not None:
+            values = values_for(before, it)
         if not values:
             found.append(new)
             continue
+        # (optimizer, rng) becomes (params, opt_state, rng)
         *ahead, last = [_element(new, value) for value in values]
         found += [*ahead, last.with_changes(comma=new.comma)]
     return found if len(found) != len(updated) else None
 
 
 def _value_of(element: Element) -> cst.BaseExpression | None:
-    if isinstance(element, cst.SubscriptElement):
-        return element.slice.value if isinstance(element.slice, cst.Index) else None
-    return element.value
+    if not isinstance(element, cst.SubscriptElement):
+        return element.value
+    # Tuple[optim.Optimizer, jnp.ndarray], but not x[1:]
+    return element.slice.value if isinstance(element.slice, cst.Index) else None
 
 
 def _element(like: Element, value: cst.BaseExpression) -> Element:

@@ -76,8 +76,10 @@ def _requoted(
 def _text_of_annotation(value: str, edit: ReplaceQuoted, file: EditedFile) -> str:
     """The text of an annotation with other names, of which longer ones come first."""
     new = {name: file.say(template, edit.supports) for name, template in edit.names}
-    names = "|".join(map(re.escape, sorted(new, key=len, reverse=True)))
-    return re.sub(rf"(?<![\w.])(?:{names})\b", lambda found: new[found[0]], value)
+    longest_first = sorted(new, key=len, reverse=True)
+    names = "|".join(map(re.escape, longest_first))
+    dotted = re.compile(rf"(?<![\w.])(?:{names})\b")
+    return dotted.sub(lambda found: new[found[0]], value)
 
 
 # Definitions
@@ -92,17 +94,19 @@ def _converted(
         call = with_rate(call, expression(edit.rate))
     if edit.mask is not None:
         file.need([MASK_BY_PATH], are_fixed=True)
-        mask = (
-            expression(edit.mask)
-            if isinstance(edit.mask, str)
-            else file.done[edit.mask]
-        )
-        call = with_mask(call, mask)
+        # the name of a predicate, or the span of one within the file
+        if isinstance(edit.mask, str):
+            call = with_mask(call, expression(edit.mask))
+        else:
+            call = with_mask(call, file.done[edit.mask])
     file.left.has_unset = file.left.has_unset or edit.inject
     converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
     file.need(converted.supports, are_fixed=True)
     new = quoted_as(converted.expression, file.quote)
-    return behind(expression(edit.link), new) if edit.link else new
+    if not edit.link:
+        return new
+    # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
+    return behind(expression(edit.link), new)
 
 
 @carried_out.register
@@ -126,9 +130,11 @@ def _lookup_converted(
     call = cst.ensure_type(node, cst.Call)
     table = file.helper(by_name(edit.optimizers, file.form, edit.inject))
     # hasattr(optim, name), otherwise getattr(optim, name)
-    is_check = isinstance(call.func, cst.Name) and call.func.value == "hasattr"
+    function = call.func
+    is_check = isinstance(function, cst.Name) and function.value == "hasattr"
     template = "({name} in {table})" if is_check else "{table}[{name}]"
-    return expression(template, table=table, name=call.args[1].value)
+    name = call.args[1].value
+    return expression(template, table=table, name=name)
 
 
 # Calls
@@ -141,26 +147,26 @@ def _call_rewritten(
     call = cst.ensure_type(node, cst.Call)
     holes: dict[str, cst.BaseExpression | cst.Arg] = {**file.pieces(edit.holes)}
     for number, argument in enumerate(call.args):
-        holes[f"argument_{number}"] = argument.with_changes(
+        bare = argument.with_changes(
             comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=NOTHING
         )
+        holes[f"argument_{number}"] = bare
     callee = expression(_numbered(edit.function, edit, file), **holes)
     if edit.prelude:
-        file.left.preludes.append(
-            statement(_numbered(edit.prelude, edit, file), **holes)
-        )
-    arguments = [
-        _argument_of(argument, call, edit, file) for argument in edit.arguments
-    ]
+        prelude = statement(_numbered(edit.prelude, edit, file), **holes)
+        file.left.preludes.append(prelude)
+    arguments = [_argument_of(one, call, edit, file) for one in edit.arguments]
     # the comments beside arguments that go are put above the statement
     kept = {argument.index for argument in edit.arguments}
     for number, argument in enumerate(call.args):
         if number not in kept:
             file.left.comments.extend(comments_of(argument))
-    new = enclose(
-        call, callee, arguments, file.is_narrow, file.indent_within(edit.span)
-    )
-    return expression(file.say("{it}" + edit.then), it=new) if edit.then else new
+    indent = file.indent_within(edit.span)
+    new = enclose(call, callee, arguments, file.is_narrow, indent)
+    if not edit.then:
+        return new
+    # optimizer.create(params).replace(step=0)
+    return expression(file.say("{it}" + edit.then), it=new)
 
 
 def _numbered(template: str, edit: RewriteCall, file: EditedFile) -> str:
@@ -173,9 +179,8 @@ def _argument_of(
 ) -> cst.Arg:
     """An argument of a rewritten call."""
     if argument.index is None:
-        return _argument(
-            argument.keyword, file.fill(argument.template, edit.holes, edit.supports)
-        )
+        value = file.fill(argument.template, edit.holes, edit.supports)
+        return _argument(argument.keyword, value)
     kept = call.args[argument.index]
     if argument.keyword is None:
         return kept
@@ -213,20 +218,24 @@ def _arguments_changed(
 def _made_static(
     edit: MakeStatic, node: cst.BaseExpression, file: EditedFile
 ) -> cst.BaseExpression:
-    value = edit.names[0] if len(edit.names) == 1 else edit.names
+    value: object = edit.names
+    # static_argnames="model"
+    if len(edit.names) == 1:
+        value = edit.names[0]
     static = quoted_as(expression(repr(value)), file.quote)
     # jax.jit(train_step, donate_argnums=0)
     if isinstance(node, cst.Call):
-        return arrange(
-            node, node.func, [*node.args, _argument("static_argnames", static)]
-        )
+        arguments = [*node.args, _argument("static_argnames", static)]
+        return arrange(node, node.func, arguments)
     # @jax.jit
     template = file.say("{partial}({jit}, static_argnames={names})")
     return expression(template, jit=node, names=static)
 
 
 def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:
-    return cst.Arg(value, cst.Name(keyword), EQUAL) if keyword else cst.Arg(value)
+    if not keyword:
+        return cst.Arg(value)
+    return cst.Arg(value, cst.Name(keyword), EQUAL)
 
 
 def _parenthesized_as(

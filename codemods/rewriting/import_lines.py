@@ -25,11 +25,11 @@ def module_of(statement: ImportLine) -> str:
     """The module that a statement names first, relative dots included."""
     if isinstance(statement, cst.Import):
         return statement.names[0].evaluated_name
-    # from ..training import optim
+    # from ..training import optim, or `from . import optim`
     dots = "." * len(statement.relative)
-    return dots + (
-        get_full_name_for_node(statement.module) or "" if statement.module else ""
-    )
+    if statement.module is None:
+        return dots
+    return dots + (get_full_name_for_node(statement.module) or "")
 
 
 def root_of(statement: ImportLine) -> str:
@@ -42,25 +42,27 @@ def is_standard(statement: ImportLine) -> bool:
 
 def has_several(statement: ImportLine) -> bool:
     """Whether a statement is `from m import b, c`."""
-    if not isinstance(statement, cst.ImportFrom) or isinstance(
-        statement.names, cst.ImportStar
-    ):
+    if not isinstance(statement, cst.ImportFrom):
         return False
-    return len(statement.names) > 1
+    names = statement.names
+    return not isinstance(names, cst.ImportStar) and len(names) > 1
 
 
 def binds_same(new: ImportLine, old: ImportLine) -> bool:
     """Whether an import binds, perhaps among others, what a new one would."""
     if type(new) is not type(old):
         return False
+    # for `import jax.numpy`, the name says the module
     if isinstance(new, cst.ImportFrom) and module_of(new) != module_of(old):
         return False
     if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
         return False
-    wanted = (new.names[0].evaluated_name, new.names[0].evaluated_alias)
-    return any(
-        (alias.evaluated_name, alias.evaluated_alias) == wanted for alias in old.names
-    )
+    wanted = _name_and_alias(new.names[0])
+    return any(_name_and_alias(alias) == wanted for alias in old.names)
+
+
+def _name_and_alias(alias: cst.ImportAlias) -> tuple[str, str | None]:
+    return alias.evaluated_name, alias.evaluated_alias
 
 
 def without(statement: ImportLine, names: set[str]) -> ImportLine | None:
@@ -68,11 +70,11 @@ def without(statement: ImportLine, names: set[str]) -> ImportLine | None:
     if isinstance(statement.names, cst.ImportStar):
         return None if "*" in names else statement
     # from flax import nn, optim
-    kept = [
-        alias
-        for alias in statement.names
-        if (alias.evaluated_alias or alias.evaluated_name) not in names
-    ]
+    kept: list[cst.ImportAlias] = []
+    for alias in statement.names:
+        bound = alias.evaluated_alias or alias.evaluated_name
+        if bound not in names:
+            kept.append(alias)
     if len(kept) == len(statement.names):
         return statement
     if not kept:
@@ -87,12 +89,16 @@ def without(statement: ImportLine, names: set[str]) -> ImportLine | None:
 def joined(names: list[cst.ImportAlias], new: cst.ImportAlias) -> list[cst.ImportAlias]:
     """The names with one more, in its sorted place if they are sorted."""
     words = [alias.evaluated_name for alias in names]
-    index = bisect(words, new.evaluated_name) if words == sorted(words) else len(names)
+    index = len(names)
+    if words == sorted(words):
+        index = bisect(words, new.evaluated_name)
     separator = names[0].comma if len(names) > 1 else SEPARATOR
+    every = [*names]
     if index < len(names):
-        return [*names[:index], new.with_changes(comma=separator), *names[index:]]
-    return [
-        *names[:-1],
-        names[-1].with_changes(comma=separator),
-        new.with_changes(comma=names[-1].comma),
-    ]
+        every.insert(index, new.with_changes(comma=separator))
+        return every
+    # the new last name ends as the old one did, with or without a comma
+    last = names[-1]
+    every[-1] = last.with_changes(comma=separator)
+    every.append(new.with_changes(comma=last.comma))
+    return every

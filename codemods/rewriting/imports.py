@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import libcst as cst
 from libcst.metadata import CodeRange
@@ -35,6 +34,9 @@ from codemods.rewriting.import_places import (
 )
 from codemods.rewriting.lines import gap_and_comments
 
+Place = tuple[int, int]
+"""The line (from 1) and the column (from 0) at which a statement starts."""
+
 
 @dataclass(frozen=True)
 class ImportedName:
@@ -57,7 +59,7 @@ class Addition:
     """
 
     statement: str
-    near: tuple[int, int] | None = None
+    near: Place | None = None
 
 
 class ImportEditor:
@@ -71,7 +73,7 @@ class ImportEditor:
         positions: Mapping[cst.CSTNode, CodeRange],
         drop: Collection[ImportedName],
         add: Sequence[Addition],
-        origins: Collection[tuple[int, int]] = (),
+        origins: Collection[Place] = (),
         cell: str = "",
     ) -> None:
         """Sort the imports to drop and to add by their places.
@@ -82,14 +84,18 @@ class ImportEditor:
         self._positions = positions
         self._origins = origins
         self._cell = cell
-        self._drop: dict[tuple[int, int], set[str]] = {}
+        self._drop: dict[Place, set[str]] = {}
         for name in drop:
-            self._drop.setdefault((name.line, name.column), set()).add(name.name)
-        self._top = [addition.statement for addition in add if addition.near is None]
-        self._nested: dict[tuple[int, int], list[str]] = {}
+            place = (name.line, name.column)
+            self._drop.setdefault(place, set()).add(name.name)
+        self._top: list[str] = []
+        self._nested: dict[Place, list[str]] = {}
         for addition in add:
+            beside = self._top
+            # import optax, within the function that had `from flax import optim`
             if addition.near is not None:
-                self._nested.setdefault(addition.near, []).append(addition.statement)
+                beside = self._nested.setdefault(addition.near, [])
+            beside.append(addition.statement)
         self._emptied: list[ImportLine] = []
         self._changed: list[ImportLine] = []
 
@@ -110,14 +116,14 @@ class ImportEditor:
                 continue
             start = self._positions[before].start
             place = (start.line, start.column)
-            rest = without(small, self._drop.get(place, set()))
+            dropped = self._drop.get(place, set())
+            rest = without(small, dropped)
             beside = self._nested.get(place, ())
+            shares_line = len(original.body) > 1
             # import jax; from flax import optim
-            if rest is None and len(beside) == 1 and len(original.body) > 1:
-                line = cst.ensure_type(
-                    cst.parse_statement(beside[0]), cst.SimpleStatementLine
-                )
-                kept.append(line.body[0].with_changes(semicolon=small.semicolon))
+            if rest is None and shares_line and len(beside) == 1:
+                new = _parsed(beside[0]).body[0]
+                kept.append(new.with_changes(semicolon=small.semicolon))
                 continue
             added.extend(beside)
             if rest is None:
@@ -149,9 +155,9 @@ class ImportEditor:
             for cell in self._cells(module) or [""]:
                 module = self._add(module, statement, cell)
         body = self._tidy(module.body)
-        return (
-            module if len(body) == len(module.body) else module.with_changes(body=body)
-        )
+        if len(body) == len(module.body):
+            return module
+        return module.with_changes(body=body)
 
     def _tidy(self, body: Sequence[cst.BaseStatement]) -> list[cst.BaseStatement]:
         """Statements without the emptied ones, whose comments and gaps go to those that follow."""
@@ -169,12 +175,7 @@ class ImportEditor:
             # the first statement of a block has no blank lines above
             elif not kept and statement is not body[0]:
                 leading = gap_and_comments(statement)[1]
-            is_led_so = list(getattr(statement, "leading_lines", ())) == leading
-            kept.append(
-                statement
-                if is_led_so
-                else statement.with_changes(leading_lines=leading)
-            )
+            kept.append(_led_by(statement, leading))
             carried = []
         return kept
 
@@ -194,6 +195,7 @@ class ImportEditor:
         cell = ""
         for statement in module.body if self._cell else ():
             small = only_import(statement)
+            # __cell__ = 3
             if small is None and is_opening(module, statement):
                 cell = module.code_for_node(statement).strip()
             elif any(small is changed for changed in self._changed):
@@ -205,11 +207,10 @@ class ImportEditor:
         new = only_import(cst.parse_statement(text))
         assert new is not None
         lines = imports_within(module, cell)
-        staying = (
-            found for index, found in lines if not self._is_emptied(module.body[index])
-        )
-        if any(binds_same(new, found) for found in staying):
-            return module
+        for index, found in lines:
+            is_staying = not self._is_emptied(module.body[index])
+            if is_staying and binds_same(new, found):
+                return module
         # from flax.training import checkpoints, train_state
         merged = self._merged(module, lines, new)
         if merged is not None:
@@ -217,23 +218,21 @@ class ImportEditor:
         anchor = self._anchor(lines)
         if anchor is None and self._cell:
             return self._into_cell(module, cst.SimpleStatementLine([new]))
-        run = run_of_imports(module, [index for index, _ in lines], anchor or 0)
-        return self._into_run(module, run, dict(lines), new)
+        by_index = dict(lines)
+        run = run_of_imports(module, list(by_index), anchor or 0)
+        return self._into_run(module, run, by_index, new)
 
     def _anchor(self, lines: list[tuple[int, ImportLine]]) -> int | None:
         """The import that shows a new one its place: the first that changes, else a related one."""
-        changed = (
-            index
-            for index, found in lines
-            if any(found is old for old in self._changed)
-        )
-        related = (
-            index
-            for root in RELATED
-            for index, found in lines
-            if root_of(found) == root
-        )
-        return next(chain(changed, related), None)
+        for index, found in lines:
+            if any(found is old for old in self._changed):
+                return index
+        # import flax, else `import jax`
+        for root in RELATED:
+            for index, found in lines:
+                if root_of(found) == root:
+                    return index
+        return None
 
     def _into_run(
         self,
@@ -248,9 +247,9 @@ class ImportEditor:
         if is_standard(new):
             sections = standard_sections(sections, lines)
         if not sections:
-            start = next(
-                (index for index in run if module_of(lines[index]) != "__future__"), 0
-            )
+            # ahead of the first import that is not from `__future__`
+            usual = (index for index in run if module_of(lines[index]) != "__future__")
+            start = next(usual, 0)
             place = max(start, after_header(module))
             return insert(module, place, statement, head=False, blank=True)
         related = related_sections(sections, lines, new)
@@ -258,7 +257,8 @@ class ImportEditor:
         is_of_library = all(is_standard(lines[index]) for index in section)
         # the file imports nothing but the standard library: a section of its own behind that
         if not related and is_of_library and not is_standard(new):
-            return insert(module, section[-1] + 1, statement, head=False, blank=True)
+            place = section[-1] + 1
+            return insert(module, place, statement, head=False, blank=True)
         index = place_within(section, lines, new)
         head = index == section[0]
         whole = head and self._is_emptied(module.body[index])
@@ -269,10 +269,8 @@ class ImportEditor:
     ) -> cst.Module:
         """The module with a statement at the head of the cell, behind its first imports."""
         start, *others = within_cell(module, self._cell)
-        index = next(
-            (index for index in others if not only_import(module.body[index])),
-            start + 1,
-        )
+        behind = (index for index in others if not only_import(module.body[index]))
+        index = next(behind, start + 1)
         return insert(module, index, statement, head=False)
 
     def _merged(
@@ -285,16 +283,18 @@ class ImportEditor:
         if isinstance(new.names, cst.ImportStar):
             return None
         for index, found in lines:
-            if not isinstance(found, cst.ImportFrom) or module_of(found) != module_of(
-                new
-            ):
+            if not isinstance(found, cst.ImportFrom):
                 continue
-            if self._is_emptied(module.body[index]) or isinstance(
-                found.names, cst.ImportStar
-            ):
+            if module_of(found) != module_of(new):
+                continue
+            names = found.names
+            if isinstance(names, cst.ImportStar):
+                continue
+            if self._is_emptied(module.body[index]):
                 continue
             line = cst.ensure_type(module.body[index], cst.SimpleStatementLine)
-            whole = found.with_changes(names=joined(list(found.names), new.names[0]))
+            more_names = joined(list(names), new.names[0])
+            whole = found.with_changes(names=more_names)
             body = [*module.body]
             body[index] = line.with_changes(body=[whole])
             return module.with_changes(body=body)
@@ -313,13 +313,26 @@ def _with_beside(
     line: cst.SimpleStatementLine, texts: Sequence[str], is_kept: bool
 ) -> cst.FlattenSentinel[cst.BaseStatement]:
     """A statement with some more behind it; unless it is kept, they take its place and comments."""
-    lines = [cst.parse_statement(text) for text in texts]
+    lines = [_parsed(text) for text in texts]
     if is_kept:
         return cst.FlattenSentinel([line, *lines])
-    first = cst.ensure_type(lines[0], cst.SimpleStatementLine).with_changes(
+    lines[0] = lines[0].with_changes(
         leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
     )
-    return cst.FlattenSentinel([first, *lines[1:]])
+    return cst.FlattenSentinel(lines)
+
+
+def _parsed(text: str) -> cst.SimpleStatementLine:
+    return cst.ensure_type(cst.parse_statement(text), cst.SimpleStatementLine)
+
+
+def _led_by(
+    statement: cst.BaseStatement, lines: list[cst.EmptyLine]
+) -> cst.BaseStatement:
+    """A statement below some lines; the same node if it is there already."""
+    if list(getattr(statement, "leading_lines", ())) == lines:
+        return statement
+    return statement.with_changes(leading_lines=lines)
 
 
 def _merge_leading(

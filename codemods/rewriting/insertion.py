@@ -26,10 +26,10 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
     cells are run one by one. They get the file's indentation, and those that the file has already
     are left out. None if there is no such place.
     """
-    missing = (source for source in sources if not has_support(module, source))
-    new = [
-        _spaced(item) for source in missing for item in _indented(source, module).body
-    ]
+    new: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = []
+    for source in sources:
+        if not has_support(module, source):
+            new += map(_spaced, _indented(source, module).body)
     if not new:
         return module
     index = _place(module, new)
@@ -43,23 +43,21 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
 
 def has_support(module: cst.Module, source: str) -> bool:
     """Whether the module holds these definitions already, to the letter."""
-    definitions = _indented(source, module).body
-    wanted = {_name(statement): _code(module, statement) for statement in definitions}
-    present = {
-        _code(module, statement)
-        for statement in module.body
-        if _name(statement) in wanted
-    }
+    wanted: dict[str, str] = {}
+    for definition in _indented(source, module).body:
+        wanted[_name(definition)] = _code(module, definition)
+    present: set[str] = set()
+    for statement in module.body:
+        if _name(statement) in wanted:
+            present.add(_code(module, statement))
     return present.issuperset(wanted.values())
 
 
 def _name(statement: cst.CSTNode) -> str:
     """The name of a definition; nothing for other statements."""
-    return (
-        statement.name.value
-        if isinstance(statement, cst.FunctionDef | cst.ClassDef)
-        else ""
-    )
+    if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+        return statement.name.value
+    return ""
 
 
 def _code(
@@ -107,32 +105,31 @@ def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
     """The index at which definitions go; None if they are needed ahead of what they need."""
     code = module.code
     statements = list(_in_ast(module, code))
-    needed = _names(ast.parse(module.with_changes(body=new).code), whole=True)
+    helpers = module.with_changes(body=new).code
+    needed = _names(ast.parse(helpers), whole=True)
     # the line behind the first import of each name
     bound: dict[str, int] = {}
     for index, nodes in enumerate(statements):
         for name in _imported(nodes):
             bound.setdefault(name, index + 1)
-    first = max((index for name, index in bound.items() if name in needed), default=0)
-    last = _first_use(statements, {_name(statement) for statement in new} - {""})
+    ends = [index for name, index in bound.items() if name in needed]
+    first = max(ends, default=0)
+    defined = {_name(statement) for statement in new}
+    last = _first_use(statements, defined - {""})
     if first > last:
         return None
     is_notebook = CELL.match(code) is not None
-    usual = (
-        _behind_imports(statements, first)
-        if first and is_notebook
-        else _after_imports(module)
-    )
+    usual = _after_imports(module)
+    if first and is_notebook:
+        usual = _behind_imports(statements, first)
     return min(max(first, usual), last)
 
 
 def _behind_imports(statements: Sequence[Sequence[ast.stmt]], first: int) -> int:
     """The first line from `first` on that does more than to import; `first` if there is none."""
     for index in range(first, len(statements)):
-        if any(
-            not isinstance(node, ast.Import | ast.ImportFrom)
-            for node in statements[index]
-        ):
+        nodes = statements[index]
+        if not all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
             return index
     return first
 
@@ -155,13 +152,15 @@ def _first_use(statements: Sequence[Sequence[ast.stmt]], names: set[str]) -> int
     while size < len(names):
         size = len(names)
         for node in chain.from_iterable(statements):
-            if isinstance(node, DEFINITIONS) and not names.isdisjoint(
-                _names(node, whole=True)
-            ):
+            if not isinstance(node, DEFINITIONS):
+                continue
+            # def make(): return sgd(0.1), where `sgd` is a helper
+            if not names.isdisjoint(_names(node, whole=True)):
                 names.add(node.name)
     for index, nodes in enumerate(statements):
-        if any(not names.isdisjoint(_names(node, whole=False)) for node in nodes):
-            return index
+        for node in nodes:
+            if not names.isdisjoint(_names(node, whole=False)):
+                return index
     return len(statements)
 
 
@@ -174,13 +173,11 @@ def _names(root: ast.AST, whole: bool) -> set[str]:
         if isinstance(node, ast.Name):
             found.add(node.id)
         # the defaults and annotations of a function are evaluated when it is defined
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        skipped: Sequence[ast.stmt] = (
-            getattr(node, "body", ()) if is_function and not whole else ()
-        )
-        pending += [
-            child for child in ast.iter_child_nodes(node) if child not in skipped
-        ]
+        skipped: Sequence[ast.AST] = ()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not whole:
+            skipped = node.body
+        children = ast.iter_child_nodes(node)
+        pending += [child for child in children if child not in skipped]
     return found
 
 
@@ -190,9 +187,9 @@ def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (
-                alias.asname or alias.name.partition(".")[0] for alias in node.names
-            )
+            for alias in node.names:
+                # import jax.numpy binds `jax`
+                yield alias.asname or alias.name.partition(".")[0]
         elif not isinstance(node, (*DEFINITIONS, ast.expr)):
             pending += ast.iter_child_nodes(node)
 
@@ -204,9 +201,12 @@ def _after_imports(module: cst.Module) -> int:
     """
     index = 0
     for number, statement in enumerate(module.body):
+        inside: Sequence[cst.CSTNode] = (statement,)
         # try: import jax
-        guarded = statement.body.body if isinstance(statement, cst.Try | cst.If) else ()
-        if is_docstring(statement) or any(map(_is_import, (statement, *guarded))):
+        if isinstance(statement, cst.Try | cst.If):
+            inside = statement.body.body
+        has_import = any(map(_is_import, inside))
+        if has_import or is_docstring(statement):
             index = number + 1
         elif not isinstance(statement, cst.SimpleStatementLine):
             break
@@ -223,5 +223,6 @@ def _is_import(statement: cst.CSTNode) -> bool:
 def _spaced(statement: cst.CSTNodeT) -> cst.CSTNodeT:
     """The statement with at least two blank lines above, its comments kept."""
     gap, comments = gap_and_comments(statement)
-    missing = [cst.EmptyLine(indent=False)] * (2 - len(gap))
+    blank = cst.EmptyLine(indent=False)
+    missing = [blank] * (2 - len(gap))
     return statement.with_changes(leading_lines=[*missing, *gap, *comments])

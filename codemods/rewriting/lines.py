@@ -12,12 +12,8 @@ from codemods.sources.modules import Span
 
 
 def span_of(position: CodeRange) -> Span:
-    return (
-        position.start.line,
-        position.start.column,
-        position.end.line,
-        position.end.column,
-    )
+    start, end = position.start, position.end
+    return start.line, start.column, end.line, end.column
 
 
 def span_in_ast(node: cst.CSTNode, position: CodeRange) -> Span:
@@ -25,11 +21,12 @@ def span_in_ast(node: cst.CSTNode, position: CodeRange) -> Span:
     span = span_of(position)
     if not (isinstance(node, cst.Tuple) and node.lpar):
         return span
-    before, after = node.lpar[-1].whitespace_after, node.rpar[0].whitespace_before
-    if not (
-        isinstance(before, cst.SimpleWhitespace)
-        and isinstance(after, cst.SimpleWhitespace)
-    ):
+    before = node.lpar[-1].whitespace_after
+    after = node.rpar[0].whitespace_before
+    # a tuple that begins or ends with a line end keeps the span of its elements
+    if not isinstance(before, cst.SimpleWhitespace):
+        return span
+    if not isinstance(after, cst.SimpleWhitespace):
         return span
     first, start, last, end = span
     start -= len("(") + len(before.value)
@@ -42,10 +39,13 @@ def inherited_comments(
 ) -> dict[Span, list[cst.EmptyLine]]:
     """The comments of some statements that go to others, their heirs, by the spans of these."""
     found: dict[Span, list[cst.EmptyLine]] = {}
-    for node, position in positions.items() if heirs else ():
+    if not heirs:
+        return found
+    for node, position in positions.items():
         heir = heirs.get(span_of(position))
         if heir is not None and isinstance(node, cst.BaseStatement):
-            found.setdefault(heir, []).extend(remarks(comments_within(node)))
+            comments = remarks(comments_within(node))
+            found.setdefault(heir, []).extend(comments)
     return found
 
 
@@ -56,10 +56,10 @@ def remarks(texts: Iterable[str]) -> list[cst.EmptyLine]:
 
 def with_lines(statement: cst.CSTNodeT, lines: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
     """A statement with more lines above."""
+    if not lines:
+        return statement
     above = getattr(statement, "leading_lines", ())
-    return (
-        statement.with_changes(leading_lines=[*above, *lines]) if lines else statement
-    )
+    return statement.with_changes(leading_lines=[*above, *lines])
 
 
 def gap_and_comments(
@@ -76,15 +76,16 @@ def gap_and_comments(
 def with_gap(statement: cst.CSTNodeT, gap: Sequence[cst.EmptyLine]) -> cst.CSTNodeT:
     """A statement with these blank lines above, unless it has some."""
     blank, own = gap_and_comments(statement)
-    return (
-        statement.with_changes(leading_lines=[*gap, *own])
-        if gap and not blank
-        else statement
-    )
+    if blank or not gap:
+        return statement
+    return statement.with_changes(leading_lines=[*gap, *own])
 
 
 def header_end(node: cst.CSTNode, positions: Mapping[cst.CSTNode, CodeRange]) -> int:
     """The last line of a compound statement's header."""
     body = positions.get(getattr(node, "body", node))
     first = positions[node].start.line
-    return first if body is None else max(first, body.start.line - 1)
+    if body is None:
+        return first
+    # if ready: step(), on one line
+    return max(first, body.start.line - 1)

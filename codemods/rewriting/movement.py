@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import libcst as cst
@@ -12,6 +13,7 @@ from codemods.rewriting.lines import gap_and_comments, with_gap
 from codemods.sources.modules import Span
 
 Block = TypeVar("Block", cst.IndentedBlock, cst.Module)
+Nodes = tuple[cst.CSTNode, ...]
 
 
 class Moves:
@@ -21,59 +23,74 @@ class Moves:
     """
 
     def __init__(self, edits: Iterable[MoveStatement]) -> None:
-        in_order = sorted(edits, key=lambda edit: edit.span)
-        self.targets = {edit.span: edit.target for edit in in_order}
+        self.targets: dict[Span, Span] = {}
+        for edit in sorted(edits, key=lambda edit: edit.span):
+            self.targets[edit.span] = edit.target
         self._wanted = {*self.targets, *self.targets.values()}
-        self._nodes: dict[Span, tuple[cst.CSTNode, ...]] = {}
+        self._nodes: dict[Span, Nodes] = {}
 
     def note(self, span: Span, updated: object) -> None:
         """Note what the statement at a span has become."""
-        if span in self._wanted:
-            nodes = updated if isinstance(updated, cst.FlattenSentinel) else (updated,)
-            self._nodes[span] = tuple(
-                node for node in nodes if isinstance(node, cst.CSTNode)
-            )
+        if span not in self._wanted:
+            return
+        # several statements may have taken its place, or none
+        nodes = updated if isinstance(updated, cst.FlattenSentinel) else (updated,)
+        self._nodes[span] = tuple(
+            node for node in nodes if isinstance(node, cst.CSTNode)
+        )
 
-    def carry_out(
-        self, block: Block
-    ) -> tuple[Block, dict[Span, tuple[cst.CSTNode, ...]]]:
+    def carry_out(self, block: Block) -> tuple[Block, dict[Span, Nodes]]:
         """The block after its moves, and what was moved."""
         body: list[cst.CSTNode] = list(block.body)
-        done: dict[Span, tuple[cst.CSTNode, ...]] = {}
+        done: dict[Span, Nodes] = {}
         for target in dict.fromkeys(self.targets.values()):
-            spans: list[Span] = [
-                span for span, goal in self.targets.items() if goal == target
-            ]
-            nodes = [self._nodes.get(span, ()) for span in (*spans, target)]
+            moving: dict[Span, Nodes] = self._moving_to(target)
+            at_target = self._nodes.get(target, ())
+            together = (*moving.values(), at_target)
             # another block has them, or one was removed
-            if all(_begins_in(body, found) for found in nodes):
-                body = _moved(body, nodes[:-1], nodes[-1][0])
-                done.update(zip(spans, nodes, strict=False))
-        return (block.with_changes(body=body), done) if done else (block, done)
+            if not all(_begins_in(body, nodes) for nodes in together):
+                continue
+            body = _moved(body, moving.values(), at_target[0])
+            done |= moving
+        if not done:
+            return block, done
+        return block.with_changes(body=body), done
+
+    def _moving_to(self, target: Span) -> dict[Span, Nodes]:
+        """What the statements that move to another have become, by where they were."""
+        found: dict[Span, Nodes] = {}
+        for span, goal in self.targets.items():
+            if goal == target:
+                found[span] = self._nodes.get(span, ())
+        return found
 
 
 def _begins_in(body: Sequence[cst.CSTNode], nodes: Sequence[cst.CSTNode]) -> bool:
     """Whether the first of some nodes, if there is one, is a statement of a block."""
-    return bool(nodes) and any(node is nodes[0] for node in body)
+    if not nodes:
+        return False
+    return any(node is nodes[0] for node in body)
 
 
 def _moved(
     body: list[cst.CSTNode],
-    moving: Sequence[tuple[cst.CSTNode, ...]],
+    moving: Iterable[Nodes],
     target: cst.CSTNode,
 ) -> list[cst.CSTNode]:
     """A block with some statements in front of another one.
 
     The blank lines between paragraphs stay where they were.
     """
-    first, *others = [node for nodes in moving for node in nodes]
+    first, *others = chain.from_iterable(moving)
     going = {id(node) for node in (first, *others)}
     blank, own = gap_and_comments(target)
-    first = first.with_changes(leading_lines=[*blank, *gap_and_comments(first)[1]])
+    _, comments = gap_and_comments(first)
+    first = first.with_changes(leading_lines=[*blank, *comments])
     rest: list[cst.CSTNode] = []
     gap: list[cst.EmptyLine] = []
     for node in body:
         if id(node) in going:
+            # the statement that follows begins the paragraph now
             gap = gap or gap_and_comments(node)[0]
         elif node is target:
             # its blank lines are now above the first of the moved statements

@@ -47,30 +47,32 @@ def _split(
     for field in ("params", "kwonly_params", "posonly_params"):
         found: list[cst.Param] = []
         for old in getattr(parameters, field):
-            if old.name.value != split.name:
-                found.append(old)
-                continue
-            *ahead, last = [
-                cst.Param(cst.Name(name), _annotation(say(text)))
-                for name, text in split.parameters
-            ]
-            # one parameter a line stays one parameter a line
-            after = (
-                old.comma.whitespace_after if isinstance(old.comma, cst.Comma) else None
-            )
-            between = (
-                old.comma
-                if isinstance(after, cst.ParenthesizedWhitespace)
-                else SEPARATOR
-            )
-            found += [one.with_changes(comma=between) for one in ahead]
-            end = {
-                "comma": old.comma,
-                "whitespace_after_param": old.whitespace_after_param,
-            }
-            found.append(last.with_changes(**end))
+            is_split = old.name.value == split.name
+            found += _parts_of(old, split, say) if is_split else [old]
         changes[field] = found
     return parameters.with_changes(**changes)
+
+
+def _parts_of(
+    old: cst.Param, split: SplitParameter, say: Callable[[str], str]
+) -> list[cst.Param]:
+    """Several parameters for one, laid out as that was."""
+    comma = old.comma
+    between: cst.Comma | cst.MaybeSentinel = SEPARATOR
+    if isinstance(comma, cst.Comma):
+        after = comma.whitespace_after
+        # one parameter a line stays one parameter a line
+        if isinstance(after, cst.ParenthesizedWhitespace):
+            between = comma
+    parts: list[cst.Param] = []
+    for name, text in split.parameters:
+        annotation = _annotation(say(text))
+        parts.append(cst.Param(cst.Name(name), annotation, comma=between))
+    last = parts[-1]
+    parts[-1] = last.with_changes(
+        comma=comma, whitespace_after_param=old.whitespace_after_param
+    )
+    return parts
 
 
 def _annotation(text: str) -> cst.Annotation | None:
@@ -81,10 +83,11 @@ def _beginning(body: cst.BaseSuite, statements: Sequence[str]) -> cst.BaseSuite:
     """A body that begins with some statements, behind its docstring."""
     if not statements or not isinstance(body, cst.IndentedBlock):
         return body
-    new = [cst.parse_statement(text) for text in statements]
-    start = 1 if is_docstring(body.body[0]) else 0
-    ahead, behind = body.body[:start], body.body[start:]
-    return body.with_changes(body=[*ahead, *new, *behind])
+    lines = list(body.body)
+    start = 1 if is_docstring(lines[0]) else 0
+    # params, opt_state = optimizer
+    lines[start:start] = map(cst.parse_statement, statements)
+    return body.with_changes(body=lines)
 
 
 def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
@@ -92,14 +95,15 @@ def _without(parameters: cst.Parameters, name: str) -> cst.Parameters:
     for field in ("params", "kwonly_params", "posonly_params"):
         old = list(getattr(parameters, field))
         kept = [parameter for parameter in old if parameter.name.value != name]
-        if len(kept) != len(old):
-            # the new last parameter ends as the old one did, with or without a comma
-            if kept and old[-1].name.value == name:
-                kept[-1] = kept[-1].with_changes(
-                    comma=old[-1].comma,
-                    whitespace_after_param=old[-1].whitespace_after_param,
-                )
-            changes[field] = kept
+        if len(kept) == len(old):
+            continue
+        last = old[-1]
+        # the new last parameter ends as the old one did, with or without a comma
+        if kept and last.name.value == name:
+            kept[-1] = kept[-1].with_changes(
+                comma=last.comma, whitespace_after_param=last.whitespace_after_param
+            )
+        changes[field] = kept
     if changes.get("kwonly_params") == []:
         _end_without_keywords(parameters, changes)
     return parameters.with_changes(**changes)
@@ -116,9 +120,9 @@ def _end_without_keywords(
     }
     # def step(state, *rest, optimizer)
     if isinstance(star, cst.Param):
-        changes["star_arg"] = (
-            star if parameters.star_kwarg else star.with_changes(**end)
-        )
+        if parameters.star_kwarg is None:
+            star = star.with_changes(**end)
+        changes["star_arg"] = star
         return
     # def step(state, *, optimizer)
     changes["star_arg"] = cst.MaybeSentinel.DEFAULT
@@ -137,16 +141,18 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
     # def step(optimizer, rate=0.1) has its new parameter ahead of `rate`
     if index < len(old):
         comma = old[index].comma
-        new = new.with_changes(
-            comma=comma if isinstance(comma, cst.Comma) else SEPARATOR
-        )
+        separator = comma if isinstance(comma, cst.Comma) else SEPARATOR
+        new = new.with_changes(comma=separator)
+    # def step(optimizer, batch) has it behind `batch`
     elif old:
+        last = old[-1]
         between = old[-2].comma if len(old) > 1 else SEPARATOR
         new = new.with_changes(
-            comma=old[-1].comma, whitespace_after_param=old[-1].whitespace_after_param
+            comma=last.comma, whitespace_after_param=last.whitespace_after_param
         )
-        old[-1] = old[-1].with_changes(comma=between, whitespace_after_param=NOTHING)
-    return parameters.with_changes(params=[*old[:index], new, *old[index:]])
+        old[-1] = last.with_changes(comma=between, whitespace_after_param=NOTHING)
+    old.insert(index, new)
+    return parameters.with_changes(params=old)
 
 
 def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
@@ -159,21 +165,22 @@ def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
         comma=model.comma,
         whitespace_after_param=model.whitespace_after_param,
     )
-    before = [*rest, model.with_changes(comma=between, whitespace_after_param=NOTHING)]
+    ahead = model.with_changes(comma=between, whitespace_after_param=NOTHING)
+    before = [*rest, ahead]
     if field == "kwonly_params":
         return parameters.with_changes(kwonly_params=[*before, new])
     # def step(optimizer, *, tx)
-    star = cst.ParamStar(between) if isinstance(between, cst.Comma) else cst.ParamStar()
+    star = cst.ParamStar()
+    if isinstance(between, cst.Comma):
+        star = cst.ParamStar(between)
     return parameters.with_changes(params=before, star_arg=star, kwonly_params=[new])
 
 
 def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
     """The body with a docstring that describes the parameters as they are now."""
-    if (
-        not (edit.dropped or edit.split)
-        or not isinstance(body, cst.IndentedBlock)
-        or not body.body
-    ):
+    if not (edit.dropped or edit.split):
+        return body
+    if not isinstance(body, cst.IndentedBlock) or not body.body:
         return body
     match body.body[0]:
         case (
@@ -184,20 +191,24 @@ def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:
             for name in edit.dropped:
                 value = _entry(name).sub("", value, count=1)
             for split in edit.split:
-                value = _entry(split.name).sub(partial(_entries, split), value, count=1)
+                entries = partial(_entries, split)
+                value = _entry(split.name).sub(entries, value, count=1)
             expression = only.with_changes(value=text.with_changes(value=value))
-            return body.with_changes(
-                body=[first.with_changes(body=[expression]), *body.body[1:]]
-            )
+            docstring = first.with_changes(body=[expression])
+            return body.with_changes(body=[docstring, *body.body[1:]])
     return body
 
 
 def _entries(split: SplitParameter, match: re.Match[str]) -> str:
     """What a docstring says of the parameters in the place of one."""
     # `:param optimizer: …` of Sphinx, or `optimizer: …` of Google's style
-    word = ":param " if match[0].lstrip().startswith(":param") else ""
-    start = f"{match['indent']}{word}"
-    return "".join(f"{start}{name}: {text}\n" for name, text in split.described)
+    start = match["indent"]
+    if match[0].lstrip().startswith(":param"):
+        start += ":param "
+    said = ""
+    for name, text in split.described:
+        said += f"{start}{name}: {text}\n"
+    return said
 
 
 def _entry(name: str) -> re.Pattern[str]:

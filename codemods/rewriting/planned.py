@@ -29,24 +29,31 @@ class Planned:
     def __init__(self, planned: Sequence[Edit]) -> None:
         self.of_expressions: dict[Span, Edit] = {}
         self.moves: list[MoveStatement] = []
+        self.statements: list[ReplaceStatement] = []
+        self.wanted: set[Span] = set()
+        self.wanted_raw: set[Span] = set()
         self._of_statements: dict[type, dict[Start, StatementEdit]] = defaultdict(dict)
         for edit in planned:
+            self.wanted.update(span for _, span in edit.holes)
             if isinstance(edit, MoveStatement):
                 self.moves.append(edit)
             elif isinstance(edit, StatementEdit):
                 self._of_statements[type(edit)][edit.span[:2]] = edit
             else:
-                other = self.of_expressions.get(edit.span)
-                both = other.merged(edit) if other is not None else None
-                self.of_expressions[edit.span] = both or edit
-        replaced = self._of_statements[ReplaceStatement].values()
-        self.statements = [
-            edit for edit in replaced if isinstance(edit, ReplaceStatement)
-        ]
-        self.wanted = {span for edit in planned for _, span in edit.holes}
-        self.wanted_raw = {span for edit in self.statements for _, span in edit.raw}
+                self._put(edit)
+        for replaced in self._of_statements[ReplaceStatement].values():
+            if isinstance(replaced, ReplaceStatement):
+                self.statements.append(replaced)
+                self.wanted_raw.update(span for _, span in replaced.raw)
+        # where a statement has to be looked into
         spans = (*self.of_expressions, *self.wanted, *self.wanted_raw)
         self._lines = sorted({span[0] for span in spans})
+
+    def _put(self, edit: Edit) -> None:
+        """Add the edit of an expression, joined to the one that there is, if they go together."""
+        other = self.of_expressions.get(edit.span)
+        both = None if other is None else other.merged(edit)
+        self.of_expressions[edit.span] = both or edit
 
     @property
     def heirs(self) -> dict[Span, Span]:
@@ -58,6 +65,7 @@ class Planned:
     def at(self, kind: type[StatementEditT], start: Start) -> StatementEditT | None:
         """The edit of a kind of the statement that starts somewhere."""
         edit = self._of_statements[kind].get(start)
+        # for mypy: what is found by a kind is of that kind
         return edit if isinstance(edit, kind) else None
 
     def removal(self, start: Start) -> ReplaceStatement | None:

@@ -135,8 +135,10 @@ def joined(first: EditT, second: Edit) -> EditT | None:
         return None
     both: dict[str, Any] = {}
     for name, ours in vars(first).items():
-        if isinstance(ours, tuple) and name != "span":
-            both[name] = tuple(dict.fromkeys((*ours, *vars(second)[name])))
+        if name == "span" or not isinstance(ours, tuple):
+            continue
+        theirs = vars(second)[name]
+        both[name] = tuple(dict.fromkeys((*ours, *theirs)))
     return replace(first, **both)
 
 

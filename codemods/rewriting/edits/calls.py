@@ -62,31 +62,32 @@ class RewriteCall(Edit):
         call = _call_at(self.span, place)
         if call is None:
             return ()
+        unit = place.unit
         kept = [span for _, span in self.holes]
-        callee = [
-            part
-            for part in expressions_within(call.func)
-            if not any(place.unit.is_in(part, hole) for hole in kept)
-        ]
-        arguments = self._arguments_that_go(call, place.unit)
-        return [
-            *callee,
-            *(part for argument in arguments for part in ast.walk(argument)),
-        ]
+        gone: list[ast.AST] = []
+        for part in expressions_within(call.func):
+            is_kept = any(unit.is_in(part, hole) for hole in kept)
+            if not is_kept:
+                gone.append(part)
+        for argument in self._arguments_that_go(call, unit):
+            gone += ast.walk(argument)
+        return gone
 
     def _arguments_that_go(self, call: ast.Call, unit: Unit) -> Iterator[ast.expr]:
         """The arguments that are in no hole of a template."""
         kept = {argument.index for argument in self.arguments}
         text = " ".join(self._templates)
-        holes = [span for _, span in self.holes]
+        holes = {span for _, span in self.holes}
         sliced = [span for name, span in self.holes if name == SLICES]
         for index, value in enumerate(values_of(call)):
             # jax.ops.index_update(x, jax.ops.index[1:], y): slices stay without what is indexed
             if isinstance(value, ast.Subscript) and unit.span(value) in sliced:
                 yield value.value
-            if index in kept or f"{{argument:{index}}}" in text:
+            is_in_template = f"{{argument:{index}}}" in text
+            if index in kept or is_in_template:
                 continue
-            if not any(unit.span(part) in holes for part in expressions_within(value)):
+            spans = map(unit.span, expressions_within(value))
+            if holes.isdisjoint(spans):
                 yield value
 
 
@@ -119,7 +120,8 @@ class ChangeArguments(Edit):
         values = values_of(call)
         parts = [values[index] for index in self.dropped]
         # partial(step, optimizer=optimizer), of which only `step` is left
-        if self.is_partial and not self.added and len(values) == 1 + len(self.dropped):
+        is_alone = not self.added and len(values) == 1 + len(self.dropped)
+        if self.is_partial and is_alone:
             parts.append(call.func)
         return [inner for part in parts for inner in ast.walk(part)]
 
@@ -146,6 +148,8 @@ class MakeStatic(Edit):
 def _call_at(span: Span, place: Place) -> ast.Call | None:
     """The call at a span, of which the construct of an edit is the whole or a part."""
     node, unit = place.node, place.unit
-    is_whole = isinstance(node, ast.Call) and unit.span(node) == span
-    call = node if is_whole else unit.parents.get(node)
-    return call if isinstance(call, ast.Call) and unit.span(call) == span else None
+    # the node is the call, or `optimizer.apply_gradient` in `optimizer.apply_gradient(grads)`
+    for found in (node, unit.parents.get(node)):
+        if isinstance(found, ast.Call) and unit.span(found) == span:
+            return found
+    return None

@@ -44,12 +44,13 @@ class Replace(Edit):
         unit = place.unit
         whole = self._whole(place.node, unit)
         kept = [span for _, span in self.holes]
-        inside = (
-            part for part in expressions_within(whole) if unit.is_in(part, self.span)
-        )
-        return [
-            part for part in inside if not any(unit.is_in(part, hole) for hole in kept)
-        ]
+        gone: list[ast.AST] = []
+        for part in expressions_within(whole):
+            # optimizer.target, which becomes `{optimizer}.params`
+            is_kept = any(unit.is_in(part, hole) for hole in kept)
+            if unit.is_in(part, self.span) and not is_kept:
+                gone.append(part)
+        return gone
 
     def _whole(self, node: ast.expr, unit: Unit) -> ast.expr:
         """The outermost expression around a node that is replaced with it; the node if none is."""
@@ -97,9 +98,12 @@ class Spread(Edit):
         # (optimizer, rng) of which one edit spreads the optimizer, and another what is made of it
         if self == other or not isinstance(other, Spread):
             return super().merged(other)
-        inner, outer = (self, other) if IT in other.templates else (other, self)
+        inner, outer = other, self
+        if IT in other.templates:
+            inner, outer = self, other
         if IT not in outer.templates:
             return None
-        place = outer.templates.index(IT)
-        ahead, behind = outer.templates[:place], outer.templates[place + 1 :]
-        return replace(self, templates=(*ahead, *inner.templates, *behind))
+        templates = list(outer.templates)
+        place = templates.index(IT)
+        templates[place : place + 1] = inner.templates
+        return replace(self, templates=tuple(templates))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from codemods.optimizers.base import Support
 from codemods.rewriting.edits.base import Edit, Holes, Place, joined
@@ -56,6 +57,7 @@ class MoveStatement(StatementEdit):
     def merged(self, other: Edit) -> Edit | None:
         if not isinstance(other, MoveStatement):
             return super().merged(other)
+        # ahead of both targets
         return self if self.target <= other.target else other
 
 
@@ -91,11 +93,11 @@ class ChangeParameters(StatementEdit):
         if not isinstance(place.node, ast.FunctionDef):
             return ()
         names = {one.name for one in self.split}
-        parameters = (
-            one for one in ast.walk(place.node.args) if isinstance(one, ast.arg)
-        )
-        split = (one for one in parameters if one.arg in names)
-        return [part for parameter in split for part in ast.walk(parameter)]
+        gone: list[ast.AST] = []
+        for node in ast.walk(place.node.args):
+            if isinstance(node, ast.arg) and node.arg in names:
+                gone += ast.walk(node)
+        return gone
 
     def merged(self, other: Edit) -> Edit | None:
         return joined(self, other)
@@ -115,11 +117,10 @@ class DeriveState(StatementEdit):
         return {"TrainState"}
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
+        if not isinstance(place.node, ast.ClassDef):
+            return ()
         # @struct.dataclass
-        decorators = (
-            place.node.decorator_list if isinstance(place.node, ast.ClassDef) else ()
-        )
-        return [part for decorator in decorators for part in ast.walk(decorator)]
+        return chain.from_iterable(map(ast.walk, place.node.decorator_list))
 
 
 @dataclass(frozen=True)
