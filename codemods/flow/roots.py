@@ -37,7 +37,8 @@ class Roots:
             self._follow(place)
         bits = self._found[place]
         if bits not in self._roots:
-            digits = map(int, bin(bits)[:1:-1])  # the lowest first, without "0b"
+            # The lowest first, without "0b".
+            digits = map(int, bin(bits)[:1:-1])
             self._roots[bits] = dict.fromkeys(compress(self._all, digits))
         return self._roots[bits]
 
@@ -71,6 +72,7 @@ class Roots:
                     # Its sources first; the loop goes on with the next of this place afterwards.
                     enter(source)
                     break
+            # All its sources have been visited.
             else:
                 ways.pop()
                 if lowest[place] == number[place]:
@@ -125,6 +127,7 @@ class Roots:
         names = {*chain.from_iterable(map(self._names_of, items))}
         if names:
             return names
+        # Nothing is there: the expression itself tells more.
         match node:
             case ast.Attribute(value=value, attr=attribute):
                 return _extended(self.names(value), f".{attribute}")
@@ -136,6 +139,7 @@ class Roots:
                 return {f"builtins.{type(value).__name__}"}
             case ast.JoinedStr():
                 return {"builtins.str"}
+        # optimizer = factory(): the name of a variable tells nothing, its roots do.
         found: set[str] = set()
         for root in self.of(place):
             if isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
@@ -150,6 +154,7 @@ class Roots:
                 yield name
             case Result(name=name):
                 yield f"{name}()"
+            # class Model(flax.linen.Module)
             case Class():
                 yield from self._external_bases(item)
             case Instance(cls=cls):

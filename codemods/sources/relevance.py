@@ -75,9 +75,10 @@ class Relevance:
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        legacy = {
-            path for path, text in texts.items() if mentions_legacy(text.encode())
-        }
+        legacy = set[str]()
+        for path, text in texts.items():
+            if mentions_legacy(text.encode()):
+                legacy.add(path)
         self.paths: list[str] = []
         self.speaking = legacy
         self.beside = set[str]()
@@ -90,7 +91,8 @@ class Relevance:
         # All that import them are their programs, with all that these import.
         above = reachable(legacy | readers, importers)
         reached = reachable(above, imports)
-        reached = reachable(reached | _loaded(texts, reached), imports)
+        loaded = _loaded(texts, reached)
+        reached = reachable(reached | loaded, imports)
         self.paths = [path for path in texts if path in reached]
         loading = {path for path in reached if _loads_and_reads(texts[path])}
         self.speaking = legacy | readers | loading
@@ -125,11 +127,12 @@ def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
     program_loads = any(LOADING.search(texts[path]) for path in program)
     found: set[str] = set()
     for path, text in texts.items():
-        if (
-            SHAPED.search(text)
-            and (program_loads or LOADING.search(text))
-            and is_near(path)
-        ):
+        # optimizer.target
+        if not SHAPED.search(text):
+            continue
+        # importlib.import_module(name)
+        may_connect = program_loads or LOADING.search(text) is not None
+        if may_connect and is_near(path):
             found.add(path)
     return found
 
@@ -152,10 +155,10 @@ def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
     importers = Graph(set)
     for path, text in texts.items():
         for module in _modules(path, text, layout):
-            found = layout.at(module)
-            if found is not None and found[0] is not None:
-                imports[path].add(found[0])
-                importers[found[0]].add(path)
+            file, _ = layout.at(module) or (None, "")
+            if file is not None:
+                imports[path].add(file)
+                importers[file].add(path)
         # A file that is run is like one that is imported.
         for ran in layout.run_by(path, text):
             imports[path].add(ran)
@@ -186,11 +189,13 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
     for match in _imports(text):
         if match["modules"] is not None:
             # import package.module as name, other
-            modules = re.sub(r"\bas\s+\w+", "", COMMENT.sub("", match["modules"]))
+            listed = COMMENT.sub("", match["modules"])
+            modules = re.sub(r"\bas\s+\w+", "", listed)
             for name in re.findall(r"[\w.]+", modules):
                 yield from _with_packages(layout.absolute(path, name), name)
         else:
             yield from _modules_of_from(path, match, layout)
+    # importlib.import_module("package.module")
     if "import_module" in text or "__import__" in text:
         for match in NAMED.finditer(text):
             yield from _with_packages(layout.absolute(path, match[1]), match[1])
@@ -199,6 +204,7 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
 def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterator[str]:
     """`from package import name, other`: the names may be modules."""
     name = match["source"]
+    # from ..models import vit
     if match["level"]:
         level = len(match["level"])
         sources: tuple[str, ...] = (layout.relative(path, level, name),)
@@ -209,6 +215,7 @@ def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterato
         members = COMMENT.sub("", match["members"])
         for member in re.findall(r"\w+", members):
             for source in sources:
+                # from . import vit, in a file that is in no folder
                 yield member if source == "." else f"{source}/{member}"
 
 

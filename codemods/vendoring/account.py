@@ -41,26 +41,23 @@ class Account:
 
     def of(self, result: FileResult, without_place: bool) -> FileResult:
         """A result with the status of its sites."""
-        left = [
-            (unit, span, text)
-            for unit, found in self.left.items()
-            if unit.path == result.path
-            for span, text in found
-        ]
-        lines = {
-            unit.line(line)
-            for unit, span, _ in left
-            for line in range(span[0], span[2] + 1)
-        }
+        left: list[tuple[Unit, Span, str]] = []
+        lines: set[int] = set()
+        for unit, found in self.left.items():
+            if unit.path != result.path:
+                continue
+            for span, text in found:
+                first, _, last, _ = span
+                left.append((unit, span, text))
+                lines.update(map(unit.line, range(first, last + 1)))
         sites = list(result.sites)
         if self._is_served(result.path):
             sites = [self._vendored(site, lines) for site in sites]
         if without_place:
             sites = [_without_place(site) for site in sites]
         # a line that is reported already gets no second message
-        known = {
-            site.line for site in sites if site.status in ("unresolved", "suppressed")
-        }
+        reported = ("unresolved", "suppressed")
+        known = {site.line for site in sites if site.status in reported}
         for unit, span, text in left:
             if unit.line(span[0]) not in known:
                 sites.append(_unpointed(unit, span, text))
@@ -96,13 +93,15 @@ def _unpointed(unit: Unit, span: Span, text: str) -> Site:
         "This cannot be pointed at the copy of `flax.optim`.",
         "Import that by its name, and say what is needed of it.",
     )
-    cell, why = unit.cell(span[0]), text_of(reason.reason)
+    first, start, last, end = span
+    cell = unit.cell(first)
+    why = text_of(reason.reason)
     return Site(
         code=reason.code,
-        line=unit.line(span[0]),
-        column=span[1] + 1,
-        end_line=unit.line(span[2]),
-        end_column=span[3] + 1,
+        line=unit.line(first),
+        column=start + 1,
+        end_line=unit.line(last),
+        end_column=end + 1,
         status="unresolved",
         evidence="proven",
         message=f"{cell}: {why}" if cell else why,

@@ -44,17 +44,13 @@ class Places:
         It is in the innermost package around all of them, else in a folder from which their imports
         find the project's modules, else beside them. None if there is none.
         """
-        common = PurePosixPath(
-            *_common([PurePosixPath(path).parent.parts for path in paths])
-        )
-        packages = [
-            folder for folder in (common, *common.parents) if self._is_package(folder)
-        ]
+        folders = [PurePosixPath(path).parent for path in paths]
+        common = PurePosixPath(*_common([folder.parts for folder in folders]))
+        around = (common, *common.parents)
+        packages = [folder for folder in around if self._is_package(folder)]
         roots = [root for path in paths for root in self.roots(path)]
-        places = [
-            str(folder / name) for folder in dict.fromkeys((*packages, *roots, common))
-        ]
-        for place in places:
+        for folder in dict.fromkeys((*packages, *roots, common)):
+            place = str(folder / name)
             if self.is_free(place) and self.serves(place, paths):
                 return place
         return None
@@ -75,23 +71,30 @@ class Places:
 
     def name(self, path: str, place: str) -> ModuleName | None:
         """The name of a package at a place in a file; None if the file cannot import it."""
+        target = PurePosixPath(place)
         # `src` of src/models/vit.py, with `from models import vit`
-        folder, target = PurePosixPath(path).parent, PurePosixPath(place)
-        root = next(
-            (root for root in self.roots(path) if target.is_relative_to(root)), None
-        )
-        if root is None or not all(
-            part.isidentifier() for part in target.relative_to(root).parts
-        ):
+        root = self._root_around(target, path)
+        if root is None:
             return None
-        full = ".".join(target.relative_to(root).parts)
+        steps = target.relative_to(root).parts
+        # a folder such as `my-project` has no name in Python
+        if not all(step.isidentifier() for step in steps):
+            return None
+        full = ".".join(steps)
+        folder = PurePosixPath(path).parent
         outer = self._outermost(folder)
-        is_relative = (
-            outer is not None
-            and target.is_relative_to(outer)
-            and self._is_relative(path)
-        )
-        return ModuleName(_relative(folder, target) if is_relative else full, full)
+        is_within = outer is not None and target.is_relative_to(outer)
+        # from .legacy_optim import Adam
+        if is_within and self._is_relative(path):
+            return ModuleName(_relative(folder, target), full)
+        return ModuleName(full, full)
+
+    def _root_around(self, target: PurePosixPath, path: str) -> PurePosixPath | None:
+        """The first folder around a place in which the imports of a file find modules."""
+        for root in self.roots(path):
+            if target.is_relative_to(root):
+                return root
+        return None
 
     def names_said(self, path: str, place: str) -> set[str]:
         """The names by which a file imports a package at a place, or something in it."""
@@ -117,6 +120,7 @@ class Places:
             found = self._roots_of(sorted(importers[path]), path)
         if not found:
             found = self._roots_of(program)
+        # no import shows it: the folder with the whole package, or that of a script
         if not found:
             folder = PurePosixPath(path).parent
             outer = self._outermost(folder)
@@ -137,11 +141,13 @@ class Places:
             for name, meant in self._named(path):
                 if name.startswith(".") or len(meant) != 1:
                     continue
-                if module is not None and not self._is(meant[0], module):
+                [place] = meant
+                if module is not None and not self._is(place, module):
                     continue
                 # /project/src of `models.vit` in /project/src/models/vit
-                steps = PurePosixPath(meant[0]).parts
-                found.append(PurePosixPath(*steps[: len(steps) - len(name.split("."))]))
+                steps = PurePosixPath(place).parts
+                depth = len(steps) - len(name.split("."))
+                found.append(PurePosixPath(*steps[:depth]))
         return found
 
     def _is(self, place: str, path: str) -> bool:
@@ -156,7 +162,10 @@ class Places:
             return True
         for other in sorted(importers[path]):
             for name, meant in self._named(other):
-                if name.startswith(".") and any(self._is(one, path) for one in meant):
+                if not name.startswith("."):
+                    continue
+                # from . import train, in another file
+                if any(self._is(one, path) for one in meant):
                     return True
         return False
 
@@ -204,11 +213,14 @@ def _names(text: str) -> Iterator[str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in nodes:
+        # import models.vit
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        # from models import vit
         elif isinstance(node, ast.ImportFrom):
-            yield said(node)
-            yield from (joined(said(node), alias.name) for alias in node.names)
+            package = said(node)
+            yield package
+            yield from (joined(package, alias.name) for alias in node.names)
 
 
 def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -224,4 +236,6 @@ def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def _relative(folder: PurePosixPath, target: PurePosixPath) -> str:
     """The relative name of a package for files of a folder."""
     shared = len(_common([folder.parts, target.parent.parts]))
-    return "." * (len(folder.parts) - shared + 1) + ".".join(target.parts[shared:])
+    # one dot is the folder itself, each further one the folder above
+    dots = "." * (len(folder.parts) - shared + 1)
+    return dots + ".".join(target.parts[shared:])
