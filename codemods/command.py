@@ -26,7 +26,8 @@ class FlaxOptimToOptax(CodemodCommand):
         for site in result.sites:
             if site.status == "unresolved":
                 place = f"{result.path}:{site.line}:{site.column}"
-                self.warn(f"{place}: {site.code} {site.message} {site.remedy}")
+                what = f"{site.code} {site.message} {site.remedy}"
+                self.warn(f"{place}: {what}")
         if not result.changed:
             return tree
         return cst.parse_module(result.after)

@@ -399,6 +399,7 @@ def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
         # from flax import optim: what needs it has a comment
         if use.kind == "import":
             continue
+        line = use.node.lineno
         why = text_of(refusal.reason)
-        markers[use.node.lineno].append(f"{MARKER}{refusal.code} {why}")
+        markers[line].append(f"{MARKER}{refusal.code} {why}")
     return markers

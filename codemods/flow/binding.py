@@ -152,7 +152,8 @@ def signature_of(parameters: ast.arguments, bound: int = 0) -> Signature:
     required = len(by_position) - len(parameters.defaults)
     defaults = [*([REQUIRED] * required), *parameters.defaults]
     found: list[Parameter] = []
-    for at, (one, value) in enumerate(zip(by_position, defaults, strict=True)):
+    with_defaults = zip(by_position, defaults, strict=True)
+    for at, (one, value) in enumerate(with_defaults):
         by_name = at >= len(parameters.posonlyargs)
         kind = Parameter.POSITIONAL_OR_KEYWORD if by_name else Parameter.POSITIONAL_ONLY
         found.append(Parameter(one.arg, kind, default=value))

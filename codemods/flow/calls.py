@@ -590,7 +590,9 @@ class Calls(Elements):
             place = part
         self._get_items(getter, site)
         if getter.calls:
-            given = tuple(self.places[argument] for argument in getter.call.args[1:])
+            # methodcaller("apply_gradient", grads): its other arguments are the method's
+            own = getter.call.args[1:]
+            given = tuple(self.places[argument] for argument in own)
             keywords = self._keywords(getter.call)
             self.call(place, replace(site, positional=given, keywords=keywords))
         elif getter.attributes:
@@ -880,14 +882,16 @@ class Calls(Elements):
 
     def _call_partial(self, call: ast.Call, function: Object, site: CallSite) -> None:
         """A call of `partial(function, …)`: the arguments that `call` filled in come first."""
+        # partial(train_step, model)
         filled = [node for node in call.args[1:] if not isinstance(node, ast.Starred)]
         earlier = [self.places[node] for node in filled]
+        keywords = self._keywords(call) | site.keywords
         starred = None if site.starred is None else site.starred + len(earlier)
         combined = CallSite(
             site.unit,
             site.node,
             (*earlier, *site.positional),
-            self._keywords(call) | site.keywords,
+            keywords,
             site.result,
             starred,
             site.unpacked,

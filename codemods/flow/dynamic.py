@@ -18,17 +18,20 @@ def named_module(call: ast.Call, package: str) -> str | re.Pattern[str]:
       call: the call; its first argument is the name.
       package: the dotted name of the package that the calling module is in.
     """
-    files = [*chain.from_iterable(map(_files, call.args[:2]))]
+    named = map(_files, call.args[:2])
+    files = [*chain.from_iterable(named)]
+    # spec_from_file_location("model", directory + "/model.py")
     if files:
-        # spec_from_file_location("model", directory + "/model.py")
-        return re.compile(re.escape(files[-1]))
+        file = re.escape(files[-1])
+        return re.compile(file)
     if ast.unparse(call.func).endswith(BY_FILE):
         return ANY
     words = _words(call.args[0]) if call.args else None
     if words is None:
         return ANY
     if _is_old_form(call) and words[0] is not None:
-        words = [words[0].partition(".")[0]]
+        outermost, _, _ = words[0].partition(".")
+        words = [outermost]
     first = words[0] if words else None
     # import_module(".models", package="project")
     if first is not None and first.startswith("."):

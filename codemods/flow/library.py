@@ -137,7 +137,8 @@ def while_loop(flow: Calls, site: CallSite) -> None:
         return
     # What the body gives is its argument for the next step.
     flow.solver.connect(initial, site.result)
-    _apply(flow, site, condition, (site.result,), ("condition", site.node))
+    truth = ("condition", site.node)
+    _apply(flow, site, condition, (site.result,), truth)
     _apply(flow, site, body, (site.result,), site.result)
 
 
@@ -147,8 +148,9 @@ def fori_loop(flow: Calls, site: CallSite) -> None:
     initial = site.argument(3, "init_val")
     if body is None or initial is None:
         return
+    index = ("index", site.node)
     flow.solver.connect(initial, site.result)
-    _apply(flow, site, body, (("index", site.node), site.result), site.result)
+    _apply(flow, site, body, (index, site.result), site.result)
 
 
 def cond(flow: Calls, site: CallSite) -> None:

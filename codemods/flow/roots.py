@@ -83,8 +83,9 @@ class Roots:
                     gathered[behind] |= self._found.get(place, 0)
 
     def _sources(self, place: Place) -> list[Place]:
-        incoming = self.flow.solver.incoming()
-        return [*incoming.get(place, ()), *self.flow.returned.get(place, ())]
+        incoming = self.flow.solver.incoming().get(place, ())
+        returned = self.flow.returned.get(place, ())
+        return [*incoming, *returned]
 
     def _bit(self, root: Place) -> int:
         self._all.append(root)

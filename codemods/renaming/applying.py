@@ -67,19 +67,24 @@ class _Places:
             case ast.Attribute():
                 self._rename_attribute(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                names = self.renames.variables.get(scope_path(node, self.unit), {})
+                names = self._names_in(node)
                 self.spans |= _in_docstring(node, self.unit, names)
 
     def _new_name(self, scope: ast.AST, name: str) -> str | None:
         if not isinstance(scope, Functions):
             return None
-        names = self.renames.variables.get(scope_path(scope, self.unit), {})
-        return names.get(name)
+        return self._names_in(scope).get(name)
+
+    def _names_in(self, function: Functions) -> Mapping[str, str]:
+        """The new names of the variables of a function."""
+        path = scope_path(function, self.unit)
+        return self.renames.variables.get(path, {})
 
     def _rename_start(self, node: ast.arg | ast.keyword, name: str, new: str) -> None:
         """Rename the `optimizer` of `optimizer: Any` or `optimizer=x`."""
         first, column, _, _ = self.unit.span(node)
-        self.spans[first, column, first, column + len(name)] = new
+        end = column + len(name)
+        self.spans[first, column, first, end] = new
 
     def _rename_keyword(self, call: ast.Call, word: ast.keyword) -> None:
         name = word.arg or ""
@@ -103,20 +108,21 @@ def _in_docstring(
 ) -> dict[Span, str]:
     """The places of a docstring that name a parameter: as an entry, or in backquotes."""
     first = node.body[0]
-    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+    if not isinstance(first, ast.Expr):
         return {}
-    if not ast.get_docstring(node):
+    docstring = first.value
+    if not isinstance(docstring, ast.Constant) or not ast.get_docstring(node):
         return {}
     found: dict[Span, str] = {}
-    start, _, end, _ = unit.span(first.value)
+    start, _, end, _ = unit.span(docstring)
     lines = unit.code.split("\n")[start - 1 : end]
     for number, line in enumerate(lines, start):
         for name, new in names.items():
             # `optimizer:`, `optimizer (Optimizer):` or `:param optimizer:`
             entry = rf"(?:^\s+(?::param )?|`){re.escape(name)}(?=\s*(?:\([^)]*\))?:|`)"
             for match in re.finditer(entry, line):
-                span = (number, match.end() - len(name), number, match.end())
-                found[span] = new
+                last = match.end()
+                found[number, last - len(name), number, last] = new
     return found
 
 
@@ -150,15 +156,17 @@ def _in_comment(token: tokenize.TokenInfo, names: Mapping[str, str]) -> dict[Spa
     for name, new in names.items():
         quoted = rf"(?<=`){re.escape(name)}(?=`)"
         for match in re.finditer(quoted, token.string):
-            span = (number, start + match.start(), number, start + match.end())
-            found[span] = new
+            first = start + match.start()
+            last = start + match.end()
+            found[number, first, number, last] = new
     return found
 
 
 def _spliced(code: str, spans: Mapping[Span, str]) -> str:
     lines = code.split("\n")
     # from the right, so that the columns of those before stay
-    for (number, start, _, end), new in sorted(spans.items(), reverse=True):
+    from_right = sorted(spans.items(), reverse=True)
+    for (number, start, _, end), new in from_right:
         line = lines[number - 1]
         lines[number - 1] = line[:start] + new + line[end:]
     return "\n".join(lines)

@@ -43,19 +43,22 @@ def plan_attributes(
         for name in sorted(by_name):
             if not WORD.search(name):
                 continue
-            items = facts.flow.solver.at(facts.flow.field(cls, name))
+            place = facts.flow.field(cls, name)
+            items = facts.flow.solver.at(place)
             if kind_of(items, done) != "optimizer":
                 continue
             # the class may have a `self.state` already
             new = WORD.sub(STATE, name)
+            # getattr(self, "optimizer")
+            if name in quoted:
+                continue
             owners = (node.value for _, node in by_name[new])
             is_taken = any(_may_be_of(one, cls, facts) for one in owners)
-            # getattr(self, "optimizer")
-            if name in quoted or is_taken or not _is_plain(cls, name, facts):
+            if is_taken or not _is_plain(cls, name, facts):
                 continue
             for unit, node in _all_of(cls, by_name[name], facts):
-                place = Attribute(scope_path(node, unit), ast.unparse(node))
-                found[unit].attributes[place] = new
+                attribute = Attribute(scope_path(node, unit), ast.unparse(node))
+                found[unit].attributes[attribute] = new
 
 
 def _may_be_of(node: ast.expr, cls: Class, facts: Facts) -> bool:
@@ -81,7 +84,8 @@ def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
 
 def _is_known(node: ast.expr, facts: Facts) -> bool:
     """Whether it is known what an expression is, or its name is that of a configuration."""
-    if any(isinstance(item, Instance | LegacyObject) for item in facts.objects(node)):
+    items = facts.objects(node)
+    if any(isinstance(item, Instance | LegacyObject) for item in items):
         return True
     # jax.config
     if facts.full_name(node):

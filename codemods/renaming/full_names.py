@@ -45,8 +45,8 @@ def said(name: str, module: str, unit: Unit, facts: Facts) -> Said | None:
     if module == root and root in CHOICES:
         return Said(f"{{{root}}}{name.removeprefix(root)}")
     # def jax(): ...
-    is_taken = bound_anywhere(unit)[root] > _importing_root(root, unit, facts)
-    if is_taken:
+    imports = _importing_root(root, unit, facts)
+    if bound_anywhere(unit)[root] > imports:
         return None
     return Said(name, _importing(module, ""))
 
@@ -66,8 +66,8 @@ def _known_as(name: str, unit: Unit, facts: Facts) -> Iterable[str]:
         if _meant(item) != name or not is_at_top:
             continue
         # nothing but imports of one module binds the name
-        is_sure = bound[item.name] == _importing_root(item.name, unit, facts)
-        if is_sure and not row_of(name):
+        imports = _importing_root(item.name, unit, facts)
+        if bound[item.name] == imports and not row_of(name):
             yield item.name
 
 

@@ -43,14 +43,17 @@ def plan_function(
     Where one train state cannot have a new name, none of them gets one.
     """
     scope = _scope_of(node, facts)
+    if scope is None:
+        return
     calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
     # print(locals()): the names are values here
-    if scope is None or any(_lists(call, facts) for call in calls):
+    if any(_lists(call, facts) for call in calls):
         return
     states: dict[str, _Renamed | None] = {}
     for name in sorted(scope.names):
         variable = Variable(scope, name)
-        items = list(facts.flow.solver.at(("variable", scope, name)))
+        place = ("variable", scope, name)
+        items = list(facts.flow.solver.at(place))
         kind = new_names.kind_of(items, done)
         has_word = new_names.WORD.search(name) is not None
         # state = train_step(state, batch)
@@ -108,7 +111,8 @@ def _note(
     found: dict[Unit, new_names.Renames],
 ) -> None:
     for name, (new, keywords) in renamed.items():
-        found[unit].variables[new_names.scope_path(node, unit)][name] = new
+        path = new_names.scope_path(node, unit)
+        found[unit].variables[path][name] = new
         for other, words in keywords.items():
             found[other].keywords.update(words)
 

@@ -120,7 +120,8 @@ class Layout:
         self._directories: set[str] = set()
         folders = {PurePosixPath(dirname(path)) for path in self._files}
         for folder in folders:
-            self._directories.update(map(str, (folder, *folder.parents)))
+            around = (folder, *folder.parents)
+            self._directories.update(map(str, around))
         modules = [path.removesuffix(".py") for path in self._files]
         for path in sorted((*self._directories, *modules)):
             last = path.rpartition("/")[2]
@@ -249,8 +250,11 @@ def _ends_so(path: str, pattern: re.Pattern[str]) -> bool:
     module = path.removesuffix(".py").removesuffix("/__init__")
     steps = module.split("/")
     # project.models.vit, models.vit and vit, for project/models/vit.py
-    endings = (".".join(steps[start:]) for start in range(len(steps)))
-    return any(map(pattern.fullmatch, endings))
+    for start in range(len(steps)):
+        name = ".".join(steps[start:])
+        if pattern.fullmatch(name) is not None:
+            return True
+    return False
 
 
 def name_of(path: str) -> str:
@@ -332,7 +336,8 @@ class Project:
 
     def others_matching(self, pattern: re.Pattern[str]) -> list[str]:
         """The files of such a name that are not analysed."""
-        return [path for path in self._layout.matching(pattern) if path in self.others]
+        matching = self._layout.matching(pattern)
+        return [path for path in matching if path in self.others]
 
     def _read(self, paths: Iterable[str]) -> list[Unit]:
         return [self._by_path[path] for path in paths if path in self._by_path]

@@ -165,7 +165,8 @@ def read_notebook(content: bytes) -> Notebook:
         # a source that is one string has all its lines in one of the file
         lines = (min(line, last) for line in _lines_of(cell))
         places += ((cell.number, numbers[line]) for line in lines)
-    return Notebook(text, bom, tuple(cells), "".join(code), tuple(places))
+    whole_code = "".join(code)
+    return Notebook(text, bom, tuple(cells), whole_code, tuple(places))
 
 
 def _starts_of_lines(text: str, extent: Extent) -> list[int]:
@@ -179,7 +180,12 @@ def _starts_of_lines(text: str, extent: Extent) -> list[int]:
 
 def _with_magics(body: str, magics: Sequence[str]) -> str:
     """A body with its magics in the place of their placeholders."""
-    return PLACEHOLDER.sub(lambda found: magics[int(found[1])], body)
+
+    def magic_of(placeholder: re.Match[str]) -> str:
+        number = int(placeholder[1])
+        return magics[number]
+
+    return PLACEHOLDER.sub(magic_of, body)
 
 
 def python_of(content: bytes) -> str:
@@ -229,7 +235,8 @@ def _lines_of(cell: Cell) -> Iterator[int]:
     line = cell.header.count("\n")
     for text in cell.body.split("\n"):
         yield line
-        magics = [cell.magics[int(found)] for found in PLACEHOLDER.findall(text)]
+        numbers = map(int, PLACEHOLDER.findall(text))
+        magics = [cell.magics[number] for number in numbers]
         line += 1 + sum(magic.count("\n") for magic in magics)
 
 
@@ -280,7 +287,9 @@ def _behind_comma(text: str, extent: Extent) -> int:
     """Where the next element begins behind one, or the array or object ends."""
     _, end = extent
     index = _skip(text, end)
-    return _skip(text, index + 1) if text[index] == "," else index
+    if text[index] != ",":
+        return index
+    return _skip(text, index + 1)
 
 
 def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
@@ -288,7 +297,8 @@ def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
     index = _skip(text, index + 1)
     while text[index] != "}":
         key, (_, end) = _value(text, index)
-        _, extent = _value(text, _skip(text, end) + 1)
+        colon = _skip(text, end)
+        _, extent = _value(text, colon + 1)
         yield str(key), extent
         index = _behind_comma(text, extent)
 
@@ -296,7 +306,10 @@ def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
 def string_extents(text: str, extent: Extent) -> list[Extent]:
     """Where the letters of a source stand, which is a string or an array of strings."""
     start, _ = extent
-    spans = list(_elements(text, start)) if text[start] == "[" else [extent]
+    spans = [extent]
+    if text[start] == "[":
+        spans = list(_elements(text, start))
+    # without the quotes
     return [(first + 1, last - 1) for first, last in spans]
 
 
@@ -307,7 +320,8 @@ def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
       UndecodableError: if the source of a cell is no text.
     """
     whole = _members(text, _skip(text, 0))
-    cells = next((extent for key, extent in whole if key == "cells"), None)
+    extents = (extent for key, extent in whole if key == "cells")
+    cells = next(extents, None)
     if cells is None:
         return
     first, _ = cells
@@ -401,7 +415,8 @@ def _without_magics(body: str) -> tuple[str, tuple[str, ...]]:
             magic += "\n" + lines.pop(0)
         # files = !ls
         target = found["assigned"] or ""
-        placeholder = f"{found['indent']}{target}__magic_{len(magics)}__"
+        name = f"__magic_{len(magics)}__"
+        placeholder = f"{found['indent']}{target}{name}"
         timed = TIMED.fullmatch(magic)
         # %time train(): the code behind it is read.
         if timed is not None and not target and _parses(timed["code"]):

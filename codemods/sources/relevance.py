@@ -96,14 +96,17 @@ class Relevance:
         self.paths = [path for path in texts if path in reached]
         loading = {path for path in reached if _loads_and_reads(texts[path])}
         self.speaking = legacy | readers | loading
-        self.beside = set[str]().union(*(imports[path] for path in legacy))
+        for path in legacy:
+            self.beside |= imports[path]
         for path in self.paths:
             self.imports[path] = imports[path] & reached
             self.importers[path] = importers[path] & reached
 
 
 def _loads_and_reads(text: str) -> bool:
-    return LOADING.search(text) is not None and SHAPED.search(text) is not None
+    if LOADING.search(text) is None:
+        return False
+    return SHAPED.search(text) is not None
 
 
 def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
@@ -122,7 +125,9 @@ def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
         if folder in around or not folders.isdisjoint(folder.parents):
             return True
         text = texts[path]
-        return uses_jax(text.encode()) or any(name in text for name in names)
+        if uses_jax(text.encode()):
+            return True
+        return any(name in text for name in names)
 
     program_loads = any(LOADING.search(texts[path]) for path in program)
     found: set[str] = set()
@@ -198,7 +203,8 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
     # importlib.import_module("package.module")
     if "import_module" in text or "__import__" in text:
         for match in NAMED.finditer(text):
-            yield from _with_packages(layout.absolute(path, match[1]), match[1])
+            name = match[1]
+            yield from _with_packages(layout.absolute(path, name), name)
 
 
 def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterator[str]:
@@ -207,7 +213,8 @@ def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterato
     # from ..models import vit
     if match["level"]:
         level = len(match["level"])
-        sources: tuple[str, ...] = (layout.relative(path, level, name),)
+        relative = layout.relative(path, level, name)
+        sources: tuple[str, ...] = (relative,)
     else:
         sources = layout.absolute(path, name)
     yield from _with_packages(sources, name)

@@ -67,7 +67,8 @@ class Account:
     def _is_served(self, path: str) -> bool:
         """Whether a file is in a program that has a copy, and in it all files can import that."""
         program = self.places.together(path)
-        return not program.isdisjoint(self.pointed) and program.isdisjoint(self.failed)
+        has_copy = not program.isdisjoint(self.pointed)
+        return has_copy and program.isdisjoint(self.failed)
 
     @staticmethod
     def _vendored(site: Site, left: Collection[int]) -> Site:
@@ -77,14 +78,18 @@ class Account:
 
 def _without_place(site: Site) -> Site:
     """A site of a file that cannot be pointed at a copy: its imports get the reason."""
-    if not concerns(site) or not site.before.startswith(("from ", "import ")):
+    if not concerns(site):
+        return site
+    # optim.Adam(rate), in the same file
+    if not site.before.startswith(("from ", "import ")):
         return site
     reason = reasons.no_place(
         "`--vendor` finds no place from which all files that need `flax.optim` "
         "can import one copy by one name.",
         "Give the folders of each program by themselves, or a place with `--vendor-as`.",
     )
-    why, remedy = text_of(reason.reason), text_of(reason.remedy)
+    why = text_of(reason.reason)
+    remedy = text_of(reason.remedy)
     return replace(site, code=reason.code, message=why, remedy=remedy, cause=None)
 
 

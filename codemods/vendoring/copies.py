@@ -5,7 +5,6 @@ Files are migrated as if there were none, and pointed at the copies after that.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -53,12 +52,12 @@ class Copies:
 
     def homeless(self, results: Iterable[FileResult]) -> list[str]:
         """The files that import no copy, and still have something that needs `flax.optim`."""
-        others = (
-            one for one in results if one.path not in self.users and one.error is None
-        )
-        left = (one for one in others if any(map(concerns, one.sites)))
         found: list[str] = []
-        for result in left:
+        for result in results:
+            if result.path in self.users or result.error is not None:
+                continue
+            if not any(map(concerns, result.sites)):
+                continue
             unit = _unit(result.path, result.after)
             if unit is not None and imports_any(unit, [PACKAGE], spared(unit)):
                 found.append(unit.path)
@@ -142,7 +141,8 @@ class Copies:
     ) -> dict[str, ModuleName]:
         """The files of the same programs that only have a name of `flax.optim` in a string."""
         program = {one for path in new for one in self.places.together(path)}
-        full = next(name.full for path, name in names.items() if path in new)
+        importing = (name for path, name in names.items() if path in new)
+        full = next(importing).full
         found: dict[str, ModuleName] = {}
         for one in results:
             if one.path in names or one.path not in program:
@@ -226,7 +226,8 @@ def _pointed_back(
 
 def _pointed(path: str, content: bytes, name: ModuleName) -> tuple[bytes, Unit] | None:
     """A file with its imports pointed at a copy; None if the result is not valid."""
-    unit, text = _unit(path, content), _read(path, content)
+    unit = _unit(path, content)
+    text = _read(path, content)
     assert unit is not None
     assert text is not None
     stays = spared(unit)
@@ -253,11 +254,11 @@ def _read(path: str, content: bytes) -> Text | Notebook | None:
 def _unit(path: str, content: bytes) -> Unit | None:
     """A file that is parsed; None if it cannot be."""
     text = _read(path, content)
-    try:
-        tree: ast.Module | None = None if text is None else parse(text.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if text is None:
         return None
-    if text is None or tree is None:
+    try:
+        tree = parse(text.code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     places = text.places if isinstance(text, Notebook) else ()
     return Unit(path, text.code, tree, places)

@@ -103,7 +103,8 @@ class Bindings:
             # import flax
             for module in self.modules:
                 if module.startswith(f"{prefix}."):
-                    missing = tuple(module[len(prefix) + 1 :].split("."))
+                    below = module.removeprefix(f"{prefix}.")
+                    missing = tuple(below.split("."))
                     yield BoundModule(node, alias, holder, name, missing=missing)
 
     def _uses(self) -> Iterator[ModuleUse]:

@@ -67,7 +67,8 @@ class Places:
         if None in names or len(full) != 1:
             return False
         # no other module may be found by the name
-        return all(layout.absolute(path, *full) == (place,) for path in paths)
+        [name] = full
+        return all(layout.absolute(path, name) == (place,) for path in paths)
 
     def name(self, path: str, place: str) -> ModuleName | None:
         """The name of a package at a place in a file; None if the file cannot import it."""
@@ -113,8 +114,8 @@ class Places:
 
         They are those that the file itself shows, or the files that import it, or its program.
         """
-        imports, importers = self._graphs
-        program = sorted(reachable(reachable({path}, importers), imports) - {path})
+        _, importers = self._graphs
+        program = sorted(self.together(path) - {path})
         found = self._roots_of([path])
         if not found:
             found = self._roots_of(sorted(importers[path]), path)
@@ -158,7 +159,8 @@ class Places:
     def _is_relative(self, path: str) -> bool:
         """Whether a file only runs as a part of its package: its imports show it, or others do."""
         _, importers = self._graphs
-        if any(name.startswith(".") for name, _ in self._named(path)):
+        names = [name for name, _ in self._named(path)]
+        if any(name.startswith(".") for name in names):
             return True
         for other in sorted(importers[path]):
             for name, meant in self._named(other):
@@ -172,7 +174,8 @@ class Places:
     def _named(self, path: str) -> list[Named]:
         """The modules of the project that a file imports, by their names there."""
         if path not in self._named_by:
-            names = dict.fromkeys(_names(self._texts.get(path, "")))
+            text = self._texts.get(path, "")
+            names = dict.fromkeys(_names(text))
             found = ((name, self._meant(path, name)) for name in names)
             self._named_by[path] = [(name, meant) for name, meant in found if meant]
         return self._named_by[path]
@@ -181,8 +184,10 @@ class Places:
         """The paths that a name may mean in a file."""
         rest = name.lstrip(".")
         level = len(name) - len(rest)
+        # from ..models import vit
         if level:
-            paths: tuple[str, ...] = (self._layout.relative(path, level, rest),)
+            relative = self._layout.relative(path, level, rest)
+            paths: tuple[str, ...] = (relative,)
         else:
             paths = self._layout.absolute(path, rest)
         return tuple(one for one in paths if self._layout.at(one) is not None)
@@ -206,13 +211,15 @@ class Places:
 
 def _names(text: str) -> Iterator[str]:
     """The modules that the imports of a file name, and names in these that may be modules."""
+    if "import" not in text:
+        return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            nodes = [*ast.walk(ast.parse(text))] if "import" in text else []
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for node in nodes:
+    for node in ast.walk(tree):
         # import models.vit
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

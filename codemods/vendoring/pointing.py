@@ -109,7 +109,8 @@ class _Pointing:
                 self._exchange_module(node)
         for one in self.bindings.modules_bound:
             if self._is_touched(one.statement):
-                self._exchange(one, import_of(self.way.new + one.rest, one.name))
+                module = self.way.new + one.rest
+                self._exchange(one, import_of(module, one.name))
         quoted = self._quoted_annotations()
         scopes = {one.scope for one in self.bindings.uses if self._is_touched(one.node)}
         self._point_dotted(scopes, quoted)
@@ -163,7 +164,8 @@ class _Pointing:
         """Replace names such as `flax.optim`, and the imports that bind `flax`."""
         for use in self.bindings.uses:
             if self._is_touched(use.node):
-                self.splices.append((*extent(self.unit, use.node), self.local))
+                start, end = extent(self.unit, use.node)
+                self.splices.append((start, end, self.local))
         self.splices += quoted
         if quoted:
             scopes = scopes.union(one.scope for one in self._bound_at_top())
@@ -237,9 +239,11 @@ class _Pointing:
         word = re.compile(rf"(?<![\w.])(?:{names})(?!\w)")
         found: list[Splice] = []
         for node in quoted_annotations(self.unit):
-            if self._is_touched(node):
-                matches = word.finditer(self.unit.code, *extent(self.unit, node))
-                found += [(*match.span(), self.local) for match in matches]
+            if not self._is_touched(node):
+                continue
+            start, end = extent(self.unit, node)
+            matches = word.finditer(self.unit.code, start, end)
+            found += [(*match.span(), self.local) for match in matches]
         return found
 
     def _write(self, statement: Statement, change: _Change) -> None:
@@ -250,7 +254,8 @@ class _Pointing:
             self.splices += without(unit, statement, change.removed, in_line)
         # from flax import optim
         elif new:
-            self.splices.append((*extent(unit, statement), new.pop(0)))
+            start, end = extent(unit, statement)
+            self.splices.append((start, end, new.pop(0)))
         if new:
             self.splices.append(behind(unit, statement, new, in_line))
 

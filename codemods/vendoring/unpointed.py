@@ -51,4 +51,5 @@ def _gets_at(node: ast.expr, facts: Facts) -> bool:
 
 
 def _is_legacy(node: ast.expr, facts: Facts) -> bool:
-    return any(legacy_name(name) is not None for name in facts.externals(node))
+    names = facts.externals(node)
+    return any(legacy_name(name) is not None for name in names)
