@@ -349,9 +349,10 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
     first = min((edit.span[0] for edit in edits), default=1)
-    rewritten = {
-        _use_of(decision) for decision in applied if not _stays_in_shape(decision)
-    }
+    changed = (decision for decision in applied if not _stays_in_shape(decision))
+    rewritten = {_use_of(decision) for decision in changed}
+    # the first cell of a notebook that changes
+    first_cell = opening(unit.places[first - 1][0]) if unit.places else ""
     return Work(
         unit.path,
         unit.code,
@@ -361,7 +362,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         tuple(imports.drop),
         tuple(imports.add),
         tuple(imports.origins),
-        opening(unit.places[first - 1][0]) if unit.places else "",
+        first_cell,
         markers,
         shapes_in(node for node in unit.nodes if node not in rewritten),
         tuple(given.values()),

@@ -321,10 +321,10 @@ def vjp(flow: Calls, site: CallSite) -> None:
     value = ("value", site.node)
     outcome = Container(site.node, "vjp")
     arguments: tuple[Place, ...] = site.positional[1:]
-    given = site.node.args[1:] if isinstance(site.node, ast.Call) else []
-    if given and isinstance(given[0], ast.Tuple):
+    match site.node:
         # jax.jvp(loss, (params,), (tangents,))
-        arguments = tuple(flow.places[item] for item in given[0].elts)
+        case ast.Call(args=[_, ast.Tuple(elts=primals), *_]):
+            arguments = tuple(flow.places[item] for item in primals)
     _apply(flow, site, function, arguments, value)
     flow.solver.add(site.result, outcome)
     flow.store_element(outcome, 0, value)
@@ -456,14 +456,13 @@ def make_default_dict(flow: Calls, site: CallSite) -> None:
 
 def record(flow: Calls, site: CallSite) -> None:
     """`namedtuple(name, "first second")`, `typing.NamedTuple(name, [("first", type)])`."""
-    if not isinstance(site.node, ast.Call) or len(site.node.args) < 2:
-        return
-    match site.node.args[1]:
+    match site.node:
         # namedtuple("State", "params, step")
-        case ast.Constant(value=str(text)):
+        case ast.Call(args=[_, ast.Constant(value=str(text)), *_]):
             words = text.replace(",", " ").split()
             flow.solver.add(site.result, Record(tuple(words)))
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+        # NamedTuple("State", [("params", Params), ("step", int)])
+        case ast.Call(args=[_, ast.Tuple(elts=elements) | ast.List(elts=elements), *_]):
             names = map(_field_name, elements)
             known = tuple(name for name in names if name is not None)
             flow.solver.add(site.result, Record(known))

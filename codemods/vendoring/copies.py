@@ -185,14 +185,16 @@ def read_copies(
             continue
         for copy in existing:
             # most files do not have the name of the copy anywhere
-            is_named = PurePosixPath(copy).name in unit.code
-            found = _pointed_back(unit, copy, places) if is_named else None
-            if found is not None:
-                name, code = found
-                text = _read(source.path, source.content)
-                assert text is not None
-                users[source.path] = (copy, name)
-                back[source.path] = replace(source, content=text.encode(code))
+            if PurePosixPath(copy).name not in unit.code:
+                continue
+            found = _pointed_back(unit, copy, places)
+            if found is None:
+                continue
+            name, code = found
+            text = _read(source.path, source.content)
+            assert text is not None
+            users[source.path] = (copy, name)
+            back[source.path] = replace(source, content=text.encode(code))
     return Copies(own, existing, places, users, back)
 
 
