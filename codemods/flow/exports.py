@@ -35,7 +35,8 @@ def open_stars(
     while changed:
         changed = False
         for scope, node in opened:
-            brought = [exported(modules[unit]) for unit in found(scope.unit, node)]
+            sources = found(scope.unit, node)
+            brought = [exported(modules[unit]) for unit in sources]
             new = set[str]().union(*brought) - scope.names
             if new:
                 scope.names |= new

@@ -39,7 +39,8 @@ class Roots:
         if bits not in self._roots:
             # The lowest first, without "0b".
             digits = map(int, bin(bits)[:1:-1])
-            self._roots[bits] = dict.fromkeys(compress(self._all, digits))
+            roots = compress(self._all, digits)
+            self._roots[bits] = dict.fromkeys(roots)
         return self._roots[bits]
 
     def _follow(self, start: Place) -> None:

@@ -139,7 +139,8 @@ def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
     if not named:
         return {}
     found: dict[Span, str] = {}
-    for token in tokenize.generate_tokens(io.StringIO(unit.code).readline):
+    tokens = tokenize.generate_tokens(io.StringIO(unit.code).readline)
+    for token in tokens:
         if token.type != tokenize.COMMENT:
             continue
         line, _ = token.start

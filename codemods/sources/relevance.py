@@ -87,7 +87,10 @@ class Relevance:
         if not legacy:
             return
         imports, importers = import_graph(texts)
-        readers = {path for path, text in texts.items() if may_read(text.encode())}
+        readers = set[str]()
+        for path, text in texts.items():
+            if may_read(text.encode()):
+                readers.add(path)
         # All that import them are their programs, with all that these import.
         above = reachable(legacy | readers, importers)
         reached = reachable(above, imports)

@@ -31,7 +31,8 @@ def suppressions(code: str) -> tuple[Suppression, ...]:
     if "optim2optax" not in code:
         return ()
     found = []
-    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    for token in tokens:
         if token.type != tokenize.COMMENT:
             continue
         match = COMMENT.search(token.string)

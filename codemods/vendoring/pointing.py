@@ -212,8 +212,9 @@ class _Pointing:
 
     def _names_module(self, one: BoundModule) -> bool:
         """Whether an import such as `import flax.optim` names the module, but binds a package."""
-        is_dotted = isinstance(one.statement, ast.Import) and not one.alias.asname
-        return is_dotted and self.bindings.within(one.alias.name) is not None
+        alias = one.alias
+        is_dotted = isinstance(one.statement, ast.Import) and not alias.asname
+        return is_dotted and self.bindings.within(alias.name) is not None
 
     def _still_read(self, one: BoundModule) -> bool:
         """Whether a name is read otherwise than in the dotted name of the module."""
@@ -223,8 +224,8 @@ class _Pointing:
         quoted = (self.unit.source(node) for node in quoted_annotations(self.unit))
         if any(map(other.search, quoted)):
             return True
-        uses = (use.node for use in self.bindings.uses if self._is_touched(use.node))
-        pointed_uses = {id(_root(node)) for node in uses}
+        uses = (use.node for use in self.bindings.uses)
+        pointed_uses = {id(_root(node)) for node in uses if self._is_touched(node)}
         reads = self.bindings.loads(one.name, one.scope)
         return any(id(node) not in pointed_uses for node in reads)
 
