@@ -21,9 +21,13 @@ class FlaxOptimToOptax(CodemodCommand):
     DESCRIPTION = "Migrate flax.optim to optax and flax.training.train_state."
 
     def transform_module_impl(self, tree: cst.Module) -> cst.Module:
-        [result] = migrate([Source(self.context.filename or "module.py", tree.bytes)])
+        path = self.context.filename or "module.py"
+        [result] = migrate([Source(path, tree.bytes)])
         for site in result.sites:
             if site.status == "unresolved":
                 place = f"{result.path}:{site.line}:{site.column}"
-                self.warn(f"{place}: {site.code} {site.message} {site.remedy}")
-        return cst.parse_module(result.after) if result.changed else tree
+                what = f"{site.code} {site.message} {site.remedy}"
+                self.warn(f"{place}: {what}")
+        if not result.changed:
+            return tree
+        return cst.parse_module(result.after)

@@ -19,6 +19,7 @@ from codemods.analysis.removed_names import (
     uses_removed,
 )
 from codemods.analysis.slicing import Slice
+from codemods.flow.objects import LegacyObject
 from codemods.flow.solver import EntangledError
 from codemods.messages import text_of
 from codemods.model import (
@@ -92,29 +93,26 @@ def migrate(
     texts, errors = _decoded(sources, options)
     codes = Codes(texts)
     relevance = Relevance(codes)
+    program = Codes(texts, relevance.paths)
     read = _Parser(texts, errors, report)
-    facts = _analysed(Codes(texts, relevance.paths), codes, read, relevance, options)
-    files = {
-        source.path: (source.content, texts[source.path])
-        for source in sources
-        if source.path in texts
-    }
-    shown = {
-        source.path: source.shown for source in sources if source.shown is not None
-    }
+    facts = _analysed(program, codes, read, relevance, options)
+    files: dict[str, tuple[bytes, Text | Notebook]] = {}
+    shown: dict[str, str] = {}
+    for source in sources:
+        if source.path in texts:
+            files[source.path] = (source.content, texts[source.path])
+        if source.shown is not None:
+            shown[source.path] = source.shown
     results = _results(facts, files, shown, options, share, report)
     if options.modernize:
-        others = (
-            path
-            for path, code in codes.items()
-            if path not in results and uses_removed(code)
-        )
-        for path in others:
-            unit = read(path) if path not in errors else None
+        for path, code in codes.items():
+            # files that no optimizer can get to: jax.tree_map(f, params)
+            if path in results or path in errors or not uses_removed(code):
+                continue
+            unit = read(path)
             if unit is not None and names_removed(unit):
-                results |= _results(
-                    Facts([unit]), files, shown, options, in_turn, _no_progress
-                )
+                alone = Facts([unit])
+                results |= _results(alone, files, shown, options, in_turn, _no_progress)
     return [_result(source, results, errors) for source in sources]
 
 
@@ -138,9 +136,8 @@ class _Parser:
         self._report("Analysing", len(self._begun), 0)
         try:
             tree = parse(text.code)
-            return Unit(
-                path, text.code, tree, text.places if isinstance(text, Notebook) else ()
-            )
+            places = text.places if isinstance(text, Notebook) else ()
+            return Unit(path, text.code, tree, places)
         except SyntaxError as error:
             problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
             self.errors[path] = with_sites(problem, text.code)
@@ -192,23 +189,18 @@ def _results(
     for unit, (code, imports, applied) in edited.items():
         before, text = files[unit.path]
         sites = tuple(accounting.site(one, imports, applied) for one in plan.of(unit))
-        hints = tuple(
-            accounting.site(decision, ImportPlan(), applied)
-            for decision in plan.hints
-            if decision.use.unit is unit
-        )
-        unused = (
-            comment.line
-            for comment in plan.comments[unit]
-            if (unit, comment) not in plan.used_comments
-        )
+        # what `modernize` would have done, which needs no imports now
+        own = (hint for hint in plan.hints if hint.use.unit is unit)
+        hints = tuple(accounting.site(hint, ImportPlan(), applied) for hint in own)
+        comments = plan.comments[unit]
+        unused = [one for one in comments if (unit, one) not in plan.used_comments]
         results[unit.path] = FileResult(
             unit.path,
             before,
             before if code == unit.code else text.encode(code),
             sites,
             None,
-            tuple(map(unit.line, unused)),
+            tuple(unit.line(comment.line) for comment in unused),
             emitter.emitted(unit, _sources_of_supports(applied)),
             hints,
             needs=tuple(dict.fromkeys(_needs(plan.of(unit)))),
@@ -219,20 +211,25 @@ def _results(
 
 def _sources_of_supports(applied: Applied) -> tuple[str, ...]:
     """The sources of the helpers that were added to a file, except for its train state."""
-    supports = (
-        support
-        for support in applied.supports.values()
-        if TRAIN_STATE not in support.source
-    )
-    return tuple("\n".join((*support.imports, support.source)) for support in supports)
+    sources = []
+    for support in applied.supports.values():
+        if TRAIN_STATE not in support.source:
+            lines = (*support.imports, support.source)
+            sources.append("\n".join(lines))
+    return tuple(sources)
 
 
 def _needs(decisions: Iterable[Decision]) -> Iterator[Need]:
     """The packages that the replacements of removed names need."""
-    for use in (decision.use for decision in decisions if decision.applies):
-        row = row_of(use.name) if use.kind in ("removed", "removed_import") else None
+    for decision in decisions:
+        use = decision.use
+        is_removed = use.kind in ("removed", "removed_import")
+        if not decision.applies or not is_removed:
+            continue
+        row = row_of(use.name)
         if row is not None and row.since:
-            yield Need(row.module.partition(".")[0], row.since, row.name)
+            package = row.module.partition(".")[0]
+            yield Need(package, row.since, row.name)
 
 
 def _decoded(
@@ -242,17 +239,16 @@ def _decoded(
     texts: dict[str, Text | Notebook] = {}
     errors: dict[str, str] = {}
     for source in sources:
+        content = source.content
         is_notebook = source.path.endswith(SUFFIX)
         try:
             if not is_notebook:
-                texts[source.path] = decode(source.content)
-            elif may_carry(source.content) or (
-                options.modernize and says_package(source.content)
-            ):
-                texts[source.path] = read_notebook(source.content)
+                texts[source.path] = decode(content)
+            # a notebook without JAX is left out before its JSON is read
+            elif may_carry(content) or (options.modernize and says_package(content)):
+                texts[source.path] = read_notebook(content)
         except UndecodableError as error:
-            if mentions_legacy(source.content):
-                content = source.content
+            if mentions_legacy(content):
                 text = only_code(content) if is_notebook else content.decode("latin-1")
                 errors[source.path] = with_sites(str(error), text)
     return texts, errors
@@ -288,11 +284,9 @@ def _edit_all(
                 for unit, (_, applied, _) in outcomes.items()
             }
             return plan, edited
-        modernized = {
-            one.use.unit
-            for one in plan.decisions
-            if one.applies and one.use.kind in MODERNIZED
-        }
+        applied_decisions = (one for one in plan.decisions if one.applies)
+        uses = (one.use for one in applied_decisions)
+        modernized = {use.unit for use in uses if use.kind in MODERNIZED}
         attempts.follow(invalid, modernized)
 
 
@@ -322,23 +316,24 @@ def _outcomes(
 
 def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
     """The files with new names for the variables that have train states now."""
-    migrated = (
-        obj
-        for decision in plan.decisions
-        if decision.applies
-        for obj in decision.use.objects
-    )
+    migrated: list[LegacyObject] = []
+    for decision in plan.decisions:
+        if decision.applies:
+            migrated += decision.use.objects
     renames = plan_renames(plan.facts, Origins(plan.facts), migrated)
-    new = {
-        unit: renamed(unit.path, codes[unit], found) for unit, found in renames.items()
-    }
-    if None in new.values():
-        return {}
-    return {unit: code for unit, code in new.items() if code is not None}
+    new: dict[Unit, str] = {}
+    for unit, found in renames.items():
+        code = renamed(unit.path, codes[unit], found)
+        # calls in one file have keywords of functions in another: all files or none
+        if code is None:
+            return {}
+        new[unit] = code
+    return new
 
 
 def _run(work: Sequence[Work], share: Share) -> Iterator[Outcome]:
-    yield from (share if len(work) >= SMALLEST_PARALLEL else in_turn)(edit_file, work)
+    run = share if len(work) >= SMALLEST_PARALLEL else in_turn
+    yield from run(edit_file, work)
 
 
 def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
@@ -348,17 +343,16 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     applied = [decision for decision in decisions if decision.applies]
     changes = (decision.edit for decision in applied)
     edits = tuple(edit for edit in changes if edit is not None and edit.imports is None)
-    given, imported = (
-        plan.shared.given.get(unit, {}),
-        plan.shared.imported.get(unit, {}),
-    )
+    given = plan.shared.given.get(unit, {})
+    imported = plan.shared.imported.get(unit, {})
     if not (edits or imports.drop or markers or given):
         return None
     names = {key: name.expression for key, name in plan.names[unit].items()}
     first = min((edit.span[0] for edit in edits), default=1)
-    rewritten = {
-        _use_of(decision) for decision in applied if not _stays_in_shape(decision)
-    }
+    changed = (decision for decision in applied if not _stays_in_shape(decision))
+    rewritten = {_use_of(decision) for decision in changed}
+    # the first cell of a notebook that changes
+    first_cell = opening(unit.places[first - 1][0]) if unit.places else ""
     return Work(
         unit.path,
         unit.code,
@@ -368,7 +362,7 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
         tuple(imports.drop),
         tuple(imports.add),
         tuple(imports.origins),
-        opening(unit.places[first - 1][0]) if unit.places else "",
+        first_cell,
         markers,
         shapes_in(node for node in unit.nodes if node not in rewritten),
         tuple(given.values()),
@@ -380,11 +374,10 @@ def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
 def _stays_in_shape(decision: Decision) -> bool:
     """Whether of an attribute only the owner changes: a legacy state is created for it."""
     use, edit = decision.use, decision.edit
-    return (
-        isinstance(use.node, ast.Attribute)
-        and edit is not None
-        and edit.span == use.unit.span(use.owner)
-    )
+    if edit is None or not isinstance(use.node, ast.Attribute):
+        return False
+    # optimizer.target, where `optimizer` alone is replaced
+    return edit.span == use.unit.span(use.owner)
 
 
 def _use_of(decision: Decision) -> ast.AST:
@@ -401,13 +394,13 @@ def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
     if not plan.options.partial:
         return markers
     for decision in decisions:
-        refusal = decision.refusal
-        if (
-            decision.status != "unresolved"
-            or refusal is None
-            or decision.use.kind == "import"
-        ):
+        use, refusal = decision.use, decision.refusal
+        if refusal is None or decision.status != "unresolved":
             continue
+        # from flax import optim: what needs it has a comment
+        if use.kind == "import":
+            continue
+        line = use.node.lineno
         why = text_of(refusal.reason)
-        markers[decision.use.node.lineno].append(f"{MARKER}{refusal.code} {why}")
+        markers[line].append(f"{MARKER}{refusal.code} {why}")
     return markers

@@ -14,29 +14,38 @@ def message(template: str, *values: Prose | Reference) -> Message:
 
     Without values, a template is a text in which braces mean nothing.
     """
-    first, *others = template.split(HOLE) if values else [template]
-    parts: list[str | Reference] = [first]
-    for value, text in zip(values, others, strict=True):
+    texts = template.split(HOLE) if values else [template]
+    parts: list[str | Reference] = [texts[0]]
+    for value, text in zip(values, texts[1:], strict=True):
         for part in (*_parts(value), text):
-            # texts beside each other are one part, so that the last one has the full stop
-            last = parts[-1]
-            if isinstance(part, str) and isinstance(last, str):
-                parts[-1] = last + part
-            else:
-                parts.append(part)
+            _append(parts, part)
     return Message(tuple(parts))
+
+
+def _append(parts: list[str | Reference], part: str | Reference) -> None:
+    last = parts[-1]
+    # texts beside each other are one part, so that the last one has the full stop
+    if isinstance(part, str) and isinstance(last, str):
+        parts[-1] = last + part
+    else:
+        parts.append(part)
 
 
 def joined(separator: str, values: Iterable[Prose | Reference]) -> Message:
     """One message of several."""
     values = tuple(values)
-    return message(separator.join(HOLE for _ in values), *values)
+    template = separator.join(HOLE for _ in values)
+    return message(template, *values)
 
 
 def text_of(prose: Prose, shown: Mapping[str, str] = AS_THEY_ARE) -> str:
     """The text of what users read, with paths as `shown` has them."""
-    return prose if isinstance(prose, str) else prose.text(shown)
+    if isinstance(prose, str):
+        return prose
+    return prose.text(shown)
 
 
 def _parts(value: Prose | Reference) -> tuple[str | Reference, ...]:
-    return value.parts if isinstance(value, Message) else (value,)
+    if isinstance(value, Message):
+        return value.parts
+    return (value,)

@@ -70,20 +70,21 @@ class Message:
 
     def text(self, shown: Mapping[str, str] = AS_THEY_ARE) -> str:
         """The text, with paths as `shown` has them; those that it lacks are as they are."""
-        said = (
-            part
-            if isinstance(part, str)
-            else part._replace(path=shown.get(part.path, part.path))
-            for part in self.parts
-        )
-        return "".join(map(str, said))
+        said: list[str] = []
+        for part in self.parts:
+            if isinstance(part, str):
+                said.append(part)
+            else:
+                path = shown.get(part.path, part.path)
+                said.append(str(part._replace(path=path)))
+        return "".join(said)
 
     def as_clause(self) -> Message:
         """The sentence without its full stop."""
         *parts, last = self.parts
-        return Message(
-            (*parts, last.removesuffix(".") if isinstance(last, str) else last)
-        )
+        if isinstance(last, str):
+            last = last.removesuffix(".")
+        return Message((*parts, last))
 
 
 Prose = str | Message

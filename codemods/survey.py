@@ -50,9 +50,9 @@ def survey(sources: Iterable[Source]) -> Iterator[RemovedUse]:
         except (RecursionError, MemoryError, UndecodableError) as error:
             yield RemovedUse(source.path, 1, None, str(error) or "nested too deeply")
             continue
-        if unit is not None and (
-            names_removed(unit) or mentions_legacy(source.content)
-        ):
+        if unit is None:
+            continue
+        if names_removed(unit) or mentions_legacy(source.content):
             yield from _in_file(unit)
 
 
@@ -65,7 +65,8 @@ def _read(source: Source) -> Unit | None:
     """
     is_notebook = source.path.endswith(SUFFIX)
     text = read_notebook(source.content) if is_notebook else decode(source.content)
-    code, places = text.code, text.places if isinstance(text, Notebook) else ()
+    code = text.code
+    places = text.places if isinstance(text, Notebook) else ()
     if not (uses_removed(code) or mentions_legacy(source.content)):
         return None
     with warnings.catch_warnings():
@@ -79,6 +80,7 @@ def _row(use: Use) -> Removed | None:
         if not found or not found.version:
             return None
         return Removed(found.name, found.version, NEVER, "", "", "", found.remedy)
+    # variables.pop("params"), of a FrozenDict
     if use.name == "pop":
         return POP
     return once_modules().get(use.name) or row_of(use.name)
@@ -90,9 +92,11 @@ def _in_file(unit: Unit) -> Iterator[RemovedUse]:
         row = _row(use)
         if row is not None:
             yield RemovedUse(unit.path, unit.line(use.node.lineno), row)
+    # from flax import optim
     for item in facts.imported(unit):
         if legacy_name(item.target) is not None:
             yield RemovedUse(unit.path, unit.line(item.statement.lineno), LEGACY)
+    # flax.optim.Adam
     for use in facts.uses:
         if use.kind == "module":
             yield RemovedUse(unit.path, unit.line(use.node.lineno), LEGACY)

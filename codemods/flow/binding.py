@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
-from itertools import chain, takewhile
+from itertools import chain
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -63,13 +63,16 @@ def bind(
     unpacked = False
     for one in calls:
         plain = _ahead_of_unpacked(one.args)
+        # Behind `step(*batch)`, no position is known.
         if not unpacked:
             positional += plain
         unpacked |= len(plain) < len(one.args)
+        # A later call has another value for the keyword of an earlier one.
         for word in one.keywords:
             if word.arg is not None:
                 keywords[word.arg] = word.value
     words = chain.from_iterable(one.keywords for one in calls)
+    # step(**options)
     unpacked |= any(word.arg is None for word in words)
     return bind_values(signature, positional, keywords, unpacked)
 
@@ -112,7 +115,9 @@ def arguments_of(
     None if Python refuses the call, or if it is not known which argument a parameter gets.
     """
     found = bind(signature, call, *earlier)
-    return None if isinstance(found, Wrong) or found.unpacked else found.given
+    if isinstance(found, Wrong) or found.unpacked:
+        return None
+    return found.given
 
 
 # Signatures
@@ -130,8 +135,8 @@ def taking(*names: str, **defaults: object) -> Signature:
     }
     found: list[Parameter] = []
     for name in names:
-        kind = kinds[name.count("*")]
-        found.append(Parameter(name.lstrip("*"), kind))
+        stars = name.count("*")
+        found.append(Parameter(name.lstrip("*"), kinds[stars]))
     for name, value in defaults.items():
         found.append(Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value))
     return Signature(sorted(found, key=lambda parameter: parameter.kind))
@@ -143,10 +148,12 @@ def signature_of(parameters: ast.arguments, bound: int = 0) -> Signature:
     They are bound to something else, such as `self`. Defaults are their nodes.
     """
     by_position = [*parameters.posonlyargs, *parameters.args]
+    # `ast` has the defaults of the last parameters alone.
     required = len(by_position) - len(parameters.defaults)
     defaults = [*([REQUIRED] * required), *parameters.defaults]
     found: list[Parameter] = []
-    for at, (one, value) in enumerate(zip(by_position, defaults, strict=True)):
+    with_defaults = zip(by_position, defaults, strict=True)
+    for at, (one, value) in enumerate(with_defaults):
         by_name = at >= len(parameters.posonlyargs)
         kind = Parameter.POSITIONAL_OR_KEYWORD if by_name else Parameter.POSITIONAL_ONLY
         found.append(Parameter(one.arg, kind, default=value))
@@ -168,7 +175,9 @@ def parameters_of(parameters: ast.arguments) -> list[ast.arg]:
 
 def names_by_position(parameters: ast.arguments, bound: int = 0) -> list[str]:
     """The names of the parameters that calls may give by position."""
-    return [one.arg for one in (*parameters.posonlyargs, *parameters.args)][bound:]
+    by_position = (*parameters.posonlyargs, *parameters.args)
+    names = [one.arg for one in by_position]
+    return names[bound:]
 
 
 # Arguments as they are written
@@ -182,12 +191,16 @@ def values_of(call: ast.Call) -> list[ast.expr]:
 
 def is_unpacked(call: ast.Call) -> bool:
     """Whether some arguments of a call are in a container: `*arguments` or `**arguments`."""
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    return starred or any(word.arg is None for word in call.keywords)
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return True
+    return any(word.arg is None for word in call.keywords)
 
 
 def _ahead_of_unpacked(positional: Sequence[ast.expr]) -> list[ast.expr]:
     """The arguments of which the position is known."""
-    return [
-        *takewhile(lambda argument: not isinstance(argument, ast.Starred), positional)
-    ]
+    known: list[ast.expr] = []
+    for argument in positional:
+        if isinstance(argument, ast.Starred):
+            break
+        known.append(argument)
+    return known

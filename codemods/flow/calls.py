@@ -280,13 +280,14 @@ class Calls(Elements):
                 self._bind_function(item, name, result, owner)
             # step = functools.partialmethod(update, rate=0.1)
             case Partial(is_method=True, function=Function() as function):
-                self.solver.add(
-                    result, Partial(item.call, Method(owner, name, function))
-                )
-            case Instance() if isinstance(owner, Instance) and self._has(
-                item, "__get__"
-            ):
-                self.call_special(item, "__get__", result, self._owner_place(owner))
+                method = Method(owner, name, function)
+                self.solver.add(result, Partial(item.call, method))
+            # optimizer = Field(), where `Field` may be the class of a descriptor
+            case Instance():
+                if isinstance(owner, Instance) and self._has(item, "__get__"):
+                    self.call_special(item, "__get__", result, self._owner_place(owner))
+                else:
+                    self.solver.add(result, item)
             case _:
                 self.solver.add(result, item)
 
@@ -299,6 +300,7 @@ class Calls(Elements):
         elif "classmethod" in decorators:
             cls = owner.cls if isinstance(owner, Instance) else owner
             self.solver.add(result, Method(cls, name, function))
+        # Trainer.step: without an instance, `self` is an argument like others
         elif isinstance(owner, Class):
             self.solver.add(result, function)
         elif decorators & {"property", "cached_property"}:
@@ -318,13 +320,18 @@ class Calls(Elements):
         if method not in self._special:
             self._special.add(method)
             self._class_attribute(item, name, method)
-        self.call(method, CallSite(item.cls.unit, item.cls.node, arguments, {}, result))
+        cls = item.cls
+        site = CallSite(cls.unit, cls.node, arguments, {}, result)
+        self.call(method, site)
 
     def _pass_self(self, function: Function, owner: Object) -> None:
         arguments = function.node.args
-        first = next(iter((*arguments.posonlyargs, *arguments.args)), None)
-        if first is not None:
-            self.solver.add(("variable", function.scope, first.arg), owner)
+        by_position = (*arguments.posonlyargs, *arguments.args)
+        # def step(*args): none of its parameters is `self` alone
+        if not by_position:
+            return
+        first = by_position[0]
+        self.solver.add(("variable", function.scope, first.arg), owner)
 
     def store_attribute(self, owner: Place, name: str, source: Place) -> None:
         self.solver.watch(owner, lambda item: self._store_attribute(item, name, source))
@@ -355,6 +362,7 @@ class Calls(Elements):
                 self.solver.watch(("variable", ancestor.scope, name), arrive)
 
         def arrive(member: Object) -> None:
+            # @optimizer.setter
             if isinstance(member, Function) and "setter" in self.decorators(member):
                 self._pass_self(member, item)
                 result = ("set", member.node)
@@ -362,9 +370,8 @@ class Calls(Elements):
                 self.enter(member, site, 1)
             elif isinstance(member, Instance):
                 owner = self._owner_place(item)
-                self.call_special(
-                    member, "__set__", ("set", member, name), owner, source
-                )
+                unused = ("set", member, name)
+                self.call_special(member, "__set__", unused, owner, source)
 
         self.by_ancestry(item.cls, find)
 
@@ -420,6 +427,7 @@ class Calls(Elements):
         elif key is not None:
             # to_state_dict(state)["optimizer"]
             self.solver.connect(self.field(cls, key), result)
+        # class States(list), of which an element may be in any field
         if not isinstance(key, str):
 
             def connect() -> None:
@@ -441,26 +449,29 @@ class Calls(Elements):
         match item:
             case Container():
                 self.store_element(item, key, source)
-            case Instance(cls=cls):
-                self.call_special(
-                    item, "__setitem__", ("stored", item), ("key of", item), source
-                )
-                place = (
-                    self.field(cls, key)
-                    if isinstance(key, str)
-                    else self.elements_of_instances(cls)
-                )
-                self.as_container(cls, lambda: self.solver.connect(source, place))
+            case Instance():
+                self._store_in_item(item, key, source)
             # vars(self)[name] = value
             case Namespace(owner=owner):
                 self.solver.connect(source, self._write_place(owner, key))
             # globals()[name] = value
             case Module():
-                self.store_in_module(
-                    item, key if isinstance(key, str) else None, source
-                )
+                name = key if isinstance(key, str) else None
+                self.store_in_module(item, name, source)
             case _:
                 pass
+
+    def _store_in_item(self, item: Instance, key: Key, source: Place) -> None:
+        cls = item.cls
+        unused = ("stored", item)
+        self.call_special(item, "__setitem__", unused, ("key of", item), source)
+        place = (
+            self.field(cls, key)
+            if isinstance(key, str)
+            else self.elements_of_instances(cls)
+        )
+        # class States(dict)
+        self.as_container(cls, lambda: self.solver.connect(source, place))
 
     def _read_place(self, owner: Class | Opaque, key: Key) -> Place:
         """Where to read a field: any of them, if its name is not known."""
@@ -494,14 +505,14 @@ class Calls(Elements):
         That stands for the containers that are unpacked, and for their elements.
         """
         rest = ("spread", site.node)
+        ahead = site.positional[: site.starred]
         for place in site.positional[site.starred :]:
+            # The same call may be spread for each of several containers.
             if (site.node, place) not in self._spread:
                 self._spread.add((site.node, place))
                 self.iterate(place, rest)
                 self.solver.connect(place, rest)
-        return replace(
-            site, positional=(*site.positional[: site.starred], rest), starred=None
-        )
+        return replace(site, positional=(*ahead, rest), starred=None)
 
     def concatenate(self, source: Place, node: ast.AST, result: Place) -> None:
         """Let one container of all elements of those at `source` reach `result`, at any index."""
@@ -571,6 +582,7 @@ class Calls(Elements):
         if not site.positional:
             return
         place = site.positional[0]
+        # attrgetter("state.target"): each attribute is one of what the last one gave
         for number, name in enumerate(getter.attributes):
             self.solver.watch(place, partial(self._note_got, getter, name))
             part = ("got", getter, number, site.node)
@@ -578,7 +590,9 @@ class Calls(Elements):
             place = part
         self._get_items(getter, site)
         if getter.calls:
-            given = tuple(self.places[argument] for argument in getter.call.args[1:])
+            # methodcaller("apply_gradient", grads): its other arguments are the method's
+            own = getter.call.args[1:]
+            given = tuple(self.places[argument] for argument in own)
             keywords = self._keywords(getter.call)
             self.call(place, replace(site, positional=given, keywords=keywords))
         elif getter.attributes:
@@ -624,15 +638,15 @@ class Calls(Elements):
         """
         self.entered[function.node].append((site, offset))
         arguments = function.node.args
-        names = [
-            argument.arg for argument in (*arguments.posonlyargs, *arguments.args)
-        ][offset:]
+        by_position = (*arguments.posonlyargs, *arguments.args)
+        names = [argument.arg for argument in by_position][offset:]
         self._bind_positional(function, site, names)
         named = {*names, *(argument.arg for argument in arguments.kwonlyargs)}
         extra = Container(arguments.kwarg) if arguments.kwarg else None
         for name, place in site.keywords.items():
             if name in named:
                 self.solver.connect(place, ("variable", function.scope, name))
+            # def step(state, **options)
             elif extra is not None:
                 self.store_element(extra, name, place)
         # function(**unpacked): a second value for a parameter that is bound would be an error.
@@ -664,6 +678,7 @@ class Calls(Elements):
                     self.merge(place, variadic)
             elif index < len(names):
                 self.solver.connect(place, ("variable", function.scope, names[index]))
+            # def step(state, *batch)
             elif variadic is not None:
                 self.store_element(variadic, index - len(names), place)
 
@@ -676,12 +691,15 @@ class Calls(Elements):
         given = (*site.positional, *site.keywords.values())
         returned = ("return", function.node)
         self.returned[site.result][returned] = None
-        if not given or site.unpacked or site.starred is not None:
+        # decorate(*functions): it is not known which functions are given
+        is_unpacked = bool(site.unpacked) or site.starred is not None
+        if not given or is_unpacked:
             self.solver.watch(returned, lambda item: self.solver.add(site.result, item))
             return
         handed = self._handed_back(function)
 
         def arrive(item: Object) -> None:
+            # return wrapper
             if isinstance(item, Function) and is_wrapper(item.node):
                 self._hand_functions(given, site.result)
             else:
@@ -748,7 +766,8 @@ class Calls(Elements):
             return
         # A dataclass: the arguments are for its fields.
         names = self.fields_in_order(cls)
-        for name, place in zip(names, site.positional[: site.starred], strict=False):
+        known = site.positional[: site.starred]
+        for name, place in zip(names, known, strict=False):
             self.solver.connect(place, self.field(cls, name))
         self._keyword_fields(cls, site)
 
@@ -773,14 +792,13 @@ class Calls(Elements):
         self.solver.add(itself, cls)
         # `cls` comes first, so that a star is one argument further.
         starred = None if site.starred is None else site.starred + 1
-        self.call(
-            allocator,
-            replace(site, positional=(itself, *site.positional), starred=starred),
-        )
+        positional = (itself, *site.positional)
+        self.call(allocator, replace(site, positional=positional, starred=starred))
 
     def _keyword_fields(self, owner: Class | Opaque, site: CallSite) -> None:
         for name, place in site.keywords.items():
             self.solver.connect(place, self.field(owner, name))
+        # State(**fields)
         if isinstance(owner, Class):
             for place in site.unpacked:
                 for name in self.fields_in_order(owner):
@@ -788,9 +806,11 @@ class Calls(Elements):
 
     def replace_fields(self, item: Object, site: CallSite) -> None:
         """`dataclasses.replace(state, step=1)`, `state.replace(step=1)`: some fields are new."""
-        if isinstance(item, Instance | Opaque):
-            self._keyword_fields(item.cls if isinstance(item, Instance) else item, site)
-            self.solver.add(site.result, item)
+        if not isinstance(item, Instance | Opaque):
+            return
+        owner = item.cls if isinstance(item, Instance) else item
+        self._keyword_fields(owner, site)
+        self.solver.add(site.result, item)
 
     def _call_method(self, owner: Object, name: str, site: CallSite) -> None:
         if isinstance(owner, Instance | Opaque):
@@ -800,8 +820,10 @@ class Calls(Elements):
                 self.replace_fields(owner, site)
             elif isinstance(owner, Instance) and not defined:
                 self._call_inherited(owner.cls, name, site)
+        # vars(self).update(options)
         elif isinstance(owner, Namespace):
             self._call_inherited(owner.owner, name, site)
+        # globals().update(options)
         elif isinstance(owner, Module):
             self._call_of_variables(owner, site)
         elif isinstance(owner, Function):
@@ -810,8 +832,10 @@ class Calls(Elements):
                 self.solver.connect(place, ("alternatives", owner.node))
                 self.solver.connect(place, site.result)
             self.solver.add(site.result, Method(owner, name))
+        # states.append(optimizer)
         elif isinstance(owner, Container):
             self.call_container_method(owner, name, site)
+        # optimizer.apply_gradient(grads)
         elif (behaviour := self.library.method(owner, name)) is not None:
             behaviour(self, site)
 
@@ -858,14 +882,16 @@ class Calls(Elements):
 
     def _call_partial(self, call: ast.Call, function: Object, site: CallSite) -> None:
         """A call of `partial(function, …)`: the arguments that `call` filled in come first."""
+        # partial(train_step, model)
         filled = [node for node in call.args[1:] if not isinstance(node, ast.Starred)]
         earlier = [self.places[node] for node in filled]
+        keywords = self._keywords(call) | site.keywords
         starred = None if site.starred is None else site.starred + len(earlier)
         combined = CallSite(
             site.unit,
             site.node,
             (*earlier, *site.positional),
-            self._keywords(call) | site.keywords,
+            keywords,
             site.result,
             starred,
             site.unpacked,
@@ -894,7 +920,9 @@ class Calls(Elements):
 
 def wrapping(item: Object) -> int:
     """How often a callable is wrapped in partial applications and derivatives."""
-    return 1 + wrapping(item.function) if isinstance(item, Partial | Derivative) else 0
+    if not isinstance(item, Partial | Derivative):
+        return 0
+    return 1 + wrapping(item.function)
 
 
 def is_wrapper(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:

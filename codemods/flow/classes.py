@@ -34,7 +34,8 @@ class Classes(Fields):
         self.solver.add(("self", cls), Instance(cls))
         self._bases[cls] = {}
         self._members.update(cls.scope.names)
-        for name in [one for one in self._once_bound if one in cls.scope.names]:
+        awaited = [name for name in self._once_bound if name in cls.scope.names]
+        for name in awaited:
             for action in self._once_bound.pop(name):
                 action()
         for place in bases:
@@ -83,7 +84,8 @@ class Classes(Fields):
         for heir in heirs:
             self._ancestry.pop(heir, None)
         # In the order of the reactions, which may add to them.
-        for heir in [one for one in self._reactions if one in heirs]:
+        reacting = [one for one in self._reactions if one in heirs]
+        for heir in reacting:
             for action in tuple(self._reactions[heir]):
                 action()
         if isinstance(base, Class):
@@ -106,6 +108,7 @@ class Classes(Fields):
         """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
         names: dict[str, None] = {}
         for ancestor in reversed(self.ancestry(cls)):
+            # class State(namedtuple("State", "params step"))
             if isinstance(ancestor, Record):
                 names.update(dict.fromkeys(ancestor.fields))
             if isinstance(ancestor, Class):
@@ -123,8 +126,10 @@ class Classes(Fields):
             return set()
         found: set[str] = set()
         for node in function.node.decorator_list:
+            # @functools.cached_property, @optimizer.setter
             if isinstance(node, ast.Attribute):
                 found.add(node.attr)
+            # @property
             elif isinstance(node, ast.Name):
                 found.add(node.id)
         return found
@@ -134,6 +139,7 @@ def order_of(cls: Class, bases: dict[Class, dict[Object, None]]) -> list[Object]
     """The ancestors of a class, breadth first, each once."""
     found: dict[Object, None] = {}
     order: list[Object] = [cls]
+    # The list grows while it is read.
     for item in order:
         if not isinstance(item, Class):
             continue

@@ -18,24 +18,30 @@ def named_module(call: ast.Call, package: str) -> str | re.Pattern[str]:
       call: the call; its first argument is the name.
       package: the dotted name of the package that the calling module is in.
     """
-    files = [*chain.from_iterable(map(_files, call.args[:2]))]
+    named = map(_files, call.args[:2])
+    files = [*chain.from_iterable(named)]
+    # spec_from_file_location("model", directory + "/model.py")
     if files:
-        # spec_from_file_location("model", directory + "/model.py")
-        return re.compile(re.escape(files[-1]))
+        file = re.escape(files[-1])
+        return re.compile(file)
     if ast.unparse(call.func).endswith(BY_FILE):
         return ANY
     words = _words(call.args[0]) if call.args else None
     if words is None:
         return ANY
     if _is_old_form(call) and words[0] is not None:
-        words = [words[0].partition(".")[0]]
-    if words and words[0] is not None and words[0].startswith("."):
-        # import_module(".models", package="project")
+        outermost, _, _ = words[0].partition(".")
+        words = [outermost]
+    first = words[0] if words else None
+    # import_module(".models", package="project")
+    if first is not None and first.startswith("."):
         words = [_package(call, package), *words]
     known = [word for word in words if word is not None]
     if len(known) == len(words):
         return "".join(known)
-    return re.compile("".join(map(_pattern, words)))
+    # import_module(f"configs.{name}")
+    pattern = "".join(map(_pattern, words))
+    return re.compile(pattern)
 
 
 def _pattern(word: str | None) -> str:
@@ -50,7 +56,8 @@ def _files(argument: ast.expr) -> list[str]:
         match part:
             case ast.Constant(value=str(text)) if text.endswith(".py"):
                 path = PurePosixPath(text)
-                if path.suffix:  # ".py" alone is an ending that is added to a name
+                # ".py" alone is an ending that is added to a name
+                if path.suffix:
                     found.append(path.stem)
     return found
 
@@ -85,10 +92,7 @@ def _words(node: ast.expr) -> list[str | None] | None:
             return [text]
         # f"configs.{name}"
         case ast.JoinedStr(values=values):
-            return [
-                str(part.value) if isinstance(part, ast.Constant) else None
-                for part in values
-            ]
+            return [_literal(part) for part in values]
         # "configs." + name
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             first = _words(left) or [None]
@@ -104,6 +108,11 @@ def _words(node: ast.expr) -> list[str | None] | None:
             return _holes(re.split(r"%\w", text))
         case _:
             return None
+
+
+def _literal(part: ast.expr) -> str | None:
+    """The text of a part of a formatted string, if it is no `{name}`."""
+    return str(part.value) if isinstance(part, ast.Constant) else None
 
 
 def _holes(texts: list[str]) -> list[str | None]:

@@ -84,9 +84,11 @@ class Elements(Classes):
             action(key)
 
     def load_element(self, container: Container, key: Key, result: Place) -> None:
+        # for state in states
         if key is None:
             self.solver.connect(("elements", container), result)
             self.solver.connect(("keys", container), result)
+        # states["generator"], or states[0]
         else:
             self.solver.connect(("element", container, key), result)
             self.solver.connect(("element", container, None), result)
@@ -102,6 +104,7 @@ class Elements(Classes):
             if isinstance(item, Container) and item not in joined:
                 joined.add(item)
                 self.by_key(item, lambda key: self._merge_key(item, key, target))
+            # options.update(vars(self))
             elif isinstance(item, Namespace):
                 self.store_element(target, None, self.any_field(item.owner)[0])
 
@@ -125,9 +128,9 @@ class Elements(Classes):
             self.merge_whole(item, target)
 
     def _merge_key(self, source: Container, key: Key, target: Container) -> None:
-        self.store_element(
-            target, key if isinstance(key, str) else None, ("element", source, key)
-        )
+        # two lists in one: an element may be at any index
+        name = key if isinstance(key, str) else None
+        self.store_element(target, name, ("element", source, key))
         self.solver.connect(("keys", source), ("keys", target))
 
     def merge_pairs(self, source: Place, target: Container) -> None:
@@ -151,19 +154,24 @@ class Elements(Classes):
             site = self.spread(site)
         if name in SHIFTING:
             self.scramble(container)
-        if name in STORING:  # states.append(state)
+        # states.append(state)
+        if name in STORING:
             for place in site.positional:
                 self.store_element(container, None, place)
-        elif name in MERGING:  # states.update(others)
+        # states.update(others)
+        elif name in MERGING:
             self._merge_all(container, site)
+        # states.setdefault("generator", state)
         elif name == "setdefault":
             key = key_argument(site)
             for place in site.positional[1:]:
                 self.store_element(container, key, place)
             self.load_element(container, key, site.result)
+        # states.pop()
         elif name in READING:
             self._read(container, name, site)
-        elif name in SAME:  # states.copy()
+        # states.copy()
+        elif name in SAME:
             self.solver.add(site.result, container)
             self._merge_all(container, site)
         elif name == "items":
@@ -213,10 +221,12 @@ class Elements(Classes):
             self.store_element(container, keyword, place)
 
     def _read(self, container: Container, name: str, site: CallSite) -> None:
-        if name == "send":  # generator.send(state)
+        # generator.send(state)
+        if name == "send":
             for place in site.positional:
                 self.store_element(container, "sent", place)
-        key = key_argument(site) if name in ("get", "pop", "__getitem__") else None
+        takes_key = name in ("get", "pop", "__getitem__")
+        key = key_argument(site) if takes_key else None
         self.load_element(container, key, site.result)
         # states.get(name, default)
         for place in site.positional[1:]:
@@ -224,9 +234,10 @@ class Elements(Classes):
 
     def _items(self, container: Container, site: CallSite) -> None:
         pairs = Container(site.node, "items")
+        pair = ("pair", site.node)
         self.solver.add(site.result, pairs)
-        self._pair(container, site, ("pair", site.node))
-        self.store_element(pairs, None, ("pair", site.node))
+        self._pair(container, site, pair)
+        self.store_element(pairs, None, pair)
 
     def _pair(self, container: Container, site: CallSite, result: Place) -> None:
         """Let a pair of a key and a value reach `result`."""
@@ -248,6 +259,7 @@ class Elements(Classes):
 
         It also goes into every container among them, and is given to every function among them.
         """
+        # jax.debug.callback(function, *args)
         whole = Container(site.node, POOL)
         self.scramble(whole)
         self.store_element(whole, None, ("holder", whole))

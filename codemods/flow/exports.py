@@ -35,10 +35,12 @@ def open_stars(
     while changed:
         changed = False
         for scope, node in opened:
-            brought = [exported(modules[unit]) for unit in found(scope.unit, node)]
+            sources = found(scope.unit, node)
+            brought = [exported(modules[unit]) for unit in sources]
             new = set[str]().union(*brought) - scope.names
-            scope.names |= new
-            changed = changed or bool(new)
+            if new:
+                scope.names |= new
+                changed = True
 
 
 def exported(scope: Scope) -> set[str]:
@@ -46,7 +48,9 @@ def exported(scope: Scope) -> set[str]:
     if LIST not in scope.names:
         return {name for name in scope.names if not name.startswith("_")}
     listed = _listed(scope.unit)
-    return scope.names - {LIST} if listed is None else listed
+    if listed is None:
+        return scope.names - {LIST}
+    return listed
 
 
 def stars_of(unit: Unit) -> list[ast.ImportFrom]:
@@ -70,11 +74,13 @@ def _listed(unit: Unit) -> set[str] | None:
 def _added(unit: Unit, node: ast.Name) -> set[str] | None:
     """The names that one mention of `__all__` puts into it; None if they are computed."""
     match unit.parents[node]:
+        # __all__ = ["Model"], __all__ += ["train"]
         case (
             ast.Assign(targets=[_], value=value)
             | ast.AugAssign(op=ast.Add(), value=value)
         ):
             return _words(value)
+        # __all__: list[str] = ["Model"]
         case ast.AnnAssign(value=value):
             return set() if value is None else _words(value)
         # __all__.extend(["Model", "train"])
@@ -82,8 +88,9 @@ def _added(unit: Unit, node: ast.Name) -> set[str] | None:
             call = unit.parents[method]
             if not isinstance(call, ast.Call) or len(call.args) != 1:
                 return None
-            names = ast.List(call.args) if method.attr == "append" else call.args[0]
-            return _words(names)
+            if method.attr == "append":
+                return _words(ast.List(call.args))
+            return _words(call.args[0])
         case _:
             return None
 
@@ -93,7 +100,10 @@ def _words(node: ast.expr) -> set[str] | None:
         return None
     words: set[str] = set()
     for part in node.elts:
-        if not (isinstance(part, ast.Constant) and isinstance(part.value, str)):
-            return None
-        words.add(part.value)
+        match part:
+            case ast.Constant(value=str(word)):
+                words.add(word)
+            # __all__ = [Model.__name__]
+            case _:
+                return None
     return words

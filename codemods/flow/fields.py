@@ -37,19 +37,25 @@ class Fields:
         found = owner
         while (nearer := self._hierarchies.get(found, found)) is not found:
             # the next time, the way is half as long
-            self._hierarchies[found] = found = self._hierarchies.get(nearer, nearer)
+            further = self._hierarchies.get(nearer, nearer)
+            self._hierarchies[found] = further
+            found = further
         return found
 
     def unite(self, cls: Class, base: Class) -> None:
         """Let the hierarchy of a class be part of that of its base."""
-        old, new = self.hierarchy(cls), self.hierarchy(base)
+        old = self.hierarchy(cls)
+        new = self.hierarchy(base)
+        # class Trainer(Base, Logger), where `Logger` derives from `Base`
         if old is new:
             return
         self._hierarchies[old] = new
-        asked, annotated = self._fields.pop(old, {}), self._annotated.pop(old, {})
+        asked = self._fields.pop(old, {})
+        annotated = self._annotated.pop(old, {})
         for name in asked:
             self.field(new, name)
         self._annotated.setdefault(new, {}).update(annotated)
+        # constraints that have been made before name the old places
         for name in {**asked, **annotated}:
             self._join(("field", old, name), ("field", new, name))
         if old in self._whole:
@@ -88,13 +94,16 @@ class Fields:
         A read of any field finds what is written so, a read of a field by its name does not.
         """
         top = self.hierarchy(owner)
+        read = ("any field", top)
+        written = ("some field", top)
+        # getattr(self, name)
         if top not in self._whole:
             self._whole.add(top)
             for name in tuple(self._fields.get(top, ())):
                 self._join_whole(top, name)
-            for place in (("some field", top), ("own elements", top)):
-                self.solver.connect(place, ("any field", top))
-        return ("any field", top), ("some field", top)
+            for place in (written, ("own elements", top)):
+                self.solver.connect(place, read)
+        return read, written
 
     def elements_of_instances(self, owner: Owner) -> Place:
         """The place of the elements that instances of a class have as containers."""
@@ -111,5 +120,6 @@ class Fields:
     def field_places(self, owner: Owner) -> Sequence[Place]:
         """The places of all fields of an instance that anything has asked for, inherited or not."""
         top = self.hierarchy(owner)
-        named = (("field", top, name) for name in self._fields.get(top, ()))
+        names = self._fields.get(top, ())
+        named = (("field", top, name) for name in names)
         return (*named, ("some field", top), ("own elements", top))

@@ -98,10 +98,8 @@ def _apply(
     result: object,
 ) -> None:
     """Let `function` be called with `arguments`, and give its result to `result`."""
-    flow.call(
-        function,
-        CallSite(site.unit, site.node, arguments, {}, result, None, (), site.scope),
-    )
+    inner = CallSite(site.unit, site.node, arguments, {}, result, None, (), site.scope)
+    flow.call(function, inner)
 
 
 def scan(flow: Calls, site: CallSite) -> None:
@@ -137,8 +135,10 @@ def while_loop(flow: Calls, site: CallSite) -> None:
     initial = site.argument(2, "init_val")
     if condition is None or body is None or initial is None:
         return
+    # What the body gives is its argument for the next step.
     flow.solver.connect(initial, site.result)
-    _apply(flow, site, condition, (site.result,), ("condition", site.node))
+    truth = ("condition", site.node)
+    _apply(flow, site, condition, (site.result,), truth)
     _apply(flow, site, body, (site.result,), site.result)
 
 
@@ -148,8 +148,9 @@ def fori_loop(flow: Calls, site: CallSite) -> None:
     initial = site.argument(3, "init_val")
     if body is None or initial is None:
         return
+    index = ("index", site.node)
     flow.solver.connect(initial, site.result)
-    _apply(flow, site, body, (("index", site.node), site.result), site.result)
+    _apply(flow, site, body, (index, site.result), site.result)
 
 
 def cond(flow: Calls, site: CallSite) -> None:
@@ -161,6 +162,7 @@ def cond(flow: Calls, site: CallSite) -> None:
         _apply(flow, site, false_function, (false_operand,), site.result)
     operands = site.positional[3:]
     operand = site.keywords.get("operand")
+    # jax.lax.cond(is_last, finish, go_on, operand=optimizer)
     if not operands and operand is not None:
         operands = (operand,)
     for index, name in ((1, "true_fun"), (2, "false_fun")):
@@ -172,28 +174,33 @@ def cond(flow: Calls, site: CallSite) -> None:
 def switch(flow: Calls, site: CallSite) -> None:
     """`jax.lax.switch(index, branches, *operands)`."""
     if len(site.positional) >= 2:
-        flow.iterate(site.positional[1], ("branch", site.node))
-        _apply(flow, site, ("branch", site.node), site.positional[2:], site.result)
+        _, branches, *operands = site.positional
+        branch = ("branch", site.node)
+        flow.iterate(branches, branch)
+        _apply(flow, site, branch, tuple(operands), site.result)
 
 
 def apply_to_elements(flow: Calls, site: CallSite) -> None:
     """`map(function, xs, …)`: a container of what the function gives for each element."""
     if len(site.positional) < 2:
         return
+    function, *containers = site.positional
     elements = []
-    for index, place in enumerate(site.positional[1:]):
+    for index, place in enumerate(containers):
         element = ("mapped", site.node, index)
         flow.iterate(place, element)
         elements.append(element)
     outcome = Container(site.node, "map")
+    given = ("each", site.node)
     flow.solver.add(site.result, outcome)
-    _apply(flow, site, site.positional[0], tuple(elements), ("each", site.node))
-    flow.store_element(outcome, None, ("each", site.node))
+    _apply(flow, site, function, tuple(elements), given)
+    flow.store_element(outcome, None, given)
 
 
 def map_slices(flow: Calls, site: CallSite) -> None:
     """`jax.lax.map(f, xs)`: what the function gives for the slices of a tree, stacked."""
-    function, inputs = site.argument(0, "f"), site.argument(1, "xs")
+    function = site.argument(0, "f")
+    inputs = site.argument(1, "xs")
     if function is not None and inputs is not None:
         _apply(flow, site, function, (inputs,), site.result)
 
@@ -202,9 +209,10 @@ def pair_up(flow: Calls, site: CallSite) -> None:
     """`zip(a, b, …)`: tuples with an element of each."""
     pairs = Container(site.node, "zip")
     pair = Container(site.node, "tuple")
+    each = ("tuple", site.node)
     flow.solver.add(site.result, pairs)
-    flow.solver.add(("tuple", site.node), pair)
-    flow.store_element(pairs, None, ("tuple", site.node))
+    flow.solver.add(each, pair)
+    flow.store_element(pairs, None, each)
     for index, place in enumerate(site.positional):
         element = ("zipped", site.node, index)
         flow.iterate(place, element)
@@ -212,8 +220,9 @@ def pair_up(flow: Calls, site: CallSite) -> None:
             flow.store_element(pair, index, element)
         else:
             # zip(*pairs): an argument is an element of `pairs`, and its elements are in the result.
-            flow.iterate(element, ("transposed", site.node))
-            flow.store_element(pair, None, ("transposed", site.node))
+            inner = ("transposed", site.node)
+            flow.iterate(element, inner)
+            flow.store_element(pair, None, inner)
 
 
 def enumerate_elements(flow: Calls, site: CallSite) -> None:
@@ -221,17 +230,20 @@ def enumerate_elements(flow: Calls, site: CallSite) -> None:
     if site.positional:
         pairs = Container(site.node, "enumerate")
         pair = Container(site.node, "tuple")
+        each = ("tuple", site.node)
+        element = ("numbered", site.node)
         flow.solver.add(site.result, pairs)
-        flow.solver.add(("tuple", site.node), pair)
-        flow.store_element(pairs, None, ("tuple", site.node))
-        flow.iterate(site.positional[0], ("numbered", site.node))
-        flow.store_element(pair, 1, ("numbered", site.node))
+        flow.solver.add(each, pair)
+        flow.store_element(pairs, None, each)
+        flow.iterate(site.positional[0], element)
+        flow.store_element(pair, 1, element)
 
 
 def take_element(flow: Calls, site: CallSite) -> None:
     """`next(iterator, default)`."""
     if site.positional:
         flow.iterate(site.positional[0], site.result)
+        # next(states, None)
         for place in site.positional[1:]:
             flow.solver.connect(place, site.result)
 
@@ -269,13 +281,10 @@ def replace(flow: Calls, site: CallSite) -> None:
 
     # dataclasses.replace(optimizer, target=params) is as optimizer.replace(target=params).
     def arrive(item: Object) -> None:
-        behaviour = (
-            flow.library.method(item, "replace")
-            if isinstance(item, LegacyObject)
-            else None
-        )
-        if behaviour is not None:
-            behaviour(flow, site)
+        if isinstance(item, LegacyObject):
+            behaviour = flow.library.method(item, "replace")
+            if behaviour is not None:
+                behaviour(flow, site)
         flow.replace_fields(item, site)
 
     if site.positional:
@@ -285,7 +294,8 @@ def replace(flow: Calls, site: CallSite) -> None:
 def parent_class(flow: Calls, site: CallSite) -> None:
     """`super()`."""
     outer = site.unit.ancestors(site.node)
-    node = next((one for one in outer if isinstance(one, ast.ClassDef)), None)
+    classes = (one for one in outer if isinstance(one, ast.ClassDef))
+    node = next(classes, None)
     if node is None:
         return
     cls = flow.class_of(node)
@@ -311,28 +321,30 @@ def vjp(flow: Calls, site: CallSite) -> None:
     value = ("value", site.node)
     outcome = Container(site.node, "vjp")
     arguments: tuple[Place, ...] = site.positional[1:]
-    given = site.node.args[1:] if isinstance(site.node, ast.Call) else []
-    if given and isinstance(given[0], ast.Tuple):
+    match site.node:
         # jax.jvp(loss, (params,), (tangents,))
-        arguments = tuple(flow.places[item] for item in given[0].elts)
+        case ast.Call(args=[_, ast.Tuple(elts=primals), *_]):
+            arguments = tuple(flow.places[item] for item in primals)
     _apply(flow, site, function, arguments, value)
     flow.solver.add(site.result, outcome)
     flow.store_element(outcome, 0, value)
+    # loss, pullback, metrics = jax.vjp(loss_fn, params, has_aux=True)
     if site.constant("has_aux"):
-        flow.load(value, 1, ("auxiliary", site.node))
-        flow.store_element(outcome, 2, ("auxiliary", site.node))
+        auxiliary = ("auxiliary", site.node)
+        flow.load(value, 1, auxiliary)
+        flow.store_element(outcome, 2, auxiliary)
 
 
 def evaluate(flow: Calls, site: CallSite) -> None:
     """`jax.eval_shape(fun, *args)`: like what the function gives."""
     function = site.argument(0, "fun")
     if function is not None:
+        # All other keywords are the function's own.
         keywords = dict(site.keywords)
         keywords.pop("fun", None)
         given = site.positional[1:]
-        flow.call(
-            function, CallSite(site.unit, site.node, given, keywords, site.result)
-        )
+        inner = CallSite(site.unit, site.node, given, keywords, site.result)
+        flow.call(function, inner)
 
 
 def flatten(flow: Calls, site: CallSite) -> None:
@@ -387,11 +399,13 @@ def chain(flow: Calls, site: CallSite) -> None:
     So is `itertools.chain.from_iterable(xss)`, where the elements of elements count.
     """
     outcome = Container(site.node, "chain")
+    element = ("chained", site.node)
     flow.solver.add(site.result, outcome)
     for place in site.positional:
         flow.merge(place, outcome)
-        flow.iterate(place, ("chained", site.node))
-    flow.merge(("chained", site.node), outcome)
+        flow.iterate(place, element)
+    # itertools.chain.from_iterable(batches)
+    flow.merge(element, outcome)
 
 
 def sort(flow: Calls, site: CallSite) -> None:
@@ -435,19 +449,20 @@ def make_default_dict(flow: Calls, site: CallSite) -> None:
     flow.solver.add(site.result, outcome)
     # The factory makes an element for each key that is missing.
     if site.positional:
-        _apply(flow, site, site.positional[0], (), ("default", site.node))
-        flow.store_element(outcome, None, ("default", site.node))
+        made = ("default", site.node)
+        _apply(flow, site, site.positional[0], (), made)
+        flow.store_element(outcome, None, made)
 
 
 def record(flow: Calls, site: CallSite) -> None:
     """`namedtuple(name, "first second")`, `typing.NamedTuple(name, [("first", type)])`."""
-    if not isinstance(site.node, ast.Call) or len(site.node.args) < 2:
-        return
-    match site.node.args[1]:
-        case ast.Constant(value=str(text)):
+    match site.node:
+        # namedtuple("State", "params, step")
+        case ast.Call(args=[_, ast.Constant(value=str(text)), *_]):
             words = text.replace(",", " ").split()
             flow.solver.add(site.result, Record(tuple(words)))
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+        # NamedTuple("State", [("params", Params), ("step", int)])
+        case ast.Call(args=[_, ast.Tuple(elts=elements) | ast.List(elts=elements), *_]):
             names = map(_field_name, elements)
             known = tuple(name for name in names if name is not None)
             flow.solver.add(site.result, Record(known))
@@ -465,12 +480,12 @@ def _field_name(node: ast.expr) -> str | None:
 
 def cast(flow: Calls, site: CallSite) -> None:
     """`typing.cast(type, value)`."""
-    if (
-        len(site.positional) == 2
-        and isinstance(site.node, ast.Call)
-        and site.scope is not None
-    ):
-        flow.solver.connect(site.positional[1], site.result)
+    if len(site.positional) != 2 or site.scope is None:
+        return
+    _, value = site.positional
+    # typing.cast(optim.Optimizer, optimizer)
+    if isinstance(site.node, ast.Call):
+        flow.solver.connect(value, site.result)
         flow.annotate(site.node.args[0], site.scope, site.result)
 
 
@@ -498,7 +513,8 @@ def global_variables(flow: Calls, site: CallSite) -> None:
 def local_variables(flow: Calls, site: CallSite) -> None:
     """`locals()`: a dict of the variables of a function."""
     scope = site.scope
-    if scope is None or scope.parent is None:  # outside of all functions
+    # outside of all functions
+    if scope is None or scope.parent is None:
         global_variables(flow, site)
         return
     outcome = Container(site.node, "locals")
@@ -536,9 +552,10 @@ def iterator(flow: Calls, site: CallSite) -> None:
         return
     # iter(queue.get, None)
     outcome = Container(site.node, "iterator")
+    element = ("given", site.node)
     flow.solver.add(site.result, outcome)
-    _apply(flow, site, site.positional[0], (), ("given", site.node))
-    flow.store_element(outcome, None, ("given", site.node))
+    _apply(flow, site, site.positional[0], (), element)
+    flow.store_element(outcome, None, element)
 
 
 def getter(word: str) -> Behaviour:
@@ -550,19 +567,18 @@ def getter(word: str) -> Behaviour:
             return
         values = [_literal(argument) for argument in node.args]
         names = [value for value in values if isinstance(value, str)]
+        # itemgetter("params", 0)
         if word == "itemgetter":
-            # itemgetter("params", 0)
-            flow.solver.add(site.result, Getter(node, keys=tuple(map(_key, values))))
+            keys = tuple(map(_key, values))
+            flow.solver.add(site.result, Getter(node, keys=keys))
+        # methodcaller("apply_gradient", grads)
         elif word == "methodcaller" and names:
-            # methodcaller("apply_gradient", grads)
-            method = names[:1]
-            flow.solver.add(
-                site.result, Getter(node, attributes=tuple(method), calls=True)
-            )
+            method = tuple(names[:1])
+            flow.solver.add(site.result, Getter(node, attributes=method, calls=True))
+        # attrgetter("optimizer.target")
         elif len(names) == len(values) == 1:
-            # attrgetter("optimizer.target")
-            attributes = names[0].split(".")
-            flow.solver.add(site.result, Getter(node, attributes=tuple(attributes)))
+            attributes = tuple(names[0].split("."))
+            flow.solver.add(site.result, Getter(node, attributes=attributes))
 
     return behaviour
 
@@ -583,6 +599,7 @@ def map_tree(flow: Calls, site: CallSite) -> None:
     tree = site.argument(1, "tree")
     if tree is not None:
         flow.solver.connect(tree, site.result)
+    # jax.tree_util.tree_map(step, states, is_leaf=is_state)
     if "is_leaf" in site.keywords:
         flow.mix(site, site.positional)
 
@@ -605,8 +622,10 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
         return
     owner = site.positional[0]
     match node.args[1]:
+        # getattr(state, "optimizer")
         case ast.Constant(value=str(name)):
             flow.load_attribute(owner, name, site.result)
+        # getattr(state, name)
         case _:
             flow.solver.watch(owner, lambda item: _load_any(flow, item, site.result))
     # getattr(state, "optimizer", None)
@@ -631,13 +650,12 @@ def of_class(name: str) -> Behaviour:
     def behaviour(flow: Calls, site: CallSite) -> None:
         # list.append(*arguments): it is not known what the list is.
         if site.positional and site.starred != 0:
+            owner, *rest = site.positional
             starred = None if site.starred is None else site.starred - 1
             method = ("by class", site.node)
-            flow.load_attribute(site.positional[0], name, method)
-            rest = site.positional[1:]
-            flow.call(
-                method, dataclasses.replace(site, positional=rest, starred=starred)
-            )
+            flow.load_attribute(owner, name, method)
+            inner = dataclasses.replace(site, positional=tuple(rest), starred=starred)
+            flow.call(method, inner)
 
     return behaviour
 
@@ -648,10 +666,13 @@ def set_named_attribute(flow: Calls, site: CallSite) -> None:
     if len(site.positional) != 3 or not isinstance(node, ast.Call):
         return
     owner, _, value = site.positional
-    if isinstance(node.args[1], ast.Constant):
-        flow.store_attribute(owner, str(node.args[1].value), value)
-    else:
-        flow.solver.watch(owner, lambda item: _store_any(flow, item, value))
+    match node.args[1]:
+        # setattr(state, "optimizer", optimizer)
+        case ast.Constant(value=name):
+            flow.store_attribute(owner, str(name), value)
+        # setattr(state, name, optimizer)
+        case _:
+            flow.solver.watch(owner, lambda item: _store_any(flow, item, value))
 
 
 def _store_any(flow: Calls, item: Object, source: Place) -> None:
@@ -668,12 +689,13 @@ def _store_any(flow: Calls, item: Object, source: Place) -> None:
 def fold(flow: Calls, site: CallSite) -> None:
     """`functools.reduce(function, iterable, initial)`."""
     if len(site.positional) >= 2:
-        for place in site.positional[2:]:
+        function, elements, *initial = site.positional
+        for place in initial:
             flow.solver.connect(place, site.result)
         # What the function gives for one element is its argument for the next.
         element = ("folded", site.node)
-        flow.iterate(site.positional[1], element)
-        _apply(flow, site, site.positional[0], (site.result, element), site.result)
+        flow.iterate(elements, element)
+        _apply(flow, site, function, (site.result, element), site.result)
 
 
 def decorate(flow: Calls, site: CallSite) -> None:

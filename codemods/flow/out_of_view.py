@@ -200,11 +200,10 @@ def effect_of(name: str) -> Effect:
     if package == "builtins":
         return "none" if rest in LOOKING else "contents"
     if package == "numpy":
-        return (
-            "contents"
-            if rest.partition("(")[0] in OBJECT_ARRAYS or "()" in rest
-            else "none"
-        )
+        function = rest.partition("(")[0]
+        # numpy.array([optimizer]), or a method of an array
+        may_hold = function in OBJECT_ARRAYS or "()" in rest
+        return "contents" if may_hold else "none"
     if name.startswith(KEEPING):
         return "contents"
     if package in FORGETFUL or name in DESCRIBING or name.startswith(NUMBERS):

@@ -37,8 +37,10 @@ class Roots:
             self._follow(place)
         bits = self._found[place]
         if bits not in self._roots:
-            digits = map(int, bin(bits)[:1:-1])  # the lowest first, without "0b"
-            self._roots[bits] = dict.fromkeys(compress(self._all, digits))
+            # The lowest first, without "0b".
+            digits = map(int, bin(bits)[:1:-1])
+            roots = compress(self._all, digits)
+            self._roots[bits] = dict.fromkeys(roots)
         return self._roots[bits]
 
     def _follow(self, start: Place) -> None:
@@ -71,6 +73,7 @@ class Roots:
                     # Its sources first; the loop goes on with the next of this place afterwards.
                     enter(source)
                     break
+            # All its sources have been visited.
             else:
                 ways.pop()
                 if lowest[place] == number[place]:
@@ -81,8 +84,9 @@ class Roots:
                     gathered[behind] |= self._found.get(place, 0)
 
     def _sources(self, place: Place) -> list[Place]:
-        incoming = self.flow.solver.incoming()
-        return [*incoming.get(place, ()), *self.flow.returned.get(place, ())]
+        incoming = self.flow.solver.incoming().get(place, ())
+        returned = self.flow.returned.get(place, ())
+        return [*incoming, *returned]
 
     def _bit(self, root: Place) -> int:
         self._all.append(root)
@@ -125,6 +129,7 @@ class Roots:
         names = {*chain.from_iterable(map(self._names_of, items))}
         if names:
             return names
+        # Nothing is there: the expression itself tells more.
         match node:
             case ast.Attribute(value=value, attr=attribute):
                 return _extended(self.names(value), f".{attribute}")
@@ -136,6 +141,7 @@ class Roots:
                 return {f"builtins.{type(value).__name__}"}
             case ast.JoinedStr():
                 return {"builtins.str"}
+        # optimizer = factory(): the name of a variable tells nothing, its roots do.
         found: set[str] = set()
         for root in self.of(place):
             if isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
@@ -150,6 +156,7 @@ class Roots:
                 yield name
             case Result(name=name):
                 yield f"{name}()"
+            # class Model(flax.linen.Module)
             case Class():
                 yield from self._external_bases(item)
             case Instance(cls=cls):

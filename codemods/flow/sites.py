@@ -36,17 +36,20 @@ class CallSite:
 
         None if it is not given, or given in a container that is unpacked.
         """
-        known = len(self.positional) if self.starred is None else self.starred
-        if index < known and index < len(self.positional):
-            return self.positional[index]
+        # step(state, *batch): only what is ahead of the star has a known index
+        known = self.positional[: self.starred]
+        if index < len(known):
+            return known[index]
         return self.keywords.get(name)
 
     def constant(self, name: str) -> object:
         """The literal given to a keyword; None if it is not given or is no literal."""
-        if isinstance(self.node, ast.Call):
-            for keyword in self.node.keywords:
-                if keyword.arg == name and isinstance(keyword.value, ast.Constant):
-                    return keyword.value.value
+        if not isinstance(self.node, ast.Call):
+            return None
+        for keyword in self.node.keywords:
+            # jax.grad(loss, has_aux=True)
+            if keyword.arg == name and isinstance(keyword.value, ast.Constant):
+                return keyword.value.value
         return None
 
 

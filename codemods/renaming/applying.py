@@ -48,6 +48,7 @@ class _Places:
 
     def visit(self, node: ast.AST) -> None:
         match node:
+            # optimizer = optimizer.apply_gradient(grads)
             case ast.Name(id=name):
                 binding = self._scopes.around(node).binding(name)
                 new = None if binding is None else self._new_name(binding.node, name)
@@ -66,18 +67,24 @@ class _Places:
             case ast.Attribute():
                 self._rename_attribute(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                names = self.renames.variables.get(scope_path(node, self.unit), {})
+                names = self._names_in(node)
                 self.spans |= _in_docstring(node, self.unit, names)
 
     def _new_name(self, scope: ast.AST, name: str) -> str | None:
         if not isinstance(scope, Functions):
             return None
-        return self.renames.variables.get(scope_path(scope, self.unit), {}).get(name)
+        return self._names_in(scope).get(name)
+
+    def _names_in(self, function: Functions) -> Mapping[str, str]:
+        """The new names of the variables of a function."""
+        path = scope_path(function, self.unit)
+        return self.renames.variables.get(path, {})
 
     def _rename_start(self, node: ast.arg | ast.keyword, name: str, new: str) -> None:
         """Rename the `optimizer` of `optimizer: Any` or `optimizer=x`."""
         first, column, _, _ = self.unit.span(node)
-        self.spans[first, column, first, column + len(name)] = new
+        end = column + len(name)
+        self.spans[first, column, first, end] = new
 
     def _rename_keyword(self, call: ast.Call, word: ast.keyword) -> None:
         name = word.arg or ""
@@ -101,50 +108,66 @@ def _in_docstring(
 ) -> dict[Span, str]:
     """The places of a docstring that name a parameter: as an entry, or in backquotes."""
     first = node.body[0]
-    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+    if not isinstance(first, ast.Expr):
         return {}
-    if not ast.get_docstring(node):
+    docstring = first.value
+    if not isinstance(docstring, ast.Constant) or not ast.get_docstring(node):
         return {}
     found: dict[Span, str] = {}
-    start, _, end, _ = unit.span(first.value)
-    for number, line in enumerate(unit.code.split("\n")[start - 1 : end], start):
+    start, _, end, _ = unit.span(docstring)
+    lines = unit.code.split("\n")[start - 1 : end]
+    for number, line in enumerate(lines, start):
         for name, new in names.items():
             # `optimizer:`, `optimizer (Optimizer):` or `:param optimizer:`
             entry = rf"(?:^\s+(?::param )?|`){re.escape(name)}(?=\s*(?:\([^)]*\))?:|`)"
             for match in re.finditer(entry, line):
-                found[number, match.end() - len(name), number, match.end()] = new
+                last = match.end()
+                found[number, last - len(name), number, last] = new
     return found
 
 
 def _in_comments(unit: Unit, renames: Renames) -> dict[Span, str]:
     """The places of comments that name a variable in backquotes."""
-    functions = (node for node in unit.nodes if isinstance(node, Functions))
-    known = (
-        (node, renames.variables.get(scope_path(node, unit))) for node in functions
-    )
-    named = [(node, names) for node, names in known if names]
+    named: list[tuple[Functions, Mapping[str, str]]] = []
+    for function in unit.nodes:
+        if not isinstance(function, Functions):
+            continue
+        new_names = renames.variables.get(scope_path(function, unit))
+        if new_names:
+            named.append((function, new_names))
+    # most files have no new names, and tokens take long
+    if not named:
+        return {}
     found: dict[Span, str] = {}
-    for token in (
-        tokenize.generate_tokens(io.StringIO(unit.code).readline) if named else ()
-    ):
+    tokens = tokenize.generate_tokens(io.StringIO(unit.code).readline)
+    for token in tokens:
         if token.type != tokenize.COMMENT:
             continue
-        number, start = token.start
+        line, _ = token.start
         for node, names in named:
-            if not node.lineno <= number <= (node.end_lineno or 0):
-                continue
-            for name, new in names.items():
-                for match in re.finditer(
-                    rf"(?<=`){re.escape(name)}(?=`)", token.string
-                ):
-                    found[
-                        number, start + match.start(), number, start + match.end()
-                    ] = new
+            if node.lineno <= line <= (node.end_lineno or 0):
+                found |= _in_comment(token, names)
+    return found
+
+
+def _in_comment(token: tokenize.TokenInfo, names: Mapping[str, str]) -> dict[Span, str]:
+    """The places of one comment that name a variable: `optimizer` in backquotes."""
+    number, start = token.start
+    found: dict[Span, str] = {}
+    for name, new in names.items():
+        quoted = rf"(?<=`){re.escape(name)}(?=`)"
+        for match in re.finditer(quoted, token.string):
+            first = start + match.start()
+            last = start + match.end()
+            found[number, first, number, last] = new
     return found
 
 
 def _spliced(code: str, spans: Mapping[Span, str]) -> str:
     lines = code.split("\n")
-    for (number, start, _, end), new in sorted(spans.items(), reverse=True):
-        lines[number - 1] = lines[number - 1][:start] + new + lines[number - 1][end:]
+    # from the right, so that the columns of those before stay
+    from_right = sorted(spans.items(), reverse=True)
+    for (number, start, _, end), new in from_right:
+        line = lines[number - 1]
+        lines[number - 1] = line[:start] + new + line[end:]
     return "\n".join(lines)

@@ -43,21 +43,22 @@ def plan_attributes(
         for name in sorted(by_name):
             if not WORD.search(name):
                 continue
-            items = facts.flow.solver.at(facts.flow.field(cls, name))
+            place = facts.flow.field(cls, name)
+            items = facts.flow.solver.at(place)
             if kind_of(items, done) != "optimizer":
                 continue
             # the class may have a `self.state` already
             new = WORD.sub(STATE, name)
+            # getattr(self, "optimizer")
+            if name in quoted:
+                continue
             owners = (node.value for _, node in by_name[new])
-            is_taken = name in quoted or any(
-                _may_be_of(one, cls, facts) for one in owners
-            )
+            is_taken = any(_may_be_of(one, cls, facts) for one in owners)
             if is_taken or not _is_plain(cls, name, facts):
                 continue
             for unit, node in _all_of(cls, by_name[name], facts):
-                found[unit].attributes[
-                    Attribute(scope_path(node, unit), ast.unparse(node))
-                ] = new
+                attribute = Attribute(scope_path(node, unit), ast.unparse(node))
+                found[unit].attributes[attribute] = new
 
 
 def _may_be_of(node: ast.expr, cls: Class, facts: Facts) -> bool:
@@ -83,11 +84,14 @@ def _is_plain(cls: Class, name: str, facts: Facts) -> bool:
 
 def _is_known(node: ast.expr, facts: Facts) -> bool:
     """Whether it is known what an expression is, or its name is that of a configuration."""
-    if any(isinstance(item, Instance | LegacyObject) for item in facts.objects(node)):
+    items = facts.objects(node)
+    if any(isinstance(item, Instance | LegacyObject) for item in items):
         return True
-    return (
-        bool(facts.full_name(node)) or CONFIG_LIKE.search(last_word(node)) is not None
-    )
+    # jax.config
+    if facts.full_name(node):
+        return True
+    # FLAGS.optimizer
+    return CONFIG_LIKE.search(last_word(node)) is not None
 
 
 def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
@@ -98,6 +102,7 @@ def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
         items = {*facts.objects(node.value)}
         if items == {Instance(cls)}:
             own.append((unit, node))
+        # something of unknown origin may be of the class
         elif Instance(cls) in items or not _is_known(node.value, facts):
             return []
     # a place is found again by its text, so no other place may have the same

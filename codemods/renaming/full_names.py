@@ -28,24 +28,27 @@ def said(name: str, module: str, unit: Unit, facts: Facts) -> Said | None:
 
     None if the name that the import would bind means something else there.
     """
-    root = name.partition(".")[0]
+    root, _, rest = name.partition(".")
     if root == "builtins":
-        last = name.partition(".")[2]
-        return None if bound_anywhere(unit)[last] else Said(last)
+        is_bound = bound_anywhere(unit)[rest] > 0
+        return None if is_bound else Said(rest)
     # `jnp.sqrt` in a file with `import jax.numpy as jnp`
     above = name.rpartition(".")[0]
     while above:
         for known_as in _known_as(above, unit, facts):
-            if f"{above}.".startswith(f"{module}.") or known_as == above:
-                return Said(
-                    f"{known_as}{name.removeprefix(above)}", _importing(module, above)
-                )
+            is_within = f"{above}.".startswith(f"{module}.")
+            if is_within or known_as == above:
+                template = f"{known_as}{name.removeprefix(above)}"
+                return Said(template, _importing(module, above))
         above = above.rpartition(".")[0]
     # a file gets `jax` or `optax` as other new code does
     if module == root and root in CHOICES:
         return Said(f"{{{root}}}{name.removeprefix(root)}")
-    taken = bound_anywhere(unit)[root] > _importing_root(root, unit, facts)
-    return None if taken else Said(name, _importing(module, ""))
+    # def jax(): ...
+    imports = _importing_root(root, unit, facts)
+    if bound_anywhere(unit)[root] > imports:
+        return None
+    return Said(name, _importing(module, ""))
 
 
 def _importing(module: str, known: str) -> tuple[Support, ...]:
@@ -59,11 +62,12 @@ def _known_as(name: str, unit: Unit, facts: Facts) -> Iterable[str]:
     """The names that only stand for a module at the top level of a file."""
     bound = bound_anywhere(unit)
     for item in facts.imported(unit):
-        if _meant(item) != name or unit.parents.get(item.statement) is not unit.tree:
+        is_at_top = unit.parents.get(item.statement) is unit.tree
+        if _meant(item) != name or not is_at_top:
             continue
-        if bound[item.name] == _importing_root(item.name, unit, facts) and not row_of(
-            name
-        ):
+        # nothing but imports of one module binds the name
+        imports = _importing_root(item.name, unit, facts)
+        if bound[item.name] == imports and not row_of(name):
             yield item.name
 
 
@@ -71,7 +75,9 @@ def _importing_root(bound: str, unit: Unit, facts: Facts) -> int:
     """How many imports bind a name, if all to the same module or name; none otherwise."""
     items = [item for item in facts.imported(unit) if item.name == bound]
     meant = {_meant(item) for item in items}
-    return len(items) if len(meant) == 1 else 0
+    if len(meant) != 1:
+        return 0
+    return len(items)
 
 
 def _meant(item: Import) -> str:

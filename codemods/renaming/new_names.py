@@ -71,27 +71,30 @@ def is_optimizer(item: Object) -> bool:
 
 def _is_restored(item: Object) -> bool:
     """Whether this is the result of a function that reads checkpoints: its target shows more."""
-    return (
-        isinstance(item, Result)
-        and item.name.rpartition(".")[2] == "restore_checkpoint"
-    )
+    if not isinstance(item, Result):
+        return False
+    _, _, last = item.name.rpartition(".")
+    return last == "restore_checkpoint"
 
 
 def keyword_of(call: ast.Call, unit: Unit, name: str) -> Keyword:
     # partial(train_step, optimizer=optimizer)
-    is_partial = ast.unparse(call.func).endswith("partial")
-    called = [call.func, *(call.args[:1] if is_partial else ())]
-    return Keyword(scope_path(call, unit), ", ".join(map(ast.unparse, called)), name)
+    called = [call.func]
+    if ast.unparse(call.func).endswith("partial"):
+        called += call.args[:1]
+    text = ", ".join(map(ast.unparse, called))
+    return Keyword(scope_path(call, unit), text, name)
 
 
 def scope_path(node: ast.AST, unit: Unit) -> ScopePath:
     """The path of a scope, or of the scope that a node is in."""
     around = [node, *unit.ancestors(node)]
-    return tuple(
-        (one.name, _numbers(unit)[one])
-        for one in reversed(around)
-        if isinstance(one, Functions | ast.ClassDef)
-    )
+    path: list[tuple[str, int]] = []
+    for one in reversed(around):
+        if isinstance(one, Functions | ast.ClassDef):
+            number = _numbers(unit)[one]
+            path.append((one.name, number))
+    return tuple(path)
 
 
 @lru_cache(maxsize=2)  # of a file as it was and as it is
@@ -101,10 +104,10 @@ def _numbers(unit: Unit) -> Mapping[ast.AST, int]:
     above: Counter[tuple[ast.AST, str]] = Counter()
     numbers: dict[ast.AST, int] = {}
     for owner in sorted(owners, key=lambda node: node.lineno):
-        around = next(
-            (outer for outer in unit.ancestors(owner) if isinstance(outer, ScopeNode)),
-            unit.tree,
-        )
+        outer = unit.ancestors(owner)
+        scopes = (one for one in outer if isinstance(one, ScopeNode))
+        around = next(scopes, unit.tree)
+        # the second `def step` of a module has the number 1
         numbers[owner] = above[around, owner.name]
         above[around, owner.name] += 1
     return numbers

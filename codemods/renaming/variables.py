@@ -43,21 +43,25 @@ def plan_function(
     Where one train state cannot have a new name, none of them gets one.
     """
     scope = _scope_of(node, facts)
+    if scope is None:
+        return
     calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
     # print(locals()): the names are values here
-    if scope is None or any(_lists(call, facts) for call in calls):
+    if any(_lists(call, facts) for call in calls):
         return
     states: dict[str, _Renamed | None] = {}
     for name in sorted(scope.names):
         variable = Variable(scope, name)
-        items = list(facts.flow.solver.at(("variable", scope, name)))
+        place = ("variable", scope, name)
+        items = list(facts.flow.solver.at(place))
         kind = new_names.kind_of(items, done)
+        has_word = new_names.WORD.search(name) is not None
         # state = train_step(state, batch)
-        if new_names.WORD.search(name) and kind == "optimizer":
+        if has_word and kind == "optimizer":
             new = new_names.WORD.sub(new_names.STATE, name)
             states[name] = _planned(new, node, variable, origins)
         # another object may be in the variable as well
-        elif new_names.WORD.search(name) and _may_be_optimizer(items, done):
+        elif has_word and _may_be_optimizer(items, done):
             states[name] = None
         # tx = optax.adam(1e-3)
         elif kind == "definition" and name in new_names.DEFINITIONS:
@@ -71,16 +75,20 @@ def plan_function(
 
 def _may_be_optimizer(items: Iterable[Object], done: set[LegacyObject]) -> bool:
     """Whether there are optimizers among some objects, and these have all migrated."""
-    return new_names.kind_of(filter(new_names.is_optimizer, items), done) == "optimizer"
+    optimizers = filter(new_names.is_optimizer, items)
+    return new_names.kind_of(optimizers, done) == "optimizer"
 
 
 def _planned(
     new: str, node: new_names.Functions, variable: Variable, origins: Origins
 ) -> _Renamed | None:
     """The new name, with the keywords that get it, too; None if the variable keeps its name."""
-    stores, name = origins.stores(variable), variable.name
+    name = variable.name
+    stores = origins.stores(variable)
+    # global optimizer
     if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores):
         return None
+    # the function has a `state` already
     if new in names_within(node):
         return None
     keywords: _Keywords = defaultdict(dict)
@@ -89,9 +97,9 @@ def _planned(
         bindings = origins.bindings(node)
         if bindings is None or _is_called_out_of_view(node, variable, origins.facts):
             return None
-        if _is_quoted(name, variable.unit) or not _plan_keywords(
-            bindings, name, new, keywords
-        ):
+        if _is_quoted(name, variable.unit):
+            return None
+        if not _plan_keywords(bindings, name, new, keywords):
             return None
     return new, keywords
 
@@ -103,16 +111,19 @@ def _note(
     found: dict[Unit, new_names.Renames],
 ) -> None:
     for name, (new, keywords) in renamed.items():
-        found[unit].variables[new_names.scope_path(node, unit)][name] = new
+        path = new_names.scope_path(node, unit)
+        found[unit].variables[path][name] = new
         for other, words in keywords.items():
             found[other].keywords.update(words)
 
 
 def _scope_of(node: new_names.Functions, facts: Facts) -> Scope | None:
-    inside = (facts.flow.reading.scopes.get(inner) for inner in ast.walk(node))
-    return next(
-        (scope for scope in inside if scope is not None and scope.node is node), None
-    )
+    # what stands in the body has the scope of the function
+    for inner in ast.walk(node):
+        scope = facts.flow.reading.scopes.get(inner)
+        if scope is not None and scope.node is node:
+            return scope
+    return None
 
 
 def _lists(call: ast.Call, facts: Facts) -> bool:
@@ -126,12 +137,17 @@ def _is_called_out_of_view(
     node: new_names.Functions, variable: Variable, facts: Facts
 ) -> bool:
     """Whether a base class or decorator of another package may call a function by keywords."""
-    around = None if variable.scope.parent is None else variable.scope.parent.node
-    bases = around.bases if isinstance(around, ast.ClassDef) else []
-    decorators = [
-        one.func if isinstance(one, ast.Call) else one for one in node.decorator_list
-    ]
-    out_of_view = (one for one in (*bases, *decorators) if not any(facts.objects(one)))
+    outer = variable.scope.parent
+    around = None if outer is None else outer.node
+    callers: list[ast.expr] = []
+    # class Trainer(pl.Trainer)
+    if isinstance(around, ast.ClassDef):
+        callers += around.bases
+    for decorator in node.decorator_list:
+        # @app.command(name="train")
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        callers.append(called)
+    out_of_view = (one for one in callers if not any(facts.objects(one)))
     return not all(_is_known(one, facts) for one in out_of_view)
 
 
@@ -142,21 +158,18 @@ def _words(call: ast.Call) -> list[str | None]:
 
 def _is_known(node: ast.expr, facts: Facts) -> bool:
     """Whether an object is of a package that does not call functions by keywords of their own."""
-    packages = {
-        name.partition(".")[0] for name in facts.flow.derivation.roots.names(node)
-    }
-    return bool(packages) and packages <= COMPUTING | sys.stdlib_module_names | {
-        "builtins"
-    }
+    names = facts.flow.derivation.roots.names(node)
+    packages = {name.partition(".")[0] for name in names}
+    known = COMPUTING | sys.stdlib_module_names | {"builtins"}
+    return bool(packages) and packages <= known
 
 
 def _is_quoted(name: str, unit: Unit) -> bool:
     """Whether a parameter may be named in quotes: `jax.jit(f, static_argnames="optimizer")`."""
     if not any(word in unit.code for word in BY_NAME):
         return False
-    return any(
-        isinstance(node, ast.Constant) and node.value == name for node in unit.nodes
-    )
+    constants = (node for node in unit.nodes if isinstance(node, ast.Constant))
+    return any(node.value == name for node in constants)
 
 
 def _plan_keywords(
@@ -165,14 +178,16 @@ def _plan_keywords(
     """Note the keywords for a parameter in calls; return whether all can be renamed."""
     for binding in bindings:
         argument = binding.given.get(name)
+        # train_step(optimizer, batch)
         if argument is None or argument.keyword is None:
             continue
+        unit = argument.unit
         # a keyword is found again by the text of its call, so there may be only one such
-        keyword = new_names.keyword_of(argument.call, argument.unit, name)
-        calls = (call for call in argument.unit.nodes if isinstance(call, ast.Call))
+        keyword = new_names.keyword_of(argument.call, unit, name)
+        calls = (call for call in unit.nodes if isinstance(call, ast.Call))
         giving = (call for call in calls if name in _words(call))
-        same = [new_names.keyword_of(call, argument.unit, name) for call in giving]
+        same = [new_names.keyword_of(call, unit, name) for call in giving]
         if same.count(keyword) != 1:
             return False
-        keywords[argument.unit][keyword] = new
+        keywords[unit][keyword] = new
     return True

@@ -69,11 +69,16 @@ class Unit:
     def is_in(self, node: ast.expr | ast.stmt, span: Span) -> bool:
         """Whether something stands within a span."""
         own = self.span(node)
-        return span[:2] <= own[:2] and own[2:] <= span[2:]
+        begins_within = span[:2] <= own[:2]
+        ends_within = own[2:] <= span[2:]
+        return begins_within and ends_within
 
     def line(self, number: int) -> int:
         """The line of the file for a line of the code."""
-        return self.places[number - 1][1] if self.places else number
+        if not self.places:
+            return number
+        _, line = self.places[number - 1]
+        return line
 
     def location(self, number: int) -> Location:
         """Where a line of the code is."""
@@ -113,26 +118,34 @@ class Layout:
         self._files = set(paths)
         self._endings: dict[str, list[str]] = defaultdict(list)
         self._directories: set[str] = set()
-        for folder in {PurePosixPath(dirname(path)) for path in self._files}:
-            self._directories.update(map(str, (folder, *folder.parents)))
+        folders = {PurePosixPath(dirname(path)) for path in self._files}
+        for folder in folders:
+            around = (folder, *folder.parents)
+            self._directories.update(map(str, around))
         modules = [path.removesuffix(".py") for path in self._files]
         for path in sorted((*self._directories, *modules)):
-            self._endings[path.rpartition("/")[2]].append(path)
-        self._absolute: dict[
-            tuple[str, str], tuple[str, ...]
-        ] = {}  # by folder and dotted name
-        self._below: dict[str, list[str]] = {}  # by folder
+            last = path.rpartition("/")[2]
+            self._endings[last].append(path)
+        # by folder and dotted name
+        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
+        # by folder
+        self._below: dict[str, list[str]] = {}
 
     def at(self, path: str) -> tuple[str | None, str] | None:
         """The module at a path without its ending: its file and, for a package, its folder.
 
         The file of a package is its `__init__.py`, if it has one.
         """
+        # import models, with a folder models/
         if path in self._directories:
             package = str(PurePosixPath(path, "__init__.py"))
-            return package if package in self._files else None, path
+            has_file = package in self._files
+            return (package if has_file else None), path
+        # import train, with a file train.py
         file = f"{path}.py"
-        return (file, "") if file in self._files else None
+        if file not in self._files:
+            return None
+        return file, ""
 
     def relative(self, importer: str, level: int, name: str) -> str:
         """The path, without ending, that a relative import names."""
@@ -147,9 +160,10 @@ class Layout:
     def absolute(self, importer: str, name: str) -> tuple[str, ...]:
         """The paths, without ending, that an absolute import may mean; none outside the project."""
         folder = importer.rpartition("/")[0]
-        if (folder, name) not in self._absolute:
-            self._absolute[folder, name] = self._nearest(folder, name)
-        return self._absolute[folder, name]
+        key = (folder, name)
+        if key not in self._absolute:
+            self._absolute[key] = self._nearest(folder, name)
+        return self._absolute[key]
 
     def _nearest(self, folder: str, name: str) -> tuple[str, ...]:
         here = folder.split("/") if folder else []
@@ -158,13 +172,16 @@ class Layout:
             # A script finds modules in its own folder first, a module of a package does not.
             beside = "/".join((*here, *parts))
             is_script = str(PurePosixPath(folder, "__init__.py")) not in self._files
-            return (beside,) if is_script and self.at(beside) is not None else ()
+            if is_script and self.at(beside) is not None:
+                return (beside,)
+            return ()
         # By how many folders the root of each candidate shares, most first, then by its depth.
         ranked: list[tuple[int, int, str]] = []
         for path in self._endings.get(parts[-1], ()):
             steps = path.split("/")
             root = steps[: -len(parts)]
-            if steps[-len(parts) :] != parts or self.at(path) is None:
+            ending = steps[-len(parts) :]
+            if ending != parts or self.at(path) is None:
                 continue
             shared = _shared(here, root)
             ranked.append((-shared, len(root), path))
@@ -172,11 +189,15 @@ class Layout:
             return ()
         ranked.sort()
         best, depth, first = ranked[0]
-        if -best == depth:  # the root is a folder above the importing file
+        most_shared = -best
+        # the root is a folder above the importing file
+        if most_shared == depth:
             return (first,)
         near = tuple(path for rank, _, path in ranked if rank == best)
-        is_below = -best == len(here)
-        return near if is_below or len(near) == 1 else ()
+        is_below = most_shared == len(here)
+        if is_below or len(near) == 1:
+            return near
+        return ()
 
     def run_by(self, importer: str, code: str) -> list[str]:
         """The files that a file runs in its own place."""
@@ -184,10 +205,12 @@ class Layout:
             return []
         paths: set[str] = set()
         for found in RUN.finditer(code):
+            # %run train.py, or exec(open("train.py").read())
             file = found[1] or found[2]
             name = PurePosixPath(file).name
             paths.update(self._called[name])
-            paths.update(self._called[f"{name}.py"])  # `%run train` needs no ending
+            # `%run train` needs no ending
+            paths.update(self._called[f"{name}.py"])
         return sorted(paths - {importer})
 
     @cached_property
@@ -195,7 +218,8 @@ class Layout:
         """The files by their names without folders."""
         found: dict[str, list[str]] = defaultdict(list)
         for path in self._files:
-            found[path.rpartition("/")[2]].append(path)
+            name = path.rpartition("/")[2]
+            found[name].append(path)
         return found
 
     def below(self, folder: str) -> list[str]:
@@ -223,9 +247,14 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _ends_so(path: str, pattern: re.Pattern[str]) -> bool:
     """Whether the dotted name of a file, from any of its folders on, is as a pattern says."""
-    steps = path.removesuffix(".py").removesuffix("/__init__").split("/")
-    endings = (".".join(steps[start:]) for start in range(len(steps)))
-    return any(map(pattern.fullmatch, endings))
+    module = path.removesuffix(".py").removesuffix("/__init__")
+    steps = module.split("/")
+    # project.models.vit, models.vit and vit, for project/models/vit.py
+    for start in range(len(steps)):
+        name = ".".join(steps[start:])
+        if pattern.fullmatch(name) is not None:
+            return True
+    return False
 
 
 def name_of(path: str) -> str:
@@ -239,7 +268,9 @@ def file_of(name: str) -> str | None:
     It is `a/b.py` for `/a/b.py.Trainer().step`.
     """
     match = LEFT_OUT.match(name)
-    return None if match is None else match[1]
+    if match is None:
+        return None
+    return match[1]
 
 
 class Project:
@@ -259,10 +290,14 @@ class Project:
     def at(self, path: str) -> tuple[Unit | None, str] | None:
         """The module at a path without its ending: its file and, for a package, its folder."""
         found = self._layout.at(path)
-        if found is None or found[0] in self.others:
+        if found is None:
             return None
         file, folder = found
-        return self._by_path[file] if file else None, folder
+        if file in self.others:
+            return None
+        # a package without `__init__.py` has a folder alone
+        unit = self._by_path[file] if file else None
+        return unit, folder
 
     def left_out(self, path: str) -> str | None:
         """The file of the module at a path without its ending, if it is not analysed."""
@@ -294,12 +329,15 @@ class Project:
 
     def may_have(self, path: str, name: str) -> bool:
         """Whether a file that is not analysed may have a variable of a name."""
+        # from models import *: any name may come from there
         says_so = rf"\b{re.escape(name)}\b|\bimport[ \t(]*\*"
-        return re.search(says_so, self.others[path]) is not None
+        text = self.others[path]
+        return re.search(says_so, text) is not None
 
     def others_matching(self, pattern: re.Pattern[str]) -> list[str]:
         """The files of such a name that are not analysed."""
-        return [path for path in self._layout.matching(pattern) if path in self.others]
+        matching = self._layout.matching(pattern)
+        return [path for path in matching if path in self.others]
 
     def _read(self, paths: Iterable[str]) -> list[Unit]:
         return [self._by_path[path] for path in paths if path in self._by_path]

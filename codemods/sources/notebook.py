@@ -74,12 +74,14 @@ class Notebook:
         parts: list[str] = []
         end = 0
         for cell, source in zip(self.cells, new, strict=True):
-            if source != cell.source:
-                first, last = cell.extent
-                parts += [self.text[end:first], self._dumped(cell, source)]
-                end = last
+            if source == cell.source:
+                continue
+            first, last = cell.extent
+            parts += [self.text[end:first], self._dumped(cell, source)]
+            end = last
         parts.append(self.text[end:])
-        return self.bom + "".join(parts).encode()
+        text = "".join(parts)
+        return self.bom + text.encode()
 
     def _divided(self, code: str) -> list[str]:
         """The new source of each cell. Code before the first marker goes to the first cell."""
@@ -89,6 +91,7 @@ class Notebook:
         sources = []
         for cell in self.cells:
             body = bodies[cell.number].removesuffix("\n")
+            # nothing is new: the source stays, whatever its magics are
             if body == cell.body and not before:
                 sources.append(cell.source)
                 continue
@@ -99,12 +102,12 @@ class Notebook:
 
     def _dumped(self, cell: Cell, source: str) -> str:
         """A source as JSON, written as the cell's was."""
-        old = self.text[slice(*cell.extent)]
+        start, end = cell.extent
+        # "\u00e9", where other tools write the letter itself
         escape = self.text.isascii() and ESCAPE.search(self.text) is not None
-        if not old.startswith("["):
+        if self.text[start] != "[":
             return json.dumps(source, ensure_ascii=escape)
         # An array of lines: the white space between them, and old lines, stay as they are.
-        start, end = cell.extent
         spans = list(_elements(self.text, start))
         first, last = spans[0], spans[-1]
         opening = self.text[start + 1 : first[0]]
@@ -117,10 +120,10 @@ class Notebook:
         for span in spans:
             literal = self.text[slice(*span)]
             written[json.loads(literal)] = literal
-        new = LINES.findall(source)
-        lines = [
-            written.get(line) or json.dumps(line, ensure_ascii=escape) for line in new
-        ]
+        lines = []
+        for line in LINES.findall(source):
+            literal = written.get(line) or json.dumps(line, ensure_ascii=escape)
+            lines.append(literal)
         return f"[{opening}{between.join(lines)}{closing}"
 
 
@@ -131,7 +134,8 @@ def read_notebook(content: bytes) -> Notebook:
       UndecodableError: if it is no notebook of format 4, or has a cell with optimizers that is not
         Python.
     """
-    bom = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    has_bom = content.startswith(codecs.BOM_UTF8)
+    bom = codecs.BOM_UTF8 if has_bom else b""
     try:
         text = content[len(bom) :].decode()
         whole = json.loads(text)
@@ -144,7 +148,9 @@ def read_notebook(content: bytes) -> Notebook:
         raise UndecodableError(
             "is no notebook of format 4: save it anew with a current Jupyter"
         )
-    found = [] if _other_language(whole) else [_cell(*source) for source in sources]
+    if _other_language(whole):
+        sources = []
+    found = [_cell(*source) for source in sources]
     cells = [cell for cell in found if cell is not None]
     newlines = [index for index, character in enumerate(text) if character == "\n"]
     code: list[str] = []
@@ -154,10 +160,13 @@ def read_notebook(content: bytes) -> Notebook:
         starts = _starts_of_lines(text, cell.extent)
         numbers = [bisect_right(newlines, start) + 1 for start in starts]
         last = len(numbers) - 1
+        # the line with the marker of the cell
         places.append((cell.number, numbers[0]))
+        # a source that is one string has all its lines in one of the file
         lines = (min(line, last) for line in _lines_of(cell))
         places += ((cell.number, numbers[line]) for line in lines)
-    return Notebook(text, bom, tuple(cells), "".join(code), tuple(places))
+    whole_code = "".join(code)
+    return Notebook(text, bom, tuple(cells), whole_code, tuple(places))
 
 
 def _starts_of_lines(text: str, extent: Extent) -> list[int]:
@@ -171,7 +180,12 @@ def _starts_of_lines(text: str, extent: Extent) -> list[int]:
 
 def _with_magics(body: str, magics: Sequence[str]) -> str:
     """A body with its magics in the place of their placeholders."""
-    return PLACEHOLDER.sub(lambda found: magics[int(found[1])], body)
+
+    def magic_of(placeholder: re.Match[str]) -> str:
+        number = int(placeholder[1])
+        return magics[number]
+
+    return PLACEHOLDER.sub(magic_of, body)
 
 
 def python_of(content: bytes) -> str:
@@ -221,7 +235,8 @@ def _lines_of(cell: Cell) -> Iterator[int]:
     line = cell.header.count("\n")
     for text in cell.body.split("\n"):
         yield line
-        magics = [cell.magics[int(found)] for found in PLACEHOLDER.findall(text)]
+        numbers = map(int, PLACEHOLDER.findall(text))
+        magics = [cell.magics[number] for number in numbers]
         line += 1 + sum(magic.count("\n") for magic in magics)
 
 
@@ -272,7 +287,9 @@ def _behind_comma(text: str, extent: Extent) -> int:
     """Where the next element begins behind one, or the array or object ends."""
     _, end = extent
     index = _skip(text, end)
-    return _skip(text, index + 1) if text[index] == "," else index
+    if text[index] != ",":
+        return index
+    return _skip(text, index + 1)
 
 
 def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
@@ -280,7 +297,8 @@ def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
     index = _skip(text, index + 1)
     while text[index] != "}":
         key, (_, end) = _value(text, index)
-        _, extent = _value(text, _skip(text, end) + 1)
+        colon = _skip(text, end)
+        _, extent = _value(text, colon + 1)
         yield str(key), extent
         index = _behind_comma(text, extent)
 
@@ -288,7 +306,10 @@ def _members(text: str, index: int) -> Iterator[tuple[str, Extent]]:
 def string_extents(text: str, extent: Extent) -> list[Extent]:
     """Where the letters of a source stand, which is a string or an array of strings."""
     start, _ = extent
-    spans = list(_elements(text, start)) if text[start] == "[" else [extent]
+    spans = [extent]
+    if text[start] == "[":
+        spans = list(_elements(text, start))
+    # without the quotes
     return [(first + 1, last - 1) for first, last in spans]
 
 
@@ -299,24 +320,31 @@ def code_cells(text: str) -> Iterator[tuple[int, str, Extent]]:
       UndecodableError: if the source of a cell is no text.
     """
     whole = _members(text, _skip(text, 0))
-    cells = next((extent for key, extent in whole if key == "cells"), None)
+    extents = (extent for key, extent in whole if key == "cells")
+    cells = next(extents, None)
     if cells is None:
         return
-    for number, (start, _) in enumerate(_elements(text, cells[0]), 1):
+    first, _ = cells
+    for number, (start, _) in enumerate(_elements(text, first), 1):
         members = dict(_members(text, start))
         if not {"source", "cell_type"} <= {*members}:
             continue
-        if json.loads(text[slice(*members["cell_type"])]) != "code":
+        cell_type = json.loads(text[slice(*members["cell_type"])])
+        if cell_type != "code":
             continue
         source = json.loads(text[slice(*members["source"])])
+        # "source": "import jax", or "source": ["import jax\n", "import flax"]
         lines = [source] if isinstance(source, str) else source
-        is_text = isinstance(lines, list) and all(
-            isinstance(line, str) for line in lines
-        )
-        if not is_text:
+        if not _are_texts(lines):
             raise UndecodableError(f"cell {number} holds something else than text")
         if source:
             yield number, "".join(lines), members["source"]
+
+
+def _are_texts(lines: object) -> bool:
+    if not isinstance(lines, list):
+        return False
+    return all(isinstance(line, str) for line in lines)
 
 
 # What is Python
@@ -335,7 +363,8 @@ def _cell(number: int, source: str, extent: Extent) -> Cell | None:
         )
     if source.startswith("%%"):
         header, _, body = source.partition("\n")
-        if not header[2:].startswith(RUNS_PYTHON):  # %%bash
+        # %%bash
+        if not header[2:].startswith(RUNS_PYTHON):
             if mentions_legacy(source.encode()):
                 raise UndecodableError(
                     f"cell {number}: `{header}` holds code with optimizers, which is not read"
@@ -351,6 +380,7 @@ def _cell(number: int, source: str, extent: Extent) -> Cell | None:
         if timed and "opt" in timed["code"]:
             why = f"`{magic}` may use an optimizer, and is not read: put it on a line of its own"
             raise UndecodableError(f"cell {number}: {why}")
+    # print "loss", in Python 2
     if not _parses(body):
         if re.search(r"(?i)opt|\.target\b|apply_gradient", body):
             raise UndecodableError(f"cell {number} cannot be parsed as Python 3")
@@ -383,18 +413,19 @@ def _without_magics(body: str) -> tuple[str, tuple[str, ...]]:
         magic = found["magic"]
         while magic.endswith("\\") and lines:
             magic += "\n" + lines.pop(0)
-        target = found["assigned"] or ""  # files = !ls
-        placeholder = f"{found['indent']}{target}__magic_{len(magics)}__"
+        # files = !ls
+        target = found["assigned"] or ""
+        name = f"__magic_{len(magics)}__"
+        placeholder = f"{found['indent']}{target}{name}"
         timed = TIMED.fullmatch(magic)
-        if timed is not None and not found["assigned"] and _parses(timed["code"]):
-            # %time train(): the code behind it is read.
+        # %time train(): the code behind it is read.
+        if timed is not None and not target and _parses(timed["code"]):
             done.append(f"{placeholder}; {timed['code']}")
             magics.append(timed["magic"])
             continue
         # %run train.py: which file runs is read in the comment.
-        remark = (
-            f"  # {magic}" if magic.startswith("%run ") and "\n" not in magic else ""
-        )
+        runs_file = magic.startswith("%run ") and "\n" not in magic
+        remark = f"  # {magic}" if runs_file else ""
         done.append(f"{placeholder}{remark}")
         magics.append(magic)
     return "\n".join(done), tuple(magics)
@@ -409,6 +440,7 @@ def _is_open(code: str) -> bool:
             pass
     except tokenize.TokenError:
         return True
+    # code that is wrong in another way ends somewhere
     except SyntaxError:
         pass
     return False

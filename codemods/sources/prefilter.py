@@ -29,14 +29,20 @@ def mentions_legacy(content: bytes) -> bool:
     count.
     """
     # from flax import optim
-    if b"flax" in content and any(map(MODULE.search, _before(content, b"optim"))):
+    if b"flax" in content and _names_module(content):
         return True
+    # optimizer.apply_gradient(grads)
     may_step = b"apply_gradient" in content or b"ModelParamTraversal" in content
     if may_step and STEP.search(content) is not None:
         return True
     if uses_jax(content) and _reads_parts(content):
         return True
     return MARKER.encode() in content
+
+
+def _names_module(content: bytes) -> bool:
+    ahead = _before(content, b"optim")
+    return any(map(MODULE.search, ahead))
 
 
 def may_read(content: bytes) -> bool:
@@ -58,11 +64,13 @@ def uses_jax(content: bytes) -> bool:
 
 
 def _reads_parts(content: bytes) -> bool:
+    # optimizer.state.param_states
     may_have = b"param_states" in content or b"optimizer_def" in content
     if may_have and PARTS.search(content) is not None:
         return True
     # optimizer.target
-    return any(map(OWNER.search, _before(content, b"target")))
+    ahead = _before(content, b"target")
+    return any(map(OWNER.search, ahead))
 
 
 def _before(content: bytes, word: bytes) -> Iterator[bytes]:
@@ -74,6 +82,9 @@ def _before(content: bytes, word: bytes) -> Iterator[bytes]:
     while index >= 0:
         end = index + len(word)
         following = content[end : end + 1]
-        if not (following.isalnum() or following == b"_"):
-            yield content[max(0, index - REACH) : index]
+        # optimizer, optim_def
+        is_in_longer_word = following.isalnum() or following == b"_"
+        if not is_in_longer_word:
+            start = max(0, index - REACH)
+            yield content[start:index]
         index = content.find(word, end)

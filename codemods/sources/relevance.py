@@ -75,9 +75,10 @@ class Relevance:
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        legacy = {
-            path for path, text in texts.items() if mentions_legacy(text.encode())
-        }
+        legacy = set[str]()
+        for path, text in texts.items():
+            if mentions_legacy(text.encode()):
+                legacy.add(path)
         self.paths: list[str] = []
         self.speaking = legacy
         self.beside = set[str]()
@@ -86,22 +87,29 @@ class Relevance:
         if not legacy:
             return
         imports, importers = import_graph(texts)
-        readers = {path for path, text in texts.items() if may_read(text.encode())}
+        readers = set[str]()
+        for path, text in texts.items():
+            if may_read(text.encode()):
+                readers.add(path)
         # All that import them are their programs, with all that these import.
         above = reachable(legacy | readers, importers)
         reached = reachable(above, imports)
-        reached = reachable(reached | _loaded(texts, reached), imports)
+        loaded = _loaded(texts, reached)
+        reached = reachable(reached | loaded, imports)
         self.paths = [path for path in texts if path in reached]
         loading = {path for path in reached if _loads_and_reads(texts[path])}
         self.speaking = legacy | readers | loading
-        self.beside = set[str]().union(*(imports[path] for path in legacy))
+        for path in legacy:
+            self.beside |= imports[path]
         for path in self.paths:
             self.imports[path] = imports[path] & reached
             self.importers[path] = importers[path] & reached
 
 
 def _loads_and_reads(text: str) -> bool:
-    return LOADING.search(text) is not None and SHAPED.search(text) is not None
+    if LOADING.search(text) is None:
+        return False
+    return SHAPED.search(text) is not None
 
 
 def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
@@ -120,16 +128,19 @@ def _loaded(texts: Mapping[str, str], program: set[str]) -> set[str]:
         if folder in around or not folders.isdisjoint(folder.parents):
             return True
         text = texts[path]
-        return uses_jax(text.encode()) or any(name in text for name in names)
+        if uses_jax(text.encode()):
+            return True
+        return any(name in text for name in names)
 
     program_loads = any(LOADING.search(texts[path]) for path in program)
     found: set[str] = set()
     for path, text in texts.items():
-        if (
-            SHAPED.search(text)
-            and (program_loads or LOADING.search(text))
-            and is_near(path)
-        ):
+        # optimizer.target
+        if not SHAPED.search(text):
+            continue
+        # importlib.import_module(name)
+        may_connect = program_loads or LOADING.search(text) is not None
+        if may_connect and is_near(path):
             found.add(path)
     return found
 
@@ -152,10 +163,10 @@ def import_graph(texts: Mapping[str, str]) -> tuple[Graph, Graph]:
     importers = Graph(set)
     for path, text in texts.items():
         for module in _modules(path, text, layout):
-            found = layout.at(module)
-            if found is not None and found[0] is not None:
-                imports[path].add(found[0])
-                importers[found[0]].add(path)
+            file, _ = layout.at(module) or (None, "")
+            if file is not None:
+                imports[path].add(file)
+                importers[file].add(path)
         # A file that is run is like one that is imported.
         for ran in layout.run_by(path, text):
             imports[path].add(ran)
@@ -186,22 +197,27 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
     for match in _imports(text):
         if match["modules"] is not None:
             # import package.module as name, other
-            modules = re.sub(r"\bas\s+\w+", "", COMMENT.sub("", match["modules"]))
+            listed = COMMENT.sub("", match["modules"])
+            modules = re.sub(r"\bas\s+\w+", "", listed)
             for name in re.findall(r"[\w.]+", modules):
                 yield from _with_packages(layout.absolute(path, name), name)
         else:
             yield from _modules_of_from(path, match, layout)
+    # importlib.import_module("package.module")
     if "import_module" in text or "__import__" in text:
         for match in NAMED.finditer(text):
-            yield from _with_packages(layout.absolute(path, match[1]), match[1])
+            name = match[1]
+            yield from _with_packages(layout.absolute(path, name), name)
 
 
 def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterator[str]:
     """`from package import name, other`: the names may be modules."""
     name = match["source"]
+    # from ..models import vit
     if match["level"]:
         level = len(match["level"])
-        sources: tuple[str, ...] = (layout.relative(path, level, name),)
+        relative = layout.relative(path, level, name)
+        sources: tuple[str, ...] = (relative,)
     else:
         sources = layout.absolute(path, name)
     yield from _with_packages(sources, name)
@@ -209,6 +225,7 @@ def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterato
         members = COMMENT.sub("", match["members"])
         for member in re.findall(r"\w+", members):
             for source in sources:
+                # from . import vit, in a file that is in no folder
                 yield member if source == "." else f"{source}/{member}"
 
 

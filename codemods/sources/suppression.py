@@ -31,12 +31,19 @@ def suppressions(code: str) -> tuple[Suppression, ...]:
     if "optim2optax" not in code:
         return ()
     found = []
-    for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        match = COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
-        if match is not None:
-            words = map(str.strip, (match[1] or "").split(","))
-            codes = tuple(word.upper() for word in words if word)
-            found.append(Suppression(token.start[0], codes))
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    for token in tokens:
+        if token.type != tokenize.COMMENT:
+            continue
+        match = COMMENT.search(token.string)
+        if match is None:
+            continue
+        # ignore[FO202, FO3], or `ignore` alone
+        listed = match[1] or ""
+        words = map(str.strip, listed.split(","))
+        codes = tuple(word.upper() for word in words if word)
+        line, _ = token.start
+        found.append(Suppression(line, codes))
     return tuple(found)
 
 

@@ -71,9 +71,9 @@ def decode(content: bytes) -> Text:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     except SyntaxError as error:
         raise UndecodableError(f"cannot be decoded: {error.msg}") from error
-    encoding = (
-        "utf-8" if encoding == "utf-8-sig" else encoding
-    )  # the mark is kept in `bom`
+    # the mark is kept in `bom`
+    if encoding == "utf-8-sig":
+        encoding = "utf-8"
     try:
         text = Text(content, encoding, bom)
         code = text.code

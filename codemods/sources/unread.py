@@ -29,7 +29,10 @@ LINE_END = re.compile("\r\n|\r|\n")
 def with_sites(problem: str, text: str) -> str:
     """A problem of a text, and the places in it of which nothing more is known for that reason."""
     found = [f"line {number}: {site}" for number, site in sites_in(text)]
-    return f"{problem}; not seen: {', '.join(found)}" if found else problem
+    if not found:
+        return problem
+    listed = ", ".join(found)
+    return f"{problem}; not seen: {listed}"
 
 
 def sites_in(text: str) -> Iterator[tuple[int, str]]:
@@ -41,7 +44,10 @@ def sites_in(text: str) -> Iterator[tuple[int, str]]:
             start = max(0, end - LONGEST_OWNER)
             backwards = code[start:end][::-1]
             before = OWNER.match(backwards)
-            owner = before[0][::-1] if before and not found["whole"] else ""
+            owner = ""
+            # `optimizer.` of `optimizer.target`
+            if before and not found["whole"]:
+                owner = before[0][::-1]
             # `target` and `step` are common words: `optimizer.target` and `x.state.step` count.
             if found["target"] and not OPTIMIZER.search(owner):
                 continue

@@ -41,26 +41,23 @@ class Account:
 
     def of(self, result: FileResult, without_place: bool) -> FileResult:
         """A result with the status of its sites."""
-        left = [
-            (unit, span, text)
-            for unit, found in self.left.items()
-            if unit.path == result.path
-            for span, text in found
-        ]
-        lines = {
-            unit.line(line)
-            for unit, span, _ in left
-            for line in range(span[0], span[2] + 1)
-        }
+        left: list[tuple[Unit, Span, str]] = []
+        lines: set[int] = set()
+        for unit, found in self.left.items():
+            if unit.path != result.path:
+                continue
+            for span, text in found:
+                first, _, last, _ = span
+                left.append((unit, span, text))
+                lines.update(map(unit.line, range(first, last + 1)))
         sites = list(result.sites)
         if self._is_served(result.path):
             sites = [self._vendored(site, lines) for site in sites]
         if without_place:
             sites = [_without_place(site) for site in sites]
         # a line that is reported already gets no second message
-        known = {
-            site.line for site in sites if site.status in ("unresolved", "suppressed")
-        }
+        reported = ("unresolved", "suppressed")
+        known = {site.line for site in sites if site.status in reported}
         for unit, span, text in left:
             if unit.line(span[0]) not in known:
                 sites.append(_unpointed(unit, span, text))
@@ -70,7 +67,8 @@ class Account:
     def _is_served(self, path: str) -> bool:
         """Whether a file is in a program that has a copy, and in it all files can import that."""
         program = self.places.together(path)
-        return not program.isdisjoint(self.pointed) and program.isdisjoint(self.failed)
+        has_copy = not program.isdisjoint(self.pointed)
+        return has_copy and program.isdisjoint(self.failed)
 
     @staticmethod
     def _vendored(site: Site, left: Collection[int]) -> Site:
@@ -80,14 +78,18 @@ class Account:
 
 def _without_place(site: Site) -> Site:
     """A site of a file that cannot be pointed at a copy: its imports get the reason."""
-    if not concerns(site) or not site.before.startswith(("from ", "import ")):
+    if not concerns(site):
+        return site
+    # optim.Adam(rate), in the same file
+    if not site.before.startswith(("from ", "import ")):
         return site
     reason = reasons.no_place(
         "`--vendor` finds no place from which all files that need `flax.optim` "
         "can import one copy by one name.",
         "Give the folders of each program by themselves, or a place with `--vendor-as`.",
     )
-    why, remedy = text_of(reason.reason), text_of(reason.remedy)
+    why = text_of(reason.reason)
+    remedy = text_of(reason.remedy)
     return replace(site, code=reason.code, message=why, remedy=remedy, cause=None)
 
 
@@ -96,13 +98,15 @@ def _unpointed(unit: Unit, span: Span, text: str) -> Site:
         "This cannot be pointed at the copy of `flax.optim`.",
         "Import that by its name, and say what is needed of it.",
     )
-    cell, why = unit.cell(span[0]), text_of(reason.reason)
+    first, start, last, end = span
+    cell = unit.cell(first)
+    why = text_of(reason.reason)
     return Site(
         code=reason.code,
-        line=unit.line(span[0]),
-        column=span[1] + 1,
-        end_line=unit.line(span[2]),
-        end_column=span[3] + 1,
+        line=unit.line(first),
+        column=start + 1,
+        end_line=unit.line(last),
+        end_column=end + 1,
         status="unresolved",
         evidence="proven",
         message=f"{cell}: {why}" if cell else why,

@@ -5,7 +5,6 @@ Files are migrated as if there were none, and pointed at the copies after that.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -53,12 +52,12 @@ class Copies:
 
     def homeless(self, results: Iterable[FileResult]) -> list[str]:
         """The files that import no copy, and still have something that needs `flax.optim`."""
-        others = (
-            one for one in results if one.path not in self.users and one.error is None
-        )
-        left = (one for one in others if any(map(concerns, one.sites)))
         found: list[str] = []
-        for result in left:
+        for result in results:
+            if result.path in self.users or result.error is not None:
+                continue
+            if not any(map(concerns, result.sites)):
+                continue
             unit = _unit(result.path, result.after)
             if unit is not None and imports_any(unit, [PACKAGE], spared(unit)):
                 found.append(unit.path)
@@ -74,9 +73,8 @@ class Copies:
         """
         if self.existing:
             copies = sorted(self.existing)
-            return next(
-                (copy for copy in copies if self.places.serves(copy, paths)), None
-            )
+            serving = (copy for copy in copies if self.places.serves(copy, paths))
+            return next(serving, None)
         if wanted is None:
             return self.places.find(paths, name)
         if self.places.is_free(wanted) and self.places.serves(wanted, paths):
@@ -99,11 +97,9 @@ class Copies:
         finished = []
         for source, result in zip(self.sources, results, strict=True):
             after = result.after
+            back = self.back.get(result.path)
             # nothing was migrated in a file that imports a copy: it stays as it was
-            if (
-                result.path in self.back
-                and result.after == self.back[result.path].content
-            ):
+            if back is not None and after == back.content:
                 after = source.content
                 units += filter(None, [_unit(result.path, after)])
             elif result.path in names and result.error is None:
@@ -118,10 +114,11 @@ class Copies:
         account = Account(
             self.places, {unit.path for unit in units}, failed, unpointed(units)
         )
-        return [
-            account.of(result, result.path in new and place is None)
-            for result in finished
-        ]
+        accounted = []
+        for result in finished:
+            is_without_place = place is None and result.path in new
+            accounted.append(account.of(result, is_without_place))
+        return accounted
 
     def _names(
         self, results: Iterable[FileResult], new: Collection[str], place: str | None
@@ -144,13 +141,16 @@ class Copies:
     ) -> dict[str, ModuleName]:
         """The files of the same programs that only have a name of `flax.optim` in a string."""
         program = {one for path in new for one in self.places.together(path)}
-        full = next(name.full for path, name in names.items() if path in new)
-        named = (
-            one.path
-            for one in results
-            if one.path in program and PACKAGE.encode() in one.after
-        )
-        return {path: ModuleName(full, full) for path in named if path not in names}
+        importing = (name for path, name in names.items() if path in new)
+        full = next(importing).full
+        found: dict[str, ModuleName] = {}
+        for one in results:
+            if one.path in names or one.path not in program:
+                continue
+            # "flax.optim.Adam"
+            if PACKAGE.encode() in one.after:
+                found[one.path] = ModuleName(full, full)
+        return found
 
 
 def read_copies(
@@ -163,24 +163,20 @@ def read_copies(
       existing: the paths of the copies' folders.
       others: the paths of other files that exist.
     """
-    own = [
-        source
-        for source in sources
-        if str(PurePosixPath(source.path).parent) not in existing
-    ]
+    own: list[Source] = []
     units: dict[str, Unit] = {}
-    for source in own:
+    for source in sources:
+        folder = str(PurePosixPath(source.path).parent)
+        if folder in existing:
+            continue
+        own.append(source)
         unit = _unit(source.path, source.content)
         if unit is not None:
             units[source.path] = unit
-    packages = (
-        f"{copy}/{module}.py"
-        for copy in existing
-        for module in ("__init__", *SUBPACKAGE)
-    )
-    places = Places(
-        {path: unit.code for path, unit in units.items()}, (*others, *packages)
-    )
+    modules = [f"{module}.py" for module in ("__init__", *SUBPACKAGE)]
+    packages = (f"{copy}/{module}" for copy in existing for module in modules)
+    codes = {path: unit.code for path, unit in units.items()}
+    places = Places(codes, (*others, *packages))
     users: dict[str, tuple[str, ModuleName]] = {}
     back: dict[str, Source] = {}
     for source in own:
@@ -189,22 +185,23 @@ def read_copies(
             continue
         for copy in existing:
             # most files do not have the name of the copy anywhere
-            is_named = PurePosixPath(copy).name in unit.code
-            found = _pointed_back(unit, copy, places) if is_named else None
-            if found is not None:
-                name, code = found
-                text = _read(source.path, source.content)
-                assert text is not None
-                users[source.path] = (copy, name)
-                back[source.path] = replace(source, content=text.encode(code))
+            if PurePosixPath(copy).name not in unit.code:
+                continue
+            found = _pointed_back(unit, copy, places)
+            if found is None:
+                continue
+            name, code = found
+            text = _read(source.path, source.content)
+            assert text is not None
+            users[source.path] = (copy, name)
+            back[source.path] = replace(source, content=text.encode(code))
     return Copies(own, existing, places, users, back)
 
 
 def spared(unit: Unit) -> set[int]:
     """The lines of a file with a comment by which imports stay."""
-    return {
-        comment.line for comment in suppressions(unit.code) if comment.covers(IMPORTS)
-    }
+    comments = suppressions(unit.code)
+    return {comment.line for comment in comments if comment.covers(IMPORTS)}
 
 
 def _pointed_back(
@@ -220,29 +217,33 @@ def _pointed_back(
     full = name.full if name is not None else min(said, default="")
     if not full:
         return None
-    code = pointed(
-        unit,
-        Redirection(said, PACKAGE, full, PACKAGE, in_line=True, spared=spared(unit)),
-    )
-    return (
-        None if code == unit.code else (ModuleName(min(said, default=full), full), code)
-    )
+    stays = spared(unit)
+    way = Redirection(said, PACKAGE, full, PACKAGE, in_line=True, spared=stays)
+    code = pointed(unit, way)
+    if code == unit.code:
+        return None
+    name_there = min(said, default=full)
+    return ModuleName(name_there, full), code
 
 
 def _pointed(path: str, content: bytes, name: ModuleName) -> tuple[bytes, Unit] | None:
     """A file with its imports pointed at a copy; None if the result is not valid."""
-    unit, text = _unit(path, content), _read(path, content)
+    unit = _unit(path, content)
+    text = _read(path, content)
     assert unit is not None
     assert text is not None
-    code = pointed(
-        unit, Redirection([PACKAGE], name.said, PACKAGE, name.full, spared=spared(unit))
-    )
+    stays = spared(unit)
+    way = Redirection([PACKAGE], name.said, PACKAGE, name.full, spared=stays)
+    code = pointed(unit, way)
     try:
         new = Unit(path, code, parse(code), unit.places)
         after = text.encode(code)
     except (SyntaxError, UndecodableError):
         return None
-    return None if undefined_names(new) - undefined_names(unit) else (after, new)
+    # a name that an import bound is still read somewhere
+    if undefined_names(new) - undefined_names(unit):
+        return None
+    return after, new
 
 
 def _read(path: str, content: bytes) -> Text | Notebook | None:
@@ -255,12 +256,11 @@ def _read(path: str, content: bytes) -> Text | Notebook | None:
 def _unit(path: str, content: bytes) -> Unit | None:
     """A file that is parsed; None if it cannot be."""
     text = _read(path, content)
+    if text is None:
+        return None
     try:
-        tree: ast.Module | None = None if text is None else parse(text.code)
+        tree = parse(text.code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    if text is None or tree is None:
-        return None
-    return Unit(
-        path, text.code, tree, text.places if isinstance(text, Notebook) else ()
-    )
+    places = text.places if isinstance(text, Notebook) else ()
+    return Unit(path, text.code, tree, places)

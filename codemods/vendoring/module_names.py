@@ -69,8 +69,10 @@ class Bindings:
         for node in self.unit.nodes:
             if not isinstance(node, ast.Name) or node.id != name:
                 continue
-            is_read = not isinstance(node.ctx, ast.Store)
-            if is_read and self._scopes.around(node).binding(name) is scope:
+            # optim = None
+            if isinstance(node.ctx, ast.Store):
+                continue
+            if self._scopes.around(node).binding(name) is scope:
                 yield node
 
     def _of(self, node: Statement) -> Iterator[BoundModule]:
@@ -85,19 +87,24 @@ class Bindings:
                 prefix = joined(said(node), alias.name)
                 if prefix in self.modules:
                     yield BoundModule(node, alias, holder, name)
-            # import flax.optim.adam as adam
             else:
-                found = self.within(alias.name)
-                if found is not None and (alias.asname or "." not in found[0]):
-                    rest = found[1] if alias.asname else ""
+                module, rest = self.within(alias.name) or ("", "")
+                # import flax.optim.adam as adam
+                if module and alias.asname:
                     yield BoundModule(node, alias, holder, name, rest)
                     continue
+                # import legacy_optim.adam
+                if module and "." not in module:
+                    yield BoundModule(node, alias, holder, name)
+                    continue
+                # import flax.core as core
                 if alias.asname:
                     prefix = alias.name
             # import flax
             for module in self.modules:
                 if module.startswith(f"{prefix}."):
-                    missing = tuple(module[len(prefix) + 1 :].split("."))
+                    below = module.removeprefix(f"{prefix}.")
+                    missing = tuple(below.split("."))
                     yield BoundModule(node, alias, holder, name, missing=missing)
 
     def _uses(self) -> Iterator[ModuleUse]:
@@ -105,9 +112,10 @@ class Bindings:
         ways = {(one.scope, one.name, one.missing) for one in self.packages_bound}
         names = {name for _, name, _ in ways}
         for node in self.unit.nodes:
-            if not isinstance(node, ast.Attribute) or not isinstance(
-                node.ctx, ast.Load
-            ):
+            if not isinstance(node, ast.Attribute):
+                continue
+            # flax.optim = legacy
+            if not isinstance(node.ctx, ast.Load):
                 continue
             root, steps = _chain(node)
             if root is None or root.id not in names:
@@ -119,12 +127,15 @@ class Bindings:
 
 def said(node: ast.ImportFrom) -> str:
     """The module in a statement, as it is written there."""
-    return "." * node.level + (node.module or "")
+    dots = "." * node.level
+    return dots + (node.module or "")
 
 
 def joined(package: str, name: str) -> str:
     """The dotted name of something in a package."""
-    return f"{package}{name}" if package.endswith(".") else f"{package}.{name}"
+    # from . import legacy_optim
+    separator = "" if package.endswith(".") else "."
+    return f"{package}{separator}{name}"
 
 
 def _chain(node: ast.Attribute) -> tuple[ast.Name | None, tuple[str, ...]]:
@@ -134,4 +145,5 @@ def _chain(node: ast.Attribute) -> tuple[ast.Name | None, tuple[str, ...]]:
     while isinstance(inner, ast.Attribute):
         steps.append(inner.attr)
         inner = inner.value
-    return (inner if isinstance(inner, ast.Name) else None), tuple(reversed(steps))
+    root = inner if isinstance(inner, ast.Name) else None
+    return root, tuple(reversed(steps))

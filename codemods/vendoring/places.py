@@ -44,17 +44,13 @@ class Places:
         It is in the innermost package around all of them, else in a folder from which their imports
         find the project's modules, else beside them. None if there is none.
         """
-        common = PurePosixPath(
-            *_common([PurePosixPath(path).parent.parts for path in paths])
-        )
-        packages = [
-            folder for folder in (common, *common.parents) if self._is_package(folder)
-        ]
+        folders = [PurePosixPath(path).parent for path in paths]
+        common = PurePosixPath(*_common([folder.parts for folder in folders]))
+        around = (common, *common.parents)
+        packages = [folder for folder in around if self._is_package(folder)]
         roots = [root for path in paths for root in self.roots(path)]
-        places = [
-            str(folder / name) for folder in dict.fromkeys((*packages, *roots, common))
-        ]
-        for place in places:
+        for folder in dict.fromkeys((*packages, *roots, common)):
+            place = str(folder / name)
             if self.is_free(place) and self.serves(place, paths):
                 return place
         return None
@@ -71,27 +67,35 @@ class Places:
         if None in names or len(full) != 1:
             return False
         # no other module may be found by the name
-        return all(layout.absolute(path, *full) == (place,) for path in paths)
+        [name] = full
+        return all(layout.absolute(path, name) == (place,) for path in paths)
 
     def name(self, path: str, place: str) -> ModuleName | None:
         """The name of a package at a place in a file; None if the file cannot import it."""
+        target = PurePosixPath(place)
         # `src` of src/models/vit.py, with `from models import vit`
-        folder, target = PurePosixPath(path).parent, PurePosixPath(place)
-        root = next(
-            (root for root in self.roots(path) if target.is_relative_to(root)), None
-        )
-        if root is None or not all(
-            part.isidentifier() for part in target.relative_to(root).parts
-        ):
+        root = self._root_around(target, path)
+        if root is None:
             return None
-        full = ".".join(target.relative_to(root).parts)
+        steps = target.relative_to(root).parts
+        # a folder such as `my-project` has no name in Python
+        if not all(step.isidentifier() for step in steps):
+            return None
+        full = ".".join(steps)
+        folder = PurePosixPath(path).parent
         outer = self._outermost(folder)
-        is_relative = (
-            outer is not None
-            and target.is_relative_to(outer)
-            and self._is_relative(path)
-        )
-        return ModuleName(_relative(folder, target) if is_relative else full, full)
+        is_within = outer is not None and target.is_relative_to(outer)
+        # from .legacy_optim import Adam
+        if is_within and self._is_relative(path):
+            return ModuleName(_relative(folder, target), full)
+        return ModuleName(full, full)
+
+    def _root_around(self, target: PurePosixPath, path: str) -> PurePosixPath | None:
+        """The first folder around a place in which the imports of a file find modules."""
+        for root in self.roots(path):
+            if target.is_relative_to(root):
+                return root
+        return None
 
     def names_said(self, path: str, place: str) -> set[str]:
         """The names by which a file imports a package at a place, or something in it."""
@@ -110,13 +114,14 @@ class Places:
 
         They are those that the file itself shows, or the files that import it, or its program.
         """
-        imports, importers = self._graphs
-        program = sorted(reachable(reachable({path}, importers), imports) - {path})
+        _, importers = self._graphs
+        program = sorted(self.together(path) - {path})
         found = self._roots_of([path])
         if not found:
             found = self._roots_of(sorted(importers[path]), path)
         if not found:
             found = self._roots_of(program)
+        # no import shows it: the folder with the whole package, or that of a script
         if not found:
             folder = PurePosixPath(path).parent
             outer = self._outermost(folder)
@@ -137,11 +142,13 @@ class Places:
             for name, meant in self._named(path):
                 if name.startswith(".") or len(meant) != 1:
                     continue
-                if module is not None and not self._is(meant[0], module):
+                [place] = meant
+                if module is not None and not self._is(place, module):
                     continue
                 # /project/src of `models.vit` in /project/src/models/vit
-                steps = PurePosixPath(meant[0]).parts
-                found.append(PurePosixPath(*steps[: len(steps) - len(name.split("."))]))
+                steps = PurePosixPath(place).parts
+                depth = len(steps) - len(name.split("."))
+                found.append(PurePosixPath(*steps[:depth]))
         return found
 
     def _is(self, place: str, path: str) -> bool:
@@ -152,18 +159,23 @@ class Places:
     def _is_relative(self, path: str) -> bool:
         """Whether a file only runs as a part of its package: its imports show it, or others do."""
         _, importers = self._graphs
-        if any(name.startswith(".") for name, _ in self._named(path)):
+        names = [name for name, _ in self._named(path)]
+        if any(name.startswith(".") for name in names):
             return True
         for other in sorted(importers[path]):
             for name, meant in self._named(other):
-                if name.startswith(".") and any(self._is(one, path) for one in meant):
+                if not name.startswith("."):
+                    continue
+                # from . import train, in another file
+                if any(self._is(one, path) for one in meant):
                     return True
         return False
 
     def _named(self, path: str) -> list[Named]:
         """The modules of the project that a file imports, by their names there."""
         if path not in self._named_by:
-            names = dict.fromkeys(_names(self._texts.get(path, "")))
+            text = self._texts.get(path, "")
+            names = dict.fromkeys(_names(text))
             found = ((name, self._meant(path, name)) for name in names)
             self._named_by[path] = [(name, meant) for name, meant in found if meant]
         return self._named_by[path]
@@ -172,8 +184,10 @@ class Places:
         """The paths that a name may mean in a file."""
         rest = name.lstrip(".")
         level = len(name) - len(rest)
+        # from ..models import vit
         if level:
-            paths: tuple[str, ...] = (self._layout.relative(path, level, rest),)
+            relative = self._layout.relative(path, level, rest)
+            paths: tuple[str, ...] = (relative,)
         else:
             paths = self._layout.absolute(path, rest)
         return tuple(one for one in paths if self._layout.at(one) is not None)
@@ -197,18 +211,23 @@ class Places:
 
 def _names(text: str) -> Iterator[str]:
     """The modules that the imports of a file name, and names in these that may be modules."""
+    if "import" not in text:
+        return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            nodes = [*ast.walk(ast.parse(text))] if "import" in text else []
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for node in nodes:
+    for node in ast.walk(tree):
+        # import models.vit
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        # from models import vit
         elif isinstance(node, ast.ImportFrom):
-            yield said(node)
-            yield from (joined(said(node), alias.name) for alias in node.names)
+            package = said(node)
+            yield package
+            yield from (joined(package, alias.name) for alias in node.names)
 
 
 def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -224,4 +243,6 @@ def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def _relative(folder: PurePosixPath, target: PurePosixPath) -> str:
     """The relative name of a package for files of a folder."""
     shared = len(_common([folder.parts, target.parent.parts]))
-    return "." * (len(folder.parts) - shared + 1) + ".".join(target.parts[shared:])
+    # one dot is the folder itself, each further one the folder above
+    dots = "." * (len(folder.parts) - shared + 1)
+    return dots + ".".join(target.parts[shared:])

@@ -39,22 +39,25 @@ def imports_any(
 
     It does so by a statement or `import_module`.
     """
-    return any(
-        node.lineno not in spared for node in _importing(unit, Bindings(unit, modules))
-    )
+    importing = _importing(unit, Bindings(unit, modules))
+    return any(node.lineno not in spared for node in importing)
 
 
 def _importing(unit: Unit, bindings: Bindings) -> Iterator[ast.stmt | ast.expr]:
     """The statements and expressions of a file that import a module."""
+    # from flax.optim import Adam
     yield from bindings.froms
+    # from flax import optim
     yield from (one.statement for one in bindings.modules_bound)
-    # flax.optim
+    # flax.optim.Adam
     yield from (one.node for one in bindings.uses)
     # import flax.optim
     for one in bindings.packages_bound:
-        names = one.statement.names if isinstance(one.statement, ast.Import) else ()
-        if any(bindings.within(alias.name) for alias in names):
-            yield one.statement
+        statement = one.statement
+        if not isinstance(statement, ast.Import):
+            continue
+        if any(bindings.within(alias.name) for alias in statement.names):
+            yield statement
     # importlib.import_module("flax.optim")
     for node in unit.nodes:
         if isinstance(node, ast.Call) and bindings.within(imported_by(node)):
@@ -72,16 +75,15 @@ def pointed(unit: Unit, way: Redirection) -> str:
 def import_of(module: str, name: str) -> str:
     """The statement that binds a name to a module."""
     package, _, last = module.rpartition(".")
+    # from . import legacy_optim
     if not package and module.startswith("."):
         package = "."
+    # from .. import legacy_optim: one of its dots has been taken for the separator
     elif package and not package.strip("."):
         package += "."
     renamed = "" if last == name else f" as {name}"
-    return (
-        f"from {package} import {last}{renamed}"
-        if package
-        else f"import {last}{renamed}"
-    )
+    imported = f"import {last}{renamed}"
+    return f"from {package} {imported}" if package else imported
 
 
 @dataclass
@@ -107,13 +109,14 @@ class _Pointing:
                 self._exchange_module(node)
         for one in self.bindings.modules_bound:
             if self._is_touched(one.statement):
-                self._exchange(one, import_of(self.way.new + one.rest, one.name))
+                module = self.way.new + one.rest
+                self._exchange(one, import_of(module, one.name))
         quoted = self._quoted_annotations()
         scopes = {one.scope for one in self.bindings.uses if self._is_touched(one.node)}
         self._point_dotted(scopes, quoted)
-        for line, splice in names_in_strings(
-            self.unit, self.way.old_full, self.way.new_full
-        ):
+        # importlib.import_module("flax.optim")
+        named = names_in_strings(self.unit, self.way.old_full, self.way.new_full)
+        for line, splice in named:
             if line not in self.way.spared:
                 self.splices.append(splice)
         for statement, change in self.changes.items():
@@ -134,13 +137,17 @@ class _Pointing:
 
     def _exchange_module(self, node: ast.ImportFrom) -> None:
         """Replace the module in `from flax.optim import Adam`."""
-        found = self.bindings.within(said(node))
+        module = said(node)
+        found = self.bindings.within(module)
         assert found is not None
+        _, rest = found
         start, end = extent(self.unit, node)
-        head = re.compile(rf"from(\s*){re.escape(said(node))}(?=\s)")
+        head = re.compile(rf"from(\s*){re.escape(module)}(?=\s)")
         match = head.match(self.unit.code, start, end)
         if match is not None:
-            text = f"from{match[1] or ' '}{self.way.new}{found[1]}"
+            # from.legacy_optim import Adam
+            space = match[1] or " "
+            text = f"from{space}{self.way.new}{rest}"
             self.splices.append((start, match.end(), text))
 
     def _exchange(self, one: BoundModule, statement: str) -> None:
@@ -157,7 +164,8 @@ class _Pointing:
         """Replace names such as `flax.optim`, and the imports that bind `flax`."""
         for use in self.bindings.uses:
             if self._is_touched(use.node):
-                self.splices.append((*extent(self.unit, use.node), self.local))
+                start, end = extent(self.unit, use.node)
+                self.splices.append((start, end, self.local))
         self.splices += quoted
         if quoted:
             scopes = scopes.union(one.scope for one in self._bound_at_top())
@@ -180,11 +188,12 @@ class _Pointing:
         naming = [one for one in bound if self._names_module(one)]
         dotted = [one for one in naming if self._is_touched(one.statement)]
         others = [one for one in bound if not self._names_module(one)]
+        bound_by_others = {one.name for one in others}
         statement = import_of(self.way.new, self.local)
         is_needed = any(self._still_read(one) for one in bound)
         for one in dotted:
             # import flax.optim, where `flax` is still read, becomes `import flax` and a new import
-            if is_needed and not any(other.name == one.name for other in others):
+            if is_needed and one.name not in bound_by_others:
                 self._exchange(one, f"import {one.name}")
                 is_needed = False
             self._exchange(one, statement)
@@ -192,30 +201,31 @@ class _Pointing:
             return
         # import flax, where only `flax.optim` was read, becomes a new import
         first = others[0]
-        is_plain = (
-            isinstance(first.statement, ast.Import) and "." not in first.alias.name
-        )
-        if is_plain and not is_needed and not self.unit.is_package and len(others) == 1:
+        is_import = isinstance(first.statement, ast.Import)
+        is_plain = is_import and "." not in first.alias.name
+        # other files may read what a package imports
+        is_unread = not is_needed and not self.unit.is_package
+        if is_plain and is_unread and len(others) == 1:
             self._exchange(first, statement)
         else:
             self.changes[first.statement].new.append(statement)
 
     def _names_module(self, one: BoundModule) -> bool:
         """Whether an import such as `import flax.optim` names the module, but binds a package."""
-        is_dotted = isinstance(one.statement, ast.Import) and not one.alias.asname
-        return is_dotted and self.bindings.within(one.alias.name) is not None
+        alias = one.alias
+        is_dotted = isinstance(one.statement, ast.Import) and not alias.asname
+        return is_dotted and self.bindings.within(alias.name) is not None
 
     def _still_read(self, one: BoundModule) -> bool:
         """Whether a name is read otherwise than in the dotted name of the module."""
         missing = re.escape(".".join(one.missing))
         other = re.compile(rf"(?<![\w.]){one.name}(?!\w)(?!\.{missing}(?!\w))")
-        if any(
-            other.search(self.unit.source(node))
-            for node in quoted_annotations(self.unit)
-        ):
+        # optimizer: "flax.core.FrozenDict"
+        quoted = (self.unit.source(node) for node in quoted_annotations(self.unit))
+        if any(map(other.search, quoted)):
             return True
-        uses = (use.node for use in self.bindings.uses if self._is_touched(use.node))
-        pointed_uses = {id(_root(node)) for node in uses}
+        uses = (use.node for use in self.bindings.uses)
+        pointed_uses = {id(_root(node)) for node in uses if self._is_touched(node)}
         reads = self.bindings.loads(one.name, one.scope)
         return any(id(node) not in pointed_uses for node in reads)
 
@@ -224,25 +234,31 @@ class _Pointing:
         ways = {(one.name, *one.missing) for one in self._bound_at_top()}
         if not ways:
             return []
-        names = "|".join(re.escape(".".join(way)) for way in sorted(ways))
+        # optimizer: "flax.optim.Optimizer"
+        dotted = map(".".join, sorted(ways))
+        names = "|".join(map(re.escape, dotted))
         word = re.compile(rf"(?<![\w.])(?:{names})(?!\w)")
         found: list[Splice] = []
         for node in quoted_annotations(self.unit):
-            if self._is_touched(node):
-                matches = word.finditer(self.unit.code, *extent(self.unit, node))
-                found += [(*match.span(), self.local) for match in matches]
+            if not self._is_touched(node):
+                continue
+            start, end = extent(self.unit, node)
+            matches = word.finditer(self.unit.code, start, end)
+            found += [(*match.span(), self.local) for match in matches]
         return found
 
     def _write(self, statement: Statement, change: _Change) -> None:
+        unit, in_line = self.unit, self.way.in_line
         new = list(dict.fromkeys(change.new))
+        # from flax import optim, struct
         if len(change.removed) < len(statement.names):
-            self.splices += without(
-                self.unit, statement, change.removed, self.way.in_line
-            )
+            self.splices += without(unit, statement, change.removed, in_line)
+        # from flax import optim
         elif new:
-            self.splices.append((*extent(self.unit, statement), new.pop(0)))
+            start, end = extent(unit, statement)
+            self.splices.append((start, end, new.pop(0)))
         if new:
-            self.splices.append(behind(self.unit, statement, new, self.way.in_line))
+            self.splices.append(behind(unit, statement, new, in_line))
 
 
 def _root(node: ast.expr) -> ast.expr:

@@ -23,7 +23,8 @@ def extent(unit: Unit, node: ast.expr | ast.stmt | ast.alias) -> tuple[int, int]
     """Where a node begins and ends."""
     columns = unit.columns
     start = columns.offset(node.lineno, node.col_offset)
-    return start, columns.offset(node.end_lineno, node.end_col_offset)
+    end = columns.offset(node.end_lineno, node.end_col_offset)
+    return start, end
 
 
 def without(
@@ -43,7 +44,8 @@ def without(
         start, end = extent(unit, alias)
         # from flax import struct, optim: with the comma ahead of it
         if statement.names.index(alias) > last:
-            start = len(unit.code[:start].rstrip().removesuffix(",").rstrip())
+            ahead = unit.code[:start].rstrip()
+            start = len(ahead.removesuffix(",").rstrip())
         # from flax import optim, struct: with the comma behind it
         else:
             start, end = _with_comma(unit.code, start, end, in_line)
@@ -56,11 +58,9 @@ def _with_comma(code: str, start: int, end: int, in_line: bool) -> tuple[int, in
     comma = re.compile(r"\s*,[ \t]*").match(code, end)
     end = comma.end() if comma else end
     line_start = code.rfind("\n", 0, start) + 1
-    is_alone = not code[line_start:start].strip() and code[end : end + 1] in (
-        "\n",
-        "\r",
-    )
-    if is_alone and not in_line:
+    is_first = not code[line_start:start].strip()
+    is_last = code[end : end + 1] in ("\n", "\r")
+    if is_first and is_last and not in_line:
         return line_start, code.index("\n", end) + 1
     return start, end
 
@@ -77,14 +77,23 @@ def behind(
     """
     code = unit.code
     start, end = extent(unit, statement)
-    line_start = max(code.rfind("\n", 0, start), code.rfind("\r", 0, start)) + 1
-    line_end = next(
-        (index for index in range(end, len(code)) if code[index] in "\r\n"), len(code)
-    )
-    indent, rest = code[line_start:start], code[end:line_end].strip()
+    newline_before = code.rfind("\n", 0, start)
+    return_before = code.rfind("\r", 0, start)
+    line_start = max(newline_before, return_before) + 1
+    line_end = end
+    while line_end < len(code) and code[line_end] not in "\r\n":
+        line_end += 1
+    indent = code[line_start:start]
+    rest = code[end:line_end].strip()
     # if legacy: import flax
-    if in_line or indent.strip() or (rest and not rest.startswith("#")):
-        return end, end, "".join(f"; {text}" for text in new)
-    ending = re.match(r"\r?\n|\r|", code[line_end:])
-    newline = (ending[0] if ending else "") or "\n"
-    return line_end, line_end, "".join(f"{newline}{indent}{text}" for text in new)
+    is_behind_code = indent.strip() != ""
+    # import flax; import jax
+    is_before_code = rest != "" and not rest.startswith("#")
+    if in_line or is_behind_code or is_before_code:
+        in_one_line = "".join(f"; {text}" for text in new)
+        return end, end, in_one_line
+    # the lines end as this one does; the last line of a file may have no end
+    ending = re.match(r"\r?\n|\r", code[line_end:])
+    newline = ending[0] if ending else "\n"
+    below = "".join(f"{newline}{indent}{text}" for text in new)
+    return line_end, line_end, below

@@ -38,17 +38,19 @@ def names_in_strings(unit: Unit, old: str, new: str) -> Iterator[tuple[int, Spli
     whole = re.compile(rf"{re.escape(old)}((?:\.\w+)*\.?)")
     others = {*quoted_annotations(unit), *_parts(unit)}
     for node in unit.nodes:
-        if (
-            not isinstance(node, ast.Constant)
-            or not isinstance(node.value, str)
-            or node in others
-        ):
+        if not isinstance(node, ast.Constant) or node in others:
+            continue
+        if not isinstance(node.value, str):
             continue
         match = whole.fullmatch(node.value)
+        if match is None:
+            continue
         start, end = extent(unit, node)
-        if match is not None and unit.code.count(node.value, start, end) == 1:
-            at = unit.code.index(node.value, start)
-            yield node.lineno, (at, at + len(node.value), new + match[1])
+        # "flax" ".optim" has the name nowhere in its source
+        if unit.code.count(node.value, start, end) == 1:
+            first = unit.code.index(node.value, start)
+            last = first + len(node.value)
+            yield node.lineno, (first, last, new + match[1])
 
 
 def _parts(unit: Unit) -> Iterator[ast.AST]:

@@ -33,20 +33,23 @@ def _gets_at(node: ast.expr, facts: Facts) -> bool:
     Variables, and their attributes, do not count.
     """
     match node:
+        # Adam, behind `from flax.optim import Adam`
         case ast.Name():
             return _is_legacy(node, facts) and facts.names_legacy(node)
         # f"flax.optim.{name}"
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
             return text.startswith(f"{PACKAGE}.")
-    parts = (
-        part
-        for part in ast.walk(node)
-        if isinstance(part, ast.expr) and part is not node
-    )
-    return _is_legacy(node, facts) and not any(
-        _is_legacy(part, facts) for part in parts
-    )
+    if not _is_legacy(node, facts):
+        return False
+    # optim.Adam(rate).create(params): only the innermost part is listed
+    for part in ast.walk(node):
+        if part is node or not isinstance(part, ast.expr):
+            continue
+        if _is_legacy(part, facts):
+            return False
+    return True
 
 
 def _is_legacy(node: ast.expr, facts: Facts) -> bool:
-    return any(legacy_name(name) is not None for name in facts.externals(node))
+    names = facts.externals(node)
+    return any(legacy_name(name) is not None for name in names)
