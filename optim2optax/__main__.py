@@ -37,6 +37,7 @@ def _leave(*_: object) -> None:
 def _open_closed_streams() -> None:
     """Open closed standard streams on nothing, so that no other file gets their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # optim2optax rewrite . >&-
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as the process
 

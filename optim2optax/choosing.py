@@ -55,11 +55,12 @@ class Chooser:
     def __call__(self, run: Run, options: Options, vendoring: Vendoring) -> Results:
         """The results of the run of a project that leaves what the user declines."""
         choice = _Choice(run, options, vendoring)
-        if self._rest != "all" and any(
-            result.changed for result in choice.everything.values()
-        ):
+        is_open = any(result.changed for result in choice.everything.values())
+        # "all" was the answer for an earlier project
+        if self._rest != "all" and is_open:
             self._ask_about_others(choice)
             for group in choice.groups:
+                # it may have been decided on together with an earlier one
                 if group not in choice.accepted | choice.declined:
                     self._ask_about(group, choice)
         if self._rest == "all":
@@ -80,13 +81,12 @@ class Chooser:
         wanted = choice.now
         if not any(result.changed for result in wanted.values()):
             return
+        # what they change is what is different without them
         choice.leave_others()
         changes = _changes(choice.now, wanted)
         if self._rest is None:
-            sites = tuple(
-                site for site in _sites(wanted) if site[1].status == "rewritten"
-            )
-            question = Question((), 0, len(choice.groups), changes, sites, ())
+            sites = [site for site in _sites(wanted) if site[1].status == "rewritten"]
+            question = Question((), 0, len(choice.groups), changes, tuple(sites), ())
             if not changes or self._is_wanted(question):
                 choice.take_others(wanted)
 
@@ -97,9 +97,9 @@ class Chooser:
         together = [group]
         wanted = choice.results(together)
         if not choice.migrates(group, wanted):
-            together = [
-                one for one in choice.bound_to(group) if one not in choice.declined
-            ]
+            # alone it stays: some function takes it and others, perhaps
+            bound = choice.bound_to(group)
+            together = [one for one in bound if one not in choice.declined]
             wanted = choice.results(together)
             if not choice.migrates(group, wanted):
                 choice.declined.add(group)
@@ -211,9 +211,10 @@ class _Choice:
 
     def _edits(self, site: Site) -> bool:
         """Whether something is written at a site; for partial work, that may be a comment."""
-        return site.status == "rewritten" or (
-            self._options.partial and site.status == "unresolved"
-        )
+        if site.status == "rewritten":
+            return True
+        # with --partial, it gets a TODO
+        return self._options.partial and site.status == "unresolved"
 
 
 def _sites(results: Results) -> Iterator[tuple[str, Site]]:

@@ -44,13 +44,12 @@ def find_configuration(directory: str) -> Configuration:
         path = os.path.join(directory, FILE_NAME)
         table = _read_table(path)
         if table is not None:
-            return Configuration(
-                path,
-                {
-                    key.replace("-", "_"): _checked(path, key, value)
-                    for key, value in table.items()
-                },
-            )
+            # output-format = "json" is the parameter `output_format`
+            values = {
+                key.replace("-", "_"): _checked(path, key, value)
+                for key, value in table.items()
+            }
+            return Configuration(path, values)
         parent = os.path.dirname(directory)
         if parent == directory:
             return Configuration()
@@ -69,6 +68,7 @@ def _read_table(path: str) -> Mapping[str, Any] | None:
         raise ConfigurationError(
             f"{path}: cannot be read: {error.strerror or error}"
         ) from error
+    # most files have no such table, and need not be parsed
     if b"optim2optax" not in content:
         return None
     if sys.version_info >= (3, 11):
@@ -101,9 +101,8 @@ Check = tuple[Callable[[object], bool], str]
 
 
 def _one_of(choices: tuple[str, ...]) -> Check:
-    return lambda value: value in choices, "one of " + ", ".join(
-        f'"{choice}"' for choice in choices
-    )
+    quoted = ", ".join(f'"{choice}"' for choice in choices)
+    return lambda value: value in choices, f"one of {quoted}"
 
 
 STRINGS: Check = (
@@ -115,6 +114,7 @@ STRINGS: Check = (
 STRING: Check = (lambda value: isinstance(value, str) and value != "", "a string")
 BOOLEAN: Check = (lambda value: isinstance(value, bool), "true or false")
 COUNT: Check = (
+    # `true` of TOML is an int in Python
     lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
     "a whole number of at least 1",
 )

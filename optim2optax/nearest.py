@@ -12,8 +12,10 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """
     import difflib
 
+    # ADAM is as near to Adam as adam is
     by_folded = {name.casefold(): name for name in known}
     matches = difflib.get_close_matches(word.casefold(), by_folded, cutoff=cutoff)
     if not matches:
         return ""
-    return f"; did you mean {' or '.join(by_folded[match] for match in matches)}?"
+    names = " or ".join(by_folded[match] for match in matches)
+    return f"; did you mean {names}?"

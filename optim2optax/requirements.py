@@ -15,6 +15,7 @@ from optim2optax.project import Found, UnreadableError, concerning, read_file
 Declaring = Callable[[], Sequence[Found]]
 """Finds the files that declare dependencies, when they are needed."""
 
+# also in the text of a notebook: "import optax\n",
 IMPORT = re.compile(rb'(?:^|"|\\n)[ \t]*(?:import|from)[ \t]+optax\b', re.MULTILINE)
 CODES = (
     "FO851",
@@ -103,6 +104,7 @@ def _sources(
         try:
             content = contents[file] if file in contents else read_file(file)
         except UnreadableError as error:
+            # what cannot be read matters only where it would be changed
             if options.modernize:
                 results[file] = FileResult(file.path, b"", b"", error=str(error))
             continue
@@ -116,12 +118,13 @@ def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs
     from optim2optax.dependencies.releases import raised
 
     needs = Needs()
-    if not users and not any(
+    # code that was rewritten may import optax only now
+    uses_optax = bool(users) or any(
         IMPORT.search(result.after) for result in results.values()
-    ):
-        needs = Needs(
-            {name: lowest for name, lowest in LOWEST.items() if name != "optax"}
-        )
+    )
+    if not uses_optax:
+        lowest = {name: lowest for name, lowest in LOWEST.items() if name != "optax"}
+        needs = Needs(lowest)
     # the replacement of a removed name may need a later JAX than the rest
     return raised(needs, (need for result in results.values() for need in result.needs))
 

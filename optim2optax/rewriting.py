@@ -102,6 +102,7 @@ def rewrite_files(
     }
     migrate = partial(_proven, jobs=jobs, progress=progress, prove=prove)
     known: dict[str, Results] = {}
+    # they ask, run programs or add files, which is done one after the other
     needs_this_process = choose or prove or (vendoring and vendoring.wanted)
     if jobs > 1 and not needs_this_process:
         known = _at_once(projects, options, jobs, progress)
@@ -222,6 +223,7 @@ def _write(results: Results) -> None:
 
 
 def _change(location: str, result: FileResult) -> FileChange:
+    # None: there is no file
     before = None if result.kind == "new" else result.before
     after = None if result.kind == "deleted" else result.after
     return FileChange(location, before, after)

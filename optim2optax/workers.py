@@ -47,6 +47,7 @@ def share(
                 ) as pool,
                 _terminated(),
             ):
+                # processes start as work is submitted
                 with _blocked_signals():
                     results = [pool.submit(_each, do, part) for part in parts]
                 for result in results:

@@ -176,11 +176,10 @@ class _Carrying:
         """Whether this stands for an average that Adafactor does not keep."""
         if path[-1] != AVERAGE:
             return False
+        # a parameter may be called `m`, too, without what Adafactor keeps beside an average
         param_state = path[:-1]
-        if not all(
-            (*param_state, field) in self.leaves
-            for field in optimizers()["Adafactor"].state
-        ):
+        kept = optimizers()["Adafactor"].state
+        if not all((*param_state, field) in self.leaves for field in kept):
             return False
         value = self.leaves[path]
         return isinstance(value, Array) and value.shape in ((1,), (self.copies, 1))

@@ -19,7 +19,7 @@ from flax import serialization
 from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import copies_of
-from optim2optax.checkpoints.correspondence import COUNT, STEP
+from optim2optax.checkpoints.correspondence import COUNT, HYPERPARAMS, STEP
 from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
 from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, said
 
@@ -42,11 +42,11 @@ def marks_of(optimizer: Mapping[str, Tree]) -> dict[Path, tuple[Mark, ...]]:
     Of copies, it is enough to find the first.
     """
     copies = copies_of(optimizer["state"]["step"])
-    return {
-        path: tuple(_marks(path, as_numpy(leaf), copies))
-        for path, leaf in leaves(optimizer)
-        if leaf is not None
-    }
+    found: dict[Path, tuple[Mark, ...]] = {}
+    for path, leaf in leaves(optimizer):
+        if leaf is not None:
+            found[path] = tuple(_marks(path, as_numpy(leaf), copies))
+    return found
 
 
 def _marks(path: Path, value: Any, copies: int | None) -> Iterator[Mark]:
@@ -75,11 +75,9 @@ def confirm(
     params = dict(leaves(serialization.to_state_dict(new["params"]), ("target",)))
     state = dict(leaves(serialization.to_state_dict(new["opt_state"]), ("state",)))
     if keeps_state:
-        found = {
-            path: [leaf]
-            for path, leaf in {**params, **state}.items()
-            if leaf is not None
-        }
+        # None is no leaf here, as it is none in the marks
+        kept = {**params, **state}
+        found = {path: [leaf] for path, leaf in kept.items() if leaf is not None}
         unknown = found.keys() - marks.keys()
     else:
         found, unknown = _found(marks, params, new["opt_state"])
@@ -113,23 +111,28 @@ def _found(
     for path, leaf in params.items():
         found[path].append(leaf)
     sources = {tail: path for path in marks for tail in _tails(path)}
-    unknown = set()
-    for keys, leaf in jax.tree_util.tree_flatten_with_path(opt_state)[0]:
+    unknown: set[Path] = set()
+    paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(opt_state)
+    for keys, leaf in paths_and_leaves:
         names = tuple(map(key_of, keys))
-        fields = [
-            number
-            for number, key in enumerate(keys)
-            if isinstance(key, jax.tree_util.GetAttrKey)
-        ]
+        fields = [number for number, key in enumerate(keys) if _is_field(key)]
         source = _source_of(names, fields, sources)
         if source is not None:
             found[source].append(leaf)
-        elif fields[-1:] == [len(keys) - 1] and names[-1] == COUNT:
+            continue
+        ends_in_field = fields[-1:] == [len(keys) - 1]
+        if ends_in_field and names[-1] == COUNT:
             # ScaleByAdamState(count=…)
             found[STEP].append(leaf)
-        elif not any(names[number] == "hyperparams" for number in fields):
+        elif not any(names[number] == HYPERPARAMS for number in fields):
+            # InjectHyperparamsState(hyperparams={"learning_rate": …}) is the program's own
             unknown.add(("opt_state", *names))
     return found, unknown
+
+
+def _is_field(key: Any) -> bool:
+    """Whether a key of a path is the name of a field, as of `ScaleByAdamState`."""
+    return isinstance(key, jax.tree_util.GetAttrKey)
 
 
 def _source_of(
@@ -151,24 +154,29 @@ def _tails(path: Path) -> Iterator[Path]:
     """
     if path[:2] != ("state", "param_states"):
         return
+    # state/param_states/dense/kernel/momentum
     *rest, old = path[2:]
     part = [PARTS[word] for word in rest[-1:] if word in PARTS]
     for optimizer in optimizers().values():
         if old in optimizer.state:
-            yield (optimizer.state[old], *rest)
+            field = optimizer.state[old]
+            yield (field, *rest)
             # dense/kernel/direction_state/momentum is trace/direction/dense/kernel
-            yield (optimizer.state[old], *part, *rest[: len(rest) - len(part)])
+            param = rest[: len(rest) - len(part)]
+            yield (field, *part, *param)
 
 
 def _is_one_of(expected: tuple[Mark, ...], leaf: Any, path: Path) -> bool:
     """Whether a leaf has one of the expected marks; a trace may have the opposite sign."""
     if _mark(leaf) in expected:
         return True
+    # the trace of LARS is behind the learning rate: it accumulates updates, not gradients
     return path[-1] == "momentum" and _mark(leaf, negated=True) in expected
 
 
 def _mark(value: Any, negated: bool = False) -> Mark:
     if not isinstance(value, np.ndarray | np.generic):
+        # 1, 1.0 and True are equal, and not the same
         return type(value).__name__, value
     flat = np.ravel(value)
     checksum = 0

@@ -55,6 +55,7 @@ def contents(tree: Tree) -> Contents:
     """What is in a tree."""
     found: list[FoundState] = []
     others: list[StoredLeaf] = []
+    # breadth first: what is nearer to the top is listed first
     pending = deque([("", tree)])
     while pending:
         path, node = pending.popleft()
@@ -80,6 +81,7 @@ def has_groups(state: Tree) -> bool:
     """Whether this is the state of a `MultiOptimizer` as Flax up to 0.3.2 stored it."""
     if not _is_list(state) or not state:
         return False
+    # {"0": {"step": …, "param_states": {"0": …, "1": …}}, "1": …}
     return all(
         _is_state(group) and _is_list(group["param_states"]) for group in state.values()
     )
@@ -102,6 +104,7 @@ def _found(path: str, node: Mapping[str, Tree]) -> FoundState | None:
         state = node["state"]
         if has_groups(state):
             names = {COMPOSITE}
+            # the step of the first group stands for all
             state = state["0"]
         else:
             names = _names(state["param_states"], node["target"])
@@ -111,10 +114,10 @@ def _found(path: str, node: Mapping[str, Tree]) -> FoundState | None:
             path, "legacy optimizer", tuple(sorted(names)), step, copies, parameters
         )
     if {*node} >= TRAIN_STATE:
+        # {"step": …, "params": …, "opt_state": …}
         step, copies = _steps(node["step"])
-        return FoundState(
-            path, "train state", (), step, copies, tuple(leaves(node["params"]))
-        )
+        parameters = tuple(leaves(node["params"]))
+        return FoundState(path, "train state", (), step, copies, parameters)
     return None
 
 

@@ -104,9 +104,8 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Stat
         yield from _of_weight_norm(node, path, group)
     elif kind in SCHEDULES:
         # ScaleByScheduleState(count=…)
-        yield from (
-            StatePlace((*path, *below), path, group, STEP) for below, _ in _leaves(node)
-        )
+        for below, _ in _leaves(node):
+            yield StatePlace((*path, *below), path, group, STEP)
     elif kind in INJECTED:
         yield from _injected(node, path, group, is_split)
     elif kind in WRAPPERS or _is_container(node):
@@ -174,11 +173,10 @@ def _injected(
         if field == COUNT:
             yield StatePlace(place, path, group, STEP)
         elif field == HYPERPARAMS:
-            yield from (
-                StatePlace((*place, *below), path, group, None)
-                for below, _ in _leaves(value)
-            )
+            for below, _ in _leaves(value):
+                yield StatePlace((*place, *below), path, group, None)
         else:
+            # inner_state, and hyperparams_states with WrappedScheduleState(count=…)
             yield from _places(value, place, group, is_split)
 
 
@@ -206,14 +204,17 @@ def _leaves(tree: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _is_container(node: Any) -> bool:
+    # a named tuple is a state, not a container
     return isinstance(node, Mapping | list) or type(node) is tuple
 
 
 def _children(node: Any) -> Iterator[tuple[str, Any]]:
     """The children of a container or a named tuple, with their keys in a state dict."""
     if isinstance(node, Mapping):
-        yield from ((str(key), child) for key, child in node.items())
+        for key, child in node.items():
+            yield str(key), child
     elif hasattr(node, "_fields"):
         yield from zip(node._fields, node, strict=True)
     else:
-        yield from ((str(number), child) for number, child in enumerate(node))
+        for number, child in enumerate(node):
+            yield str(number), child

@@ -30,7 +30,8 @@ class LeafDifference:
 
 def differences(first: Tree, second: Tree) -> Iterator[LeafDifference]:
     """The leaves that are only in one tree, or differ, in the order of the first."""
-    old, new = dict(leaves(first)), dict(leaves(second))
+    old = dict(leaves(first))
+    new = dict(leaves(second))
     for path, leaf in old.items():
         place = "/".join(path)
         if path not in new:
@@ -44,12 +45,15 @@ def differences(first: Tree, second: Tree) -> Iterator[LeafDifference]:
 
 def _between(place: str, old: Tree, new: Tree) -> Iterator[LeafDifference]:
     """The difference between two leaves, if there is one."""
-    if not isinstance(old, Array) or not isinstance(new, Array):
-        if type(old) is not type(new) or old != new:
-            yield LeafDifference(place, f"is {_described(old)}, then {_described(new)}")
-    elif (old.shape, old.dtype) != (new.shape, new.dtype):
+    are_arrays = isinstance(old, Array) and isinstance(new, Array)
+    if are_arrays:
+        is_alike = (old.shape, old.dtype) == (new.shape, new.dtype)
+    else:
+        # 1 and 1.0 are equal, and not the same
+        is_alike = type(old) is type(new) and old == new
+    if not is_alike:
         yield LeafDifference(place, f"is {_described(old)}, then {_described(new)}")
-    elif old.data != new.data:
+    elif are_arrays and old.data != new.data:
         largest = _largest(as_numpy(old).ravel(), as_numpy(new).ravel())
         finite = largest if math.isfinite(largest) else None  # JSON has no NaN
         yield LeafDifference(place, f"differs by {largest:.3g} at most", finite)
@@ -70,7 +74,11 @@ def _largest(old: Any, new: Any) -> float:
         one = old[part].astype(kind)
         other = new[part].astype(kind)
         # where both are NaN, or the same infinity, a difference would be NaN
-        same = (one == other) | (np.isnan(one) & np.isnan(other))
-        gaps = np.abs(np.where(same, 0.0, one) - np.where(same, 0.0, other))
-        found = float(np.max([found, gaps.max()]))
+        both_nan = np.isnan(one) & np.isnan(other)
+        same = (one == other) | both_nan
+        one = np.where(same, 0.0, one)
+        other = np.where(same, 0.0, other)
+        gap = np.abs(one - other).max()
+        # NaN stays: that of Python would lose it
+        found = float(np.max([found, gap]))
     return found

@@ -36,14 +36,18 @@ def renewed(
     Raises:
       CheckpointError: if the parameters of a group are ambiguous.
     """
-    target, state = old["target"], old["state"]
+    target = old["target"]
+    state = old["state"]
     params: Any = serialization.to_state_dict(new["params"])
     # {"target": {"params": {"dense": …}}}, of flax.optim.Adam().create(flax.nn.Model(…))
     is_wrapped = isinstance(target, dict) and {*target} == {MODEL}
-    is_model = is_wrapped and not (isinstance(params, dict) and MODEL in params)
+    # flax.linen has such a key, too: then the new params have it
+    is_still_wrapped = isinstance(params, dict) and MODEL in params
+    is_model = is_wrapped and not is_still_wrapped
     if is_model:
         target = target[MODEL]
     if has_groups(state):
+        # a definition that keeps its interface keeps the legacy state: there is no state of optax
         places = [] if has_interface(tx) else places_of(new["opt_state"])
         kept = _kept_shapes(places, dict(leaves(target)))
         return {"target": target, "state": _one_state(state, kept)}
@@ -61,11 +65,10 @@ def _kept_shapes(places: Sequence[StatePlace], params: Collection[Path]) -> list
     """The shapes of what is kept for parameters, group by group."""
     found: dict[Path, Kept] = {}
     for place in places:
-        if (
-            place.param in params
-            and place.param is not None
-            and place.source is not None
-        ):
+        # counts are of no parameter, and what is injected was nothing before
+        if place.param is None or place.source is None:
+            continue
+        if place.param in params:
             group = found.setdefault(place.group, {})
             group.setdefault(place.param, {})[place.source[-1]] = place.shape
     return list(found.values())
@@ -86,6 +89,7 @@ def _one_state(groups: Mapping[str, Tree], kept: list[Kept]) -> Mapping[str, Tre
                 "whose names Flax up to 0.3.2 did not store, and "
                 f"{len(fitting) or 'none'} of the new state's groups may be it."
             )
+        # the first state is that of the first path, and so on
         for path, state in zip(sorted(fitting[0]), old, strict=True):
             _set(states, path, state)
     return {"step": _one_step(groups), "param_states": states}
@@ -104,6 +108,7 @@ def _one_step(groups: Mapping[str, Tree]) -> Tree:
 
 def _number(step: Tree) -> Any:
     if isinstance(step, Array) and step.nbytes:
+        # of copies, the first
         return step.item()
     return step
 
@@ -123,11 +128,8 @@ def _has_shapes(state: Mapping[str, Tree], shapes: Mapping[str, Shape]) -> bool:
     """Whether a legacy state of a parameter has fields of these shapes, and nothing more."""
     if not all(_shape(state.get(field)) == shape for field, shape in shapes.items()):
         return False
-    others = [
-        value
-        for field, value in state.items()
-        if field not in shapes and value is not None
-    ]
+    rest = [value for field, value in state.items() if field not in shapes]
+    others = [value for value in rest if value is not None]
     if not others:
         return True
     # Adafactor has placeholders for the averages that it does not keep

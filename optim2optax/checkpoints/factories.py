@@ -55,6 +55,7 @@ def made(factory: str) -> Fresh:
     try:
         return Fresh(*split(make()))
     except (Exception, SystemExit) as error:
+        # SystemExit: argparse, if the program needs arguments
         raise CheckpointError(f"{factory} failed with {said_of(error)}") from error
 
 
@@ -115,6 +116,7 @@ def forget_modules_here() -> None:
 
 def _is_here(module: Any) -> bool:
     """Whether a module is from the current folder."""
+    # modules that are built in have no file
     file = getattr(module, "__file__", None)
     if file is None:
         return False

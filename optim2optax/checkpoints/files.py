@@ -40,7 +40,9 @@ def checkpoints_at(path: Path) -> list[Path]:
             if _is_one(entry):
                 found.append(entry)
             elif entry.is_dir():
+                # 100/default and 100/ema: the items of a step
                 found += _items(entry)
+        # the path of one step itself
         found += _items(path)
     if not found:
         raise CheckpointError(
@@ -69,6 +71,7 @@ def newest_at(path: Path) -> Path:
 def _newest_in(folder: Path) -> Path:
     entries = [entry for entry in folder.iterdir() if not UNFINISHED.match(entry.name)]
     with_prefix = [entry for entry in entries if entry.name.startswith(PREFIX)]
+    # by the default prefix, as Flax looks for them, else by any
     found = sorted(with_prefix, key=_order) or _numbered(folder)
     if not found:
         return folder
@@ -80,6 +83,7 @@ def _newest_in(folder: Path) -> Path:
         raise CheckpointError(
             f"{folder} has checkpoints of several names in it: give one of them, such as {newest}."
         )
+    # checkpoint_100 -> ../other_run/checkpoint_100
     if newest.is_symlink() and not newest.resolve().is_relative_to(folder.resolve()):
         raise CheckpointError(
             f"{newest} is a link out of its folder: give {newest.resolve()} if you mean that."
@@ -102,6 +106,7 @@ def _is_one(path: Path) -> bool:
 def _items(path: Path) -> list[Path]:
     """The checkpoints of one step. Orbax may have several items, and a folder for each of them."""
     folders = [inner for inner in path.iterdir() if orbax.is_orbax(inner)]
+    # a numbered folder is a step of its own
     return sorted(inner for inner in folders if not NUMBERED.match(inner.name))
 
 

@@ -222,6 +222,7 @@ class _Reader:
         code = self._number("B")
         if size > self.left:
             raise CutOffError
+        # what is in it must not go beyond it
         whole, self.end = self.end, self.position + size
         try:
             if code not in (NDARRAY, SCALAR, COMPLEX):
@@ -321,9 +322,7 @@ def _belong_together(pieces: list[Any]) -> bool:
 
 
 def _shape(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(
-        type(size) is int and size >= 0 for size in value
-    ):
+    if not isinstance(value, list) or not all(map(_is_size, value)):
         raise BadContentError("an array whose shape is none")
     if len(value) > MOST_DIMENSIONS:
         raise BadContentError(f"an array of {len(value)} dimensions")
@@ -331,6 +330,11 @@ def _shape(value: object) -> tuple[int, ...]:
     if elements >= MOST_ELEMENTS:
         raise BadContentError("an array whose shape is none")
     return tuple(value)
+
+
+def _is_size(value: object) -> bool:
+    # True is an int, too
+    return type(value) is int and value >= 0
 
 
 def _dtype(name: object) -> np.dtype[Any]:
@@ -369,15 +373,17 @@ def _named_tuple(tree: Mapping[str, Any]) -> Tree:
     """The fields of a named tuple of an old Flax; any other dict with the same keys as it is."""
     match tree:
         # {"name": "State", "fields": {"0": "count"}, "values": {"0": 3}}
-        case {"name": str(), "fields": {**fields}, "values": {**values}} if {
-            *fields
-        } == {*values}:
-            names = [*fields.values()]
-            if all(isinstance(name, str) for name in names) and len({*names}) == len(
-                names
-            ):
+        case {"name": str(), "fields": {**fields}, "values": {**values}}:
+            if {*fields} == {*values} and _are_names([*fields.values()]):
                 return {fields[key]: values[key] for key in fields}
     return tree
+
+
+def _are_names(values: list[Any]) -> bool:
+    """Whether these are texts, each of them once."""
+    if not all(isinstance(value, str) for value in values):
+        return False
+    return len({*values}) == len(values)
 
 
 def _in_order(tree: object) -> Iterator[Any]:

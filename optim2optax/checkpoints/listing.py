@@ -43,7 +43,10 @@ def inspect(path: Path) -> Inspected:
 
 def as_text(files: Sequence[Inspected]) -> str:
     """What is in some files, in lines."""
-    return "\n".join(printable(line) for file in files for line in _lines(file)) + "\n"
+    lines: list[str] = []
+    for file in files:
+        lines += map(printable, _lines(file))
+    return "\n".join(lines) + "\n"
 
 
 def _lines(file: Inspected) -> Iterator[str]:
@@ -65,10 +68,10 @@ def _lines(file: Inspected) -> Iterator[str]:
 
 def _named(leaves: Sequence[StoredLeaf]) -> str:
     """The first leaves, and the number of the rest."""
-    words = [
-        f"{leaf.path or 'the whole file'} ({_type(leaf)})"
-        for leaf in leaves[:MOST_OTHERS]
-    ]
+    words: list[str] = []
+    for leaf in leaves[:MOST_OTHERS]:
+        place = leaf.path or "the whole file"
+        words.append(f"{place} ({_type(leaf)})")
     if len(leaves) > MOST_OTHERS:
         words.append(f"and {len(leaves) - MOST_OTHERS} more")
     return ", ".join(words)
@@ -81,8 +84,10 @@ def _described(found: FoundState) -> str:
     if found.copies is not None:
         words.append(f"{found.copies} copies")
     parameters = _counted(len(found.parameters), "parameter")
-    numbers = sum(math.prod(leaf.shape or ()) for leaf in found.parameters)
-    words.append(f"{parameters} of {_counted(numbers, 'number')}")
+    # a leaf without a shape is one number
+    of_all = sum(math.prod(leaf.shape or ()) for leaf in found.parameters)
+    numbers = _counted(of_all, "number")
+    words.append(f"{parameters} of {numbers}")
     return ", ".join(words)
 
 
@@ -146,8 +151,13 @@ def compared(first: Tree, second: Tree) -> list[LeafDifference]:
 
 def differences_as_text(found: Sequence[LeafDifference]) -> str:
     """What differs, in lines."""
-    lines = [printable(f"{one.path or 'the whole file'} {one.what}") for one in found]
-    return "\n".join(lines or ["nothing differs"]) + "\n"
+    lines: list[str] = []
+    for one in found:
+        place = one.path or "the whole file"
+        lines.append(printable(f"{place} {one.what}"))
+    if not lines:
+        lines.append("nothing differs")
+    return "\n".join(lines) + "\n"
 
 
 def differences_as_json(found: Sequence[LeafDifference]) -> str:

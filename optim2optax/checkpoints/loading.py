@@ -88,10 +88,9 @@ class _Loading:
         self._carry_train_states()
         self._carry_parts()
         new = self._filled(fresh, ())
-        left = [
-            *self.optimizers,
-            *(path for path in self.others if path not in self.taken),
-        ]
+        # those that are carried over have been taken out
+        left = [*self.optimizers]
+        left += (path for path in self.others if path not in self.taken)
         if left:
             raise CheckpointError(
                 f"{said(left[0])} of the checkpoint has no place in the new state."
@@ -119,19 +118,17 @@ class _Loading:
                 keys = _keys_of_parts(
                     at(serialization.to_state_dict(self.state), place)
                 )
-                found = _carried(
-                    place,
-                    self.optimizers.pop(place),
-                    like,
-                    self.transformations.get(place),
-                )
-                self.values |= {
-                    (*place, keys[name]): value for (*_, name), value in found.items()
-                }
+                optimizer = self.optimizers.pop(place)
+                tx = self.transformations.get(place)
+                found = _carried(place, optimizer, like, tx)
+                # of a tuple, opt_state is at 1
+                for (*_, name), value in found.items():
+                    self.values[(*place, keys[name])] = value
 
     def _source(self, place: Path) -> Path:
         if place in self.optimizers:
             return place
+        # {"optimizer": …} of a dataclass that has become a train state itself
         below = [path for path in self.optimizers if path[:-1] == place]
         if len(below) == 1:
             return below[0]
@@ -145,10 +142,8 @@ class _Loading:
         if place not in self.others:
             return
         self.taken.add(place)
-        step, [steps, *_] = (
-            as_numpy(self.others[place]),
-            map(as_numpy, _steps(optimizer)),
-        )
+        step = as_numpy(self.others[place])
+        steps = as_numpy(_steps(optimizer)[0])
         if not np.all(np.asarray(step) == steps):
             raise CheckpointError(
                 f"{said(place)} of the checkpoint is {step}, and its optimizer's step {steps}: the "
@@ -181,6 +176,7 @@ def _carried(
     """The state dicts of what goes on from an optimizer, by their places."""
     try:
         optimizer = renewed(old, like, tx)
+        # ahead of what may negate traces in place
         marks = marks_of(optimizer)
         found = carried_parts(optimizer, like, tx)
         loaded = {
@@ -199,20 +195,17 @@ def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
     """Steps are counted: by one number, or by one for each copy."""
     for step in _steps(optimizer):
         value = as_numpy(step)
-        is_count = isinstance(value, int) and not isinstance(value, bool)
-        is_counts = (
-            isinstance(value, np.ndarray)
-            and value.dtype.kind in "iu"
-            and value.ndim < 2
-            and value.size
-        )
-        if not (is_count or is_counts) or np.any(np.asarray(value) < 0):
-            shown = (
-                f"{value.dtype} of shape {value.shape}"
-                if isinstance(value, np.ndarray)
-                else type(value).__name__
-            )
-            shown = "negative" if is_count or is_counts else shown
+        if isinstance(value, np.ndarray):
+            shown = f"{value.dtype} of shape {value.shape}"
+            is_count = value.dtype.kind in "iu" and value.ndim < 2 and value.size > 0
+        else:
+            shown = type(value).__name__
+            # True is an int, too
+            is_count = isinstance(value, int) and not isinstance(value, bool)
+        if is_count and np.any(np.asarray(value) < 0):
+            is_count = False
+            shown = "negative"
+        if not is_count:
             raise CheckpointError(
                 f"{said((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
             )
@@ -221,21 +214,19 @@ def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
 def _steps(optimizer: Mapping[str, Tree]) -> list[Tree]:
     """The number of steps of an optimizer, which once had one for each of its groups."""
     state = optimizer["state"]
-    return (
-        [group["step"] for group in state.values()]
-        if has_groups(state)
-        else [state["step"]]
-    )
+    if has_groups(state):
+        return [group["step"] for group in state.values()]
+    return [state["step"]]
 
 
 def _copies(optimizers: Mapping[Path, Mapping[str, Tree]]) -> int | None:
     """How many copies there are of all, told by the first optimizer of which there are several."""
-    found = (
-        copies_of(step)
-        for optimizer in optimizers.values()
-        for step in _steps(optimizer)
-    )
-    return next((copies for copies in found if copies is not None), None)
+    for optimizer in optimizers.values():
+        for step in _steps(optimizer):
+            copies = copies_of(step)
+            if copies is not None:
+                return copies
+    return None
 
 
 def _optimizers(
@@ -286,6 +277,7 @@ def _keys_of_parts(node: Any) -> dict[str, str]:
     None, if there is anything else.
     """
     keys = {*node} if isinstance(node, Mapping) else set()
+    # (params, opt_state, step) has the keys 0, 1 and 2
     for names in (PARTS, ("0", "1", "2")):
         if {*names[:2]} <= keys <= {*names}:
             return {

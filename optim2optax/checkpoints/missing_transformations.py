@@ -24,10 +24,12 @@ def split(state: Any) -> tuple[Any, dict[Path, Any]]:
         if type(node) is dict:
             return {key: without(value, (*path, str(key))) for key, value in rest}
         if type(node) in (tuple, list):
-            numbered = enumerate(value for _, value in rest)
-            return type(node)(
-                without(value, (*path, str(number))) for number, value in numbered
-            )
+            # what is behind a transformation moves up
+            children = [
+                without(value, (*path, str(number)))
+                for number, (_, value) in enumerate(rest)
+            ]
+            return type(node)(children)
         return node
 
     return without(state, ()), found
@@ -36,6 +38,7 @@ def split(state: Any) -> tuple[Any, dict[Path, Any]]:
 def _items(node: Any) -> list[tuple[Any, Any]]:
     if type(node) is dict:
         return [*node.items()]
+    # a named tuple is not looked into: optax.GradientTransformation is one itself
     if type(node) in (tuple, list):
         return [*enumerate(node)]
     return []

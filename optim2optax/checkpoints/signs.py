@@ -74,6 +74,7 @@ def _signs(tx: Any, params: Any, size: Callable[[int], int]) -> dict[Path, int]:
     def ones_like(leaf: Any) -> Any:
         dtype = jax.dtypes.result_type(leaf)
         if not jnp.issubdtype(dtype, jnp.inexact):
+            # integers have no gradient
             dtype = np.dtype(np.float32)
         return np.ones([*map(size, np.shape(leaf))], dtype)
 
@@ -84,7 +85,8 @@ def _signs(tx: Any, params: Any, size: Callable[[int], int]) -> dict[Path, int]:
     for path, node in nodes_of(stepped):
         if is_trace(node):
             # all gradients are 1, so that a trace of gradients grows
-            signs[path] = _sign(_effect(tx, ones, begun, path)) or -_sign(node)
+            by_effect = _sign(_effect(tx, ones, begun, path))
+            signs[path] = by_effect or -_sign(node)
     return signs
 
 
@@ -111,14 +113,12 @@ def _begun(opt_state: Any) -> Any:
 
     At step 0 of a warm-up, the learning rate is 0, and no trace has an effect.
     """
-    places = places_of(opt_state)
-    rates = {
-        place.path
-        for place in places
-        if place.source is None and place.path[-1] == RATE
-    }
-    counts = {place.path for place in places if place.source == STEP}
-    changed = rates | counts
+    changed: set[Path] = set()
+    for place in places_of(opt_state):
+        # InjectHyperparamsState(count=…, hyperparams={"learning_rate": …})
+        is_rate = place.source is None and place.path[-1] == RATE
+        if is_rate or place.source == STEP:
+            changed.add(place.path)
 
     def leaf_begun(keys: tuple[Any, ...], leaf: Any) -> Any:
         path = tuple(map(key_of, keys))
@@ -128,7 +128,6 @@ def _begun(opt_state: Any) -> Any:
 
 
 def _sign(tree: Any) -> int:
-    total = sum(
-        float(np.real(np.sum(leaf))) for leaf in jax.tree_util.tree_leaves(tree)
-    )
+    leaf_sums = [np.sum(leaf) for leaf in jax.tree_util.tree_leaves(tree)]
+    total = sum(float(np.real(found)) for found in leaf_sums)
     return int(total > 0) - int(total < 0)

@@ -95,12 +95,11 @@ def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
     params = _wide(params)
     opt_state = _wide(opt_state)
     grads = _gradients(serialization.to_state_dict(params))
-    old = optimizer.apply_gradient(
-        serialization.from_state_dict(optimizer.target, grads)
-    ).target
-    updates, _ = tx.update(
-        serialization.from_state_dict(params, grads), opt_state, params
-    )
+    # each side has its own containers: one a FrozenDict, perhaps, and the other a dict
+    old_grads = serialization.from_state_dict(optimizer.target, grads)
+    old = optimizer.apply_gradient(old_grads).target
+    new_grads = serialization.from_state_dict(params, grads)
+    updates, _ = tx.update(new_grads, opt_state, params)
     new = optax.apply_updates(params, updates)
     start = _leaves(params)
     expected = _leaves(old)

@@ -75,6 +75,7 @@ class Application(click.Group):
             click.ClickException,
             click.exceptions.Exit,
             click.Abort,
+            # optim2optax rewrite --diff . | head
             BrokenPipeError,
         ):
             raise

@@ -100,8 +100,10 @@ and all else.
                 inspected += [listing.inspect(file) for file in files]
             except CheckpointError as error:
                 inspected.append(listing.Inspected(path, 0, None, str(error)))
-    shown = (listing.as_json if output_format == "json" else listing.as_text)(inspected)
-    click.echo(copies.named(shown), nl=False)
+    as_lines = listing.as_text
+    if output_format == "json":
+        as_lines = listing.as_json
+    click.echo(copies.named(as_lines(inspected)), nl=False)
     context.exit(1 if any(file.error for file in inspected) else 0)
 
 
@@ -219,13 +221,11 @@ def convert(
         try:
             target = copies.place_for(new, old)
             source = copies.copy_of(old, everything=whole_folder)
-            pairs = (
-                converting.planned(source, target)
-                if whole_folder
-                else [(source, target)]
-            )
-            if whole_folder and not dry_run:
-                converting.make_folders(target.parent for _, target in pairs)
+            pairs = [(source, target)]
+            if whole_folder:
+                pairs = converting.planned(source, target)
+                if not dry_run:
+                    converting.make_folders(target.parent for _, target in pairs)
         except CheckpointError as error:
             tell(f"error: {error}")
             context.exit(_code(error))

@@ -182,12 +182,13 @@ def _print(
         click.echo(f"{count} of {len(obstructing)} obstacles: {command}")
     if by_hand:
         click.echo(f"{by_hand} of {len(obstructing)} obstacles: by hand, as said above")
-    if not (obstructing or failure):
-        click.echo(
-            "Every module can be imported."
-            if imports
-            else "Nothing is known to stand in the way."
-        )
+    if obstructing or failure:
+        return
+    if imports:
+        click.echo("Every module can be imported.")
+    else:
+        # names in tables are not all that may stand in the way
+        click.echo("Nothing is known to stand in the way.")
 
 
 def _titled(name: str, versions: Mapping[str, Version]) -> str:

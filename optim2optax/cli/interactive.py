@@ -78,12 +78,11 @@ def _ask(question: Question) -> Answer:
     click.secho(_title(question), bold=True)
     for change in question.changes:
         write_bytes(unified_diff(change, colour=wants_colour(sys.stdout)))
-    wanted = (
-        "Migrate this optimizer"
-        if len(question.groups) == 1
-        else "Migrate these optimizers"
-    )
-    prompt = wanted if question.groups else "Make these changes"
+    prompt = "Make these changes"
+    if len(question.groups) == 1:
+        prompt = "Migrate this optimizer"
+    elif question.groups:
+        prompt = "Migrate these optimizers"
     while True:
         key = _answered(f"{prompt} [y,n,a,q,e,?]? ")
         if key in ANSWERS:
@@ -103,6 +102,7 @@ def _answered(prompt: str) -> str:
         click.echo("\nNothing was written.")
         raise
     if not line:
+        # Ctrl-D; an empty line would be a newline
         raise EndedError("There is no answer. Nothing was written.")
     return line.strip().casefold()[:1]
 
@@ -122,10 +122,12 @@ def _title(question: Question) -> str:
         return f"Of no optimizer: {sites}"
     last = question.number + len(question.groups) - 1
     numbers = f"Optimizer {question.number}"
+    # some migrate only together
     if last > question.number:
         numbers = f"Optimizers {question.number} to {last}"
     places = ", ".join(map(str, question.groups))
     names = dict.fromkeys(optimizer.name for optimizer in question.optimizers)
+    # Adam, Momentum, 12 sites in 3 files
     what = f"{', '.join(names)}, {sites}" if names else sites
     return printable(f"{numbers} of {question.of}, {places}: {what}")
 
@@ -143,8 +145,10 @@ def _explanation(question: Question) -> Iterator[str]:
         yield f"{title} {catalogue()[code].summary}"
         yield from _listed(sites)
     names = dict.fromkeys(optimizer.name for optimizer in question.optimizers)
-    for name in (name for name in names if name in optimizers()):
-        yield f"\n{wrapped(optimizers()[name].documentation)}"
+    for name in names:
+        # a definition of the program's own is not documented here
+        if name in optimizers():
+            yield f"\n{wrapped(optimizers()[name].documentation)}"
     yield f"\n`optim2optax explain {min(by_code, default='CODE')}` says more, and so for each code."
 
 
@@ -152,8 +156,11 @@ def _listed(sites: Iterable[tuple[str, Site]]) -> Iterator[str]:
     """Where sites are, what they were and become, and the notes on them."""
     for path, site in sites:
         place = f"{path}:{site.line}:{site.column}"
-        after = f" → {_short(site.after)}" if site.after else ""
-        yield printable(f"    {place}: {_short(site.before)}{after}")
+        # optim.Adam(1e-3) → optax.adam(1e-3)
+        change = _short(site.before)
+        if site.after:
+            change += f" → {_short(site.after)}"
+        yield printable(f"    {place}: {change}")
         if site.note:
             yield f"        {click.style('note', fg='blue', bold=True)} {printable(site.note)}"
 

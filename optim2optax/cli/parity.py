@@ -226,6 +226,7 @@ def command(
     if legacy_wheel is not None:
         # Workers, and both sides of a command, need it too.
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
+    # pytest runs the cases: these are options of the plugin
     options = [f"--parity-steps={steps}", f"--parity-seed={seed}"]
     if before is not None:
         options.append(f"--parity-before={before}")

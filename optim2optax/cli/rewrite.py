@@ -218,11 +218,12 @@ def command(
     table [tool.optim2optax] of pyproject.toml.
     """
     from_stdin = STDIN in paths
-    settings = resolve_settings(
-        context, [stdin_filename or os.curdir] if from_stdin else paths
-    )
+    # what is on standard input has the configuration of the file whose name it has
+    named = [stdin_filename or os.curdir] if from_stdin else paths
+    settings = resolve_settings(context, named)
     _check_usage(context.params, settings)
     if legacy_wheel is not None:
+        # where it is looked for, by other processes as well
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     if html is not None:
         _require_html(html)
@@ -315,15 +316,13 @@ def _rewrite_files(
     choose: Choose | None,
     progress: Progress | None,
 ) -> list[FileResult]:
-    if (
-        settings.vendoring.wanted
-        and settings.vendoring.location
-        and len(repositories := by_repository(found)) > 1
-    ):
-        raise click.UsageError(
-            f"--vendor-as names one folder, and these files are of {len(repositories)} "
-            "repositories: give those of one at a time"
-        )
+    if settings.vendoring.wanted and settings.vendoring.location:
+        repositories = by_repository(found)
+        if len(repositories) > 1:
+            raise click.UsageError(
+                f"--vendor-as names one folder, and these files are of {len(repositories)} "
+                "repositories: give those of one at a time"
+            )
     try:
         return rewrite_files(
             found,
@@ -349,12 +348,11 @@ def _repositories(results: Sequence[FileResult]) -> dict[str, list[FileResult]]:
     found = [
         Found(path, place, os.path.dirname(place)) for path, place in locations.items()
     ]
-    return {
-        shown(repository) if repository else "(no repository)": [
-            by_path[file.path] for file in files
-        ]
-        for repository, files in by_repository(found).items()
-    }
+    repositories: dict[str, list[FileResult]] = {}
+    for repository, files in by_repository(found).items():
+        name = shown(repository) if repository else "(no repository)"
+        repositories[name] = [by_path[file.path] for file in files]
+    return repositories
 
 
 def _require_html(path: Path) -> None:
@@ -407,6 +405,7 @@ def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:
     content = sys.stdin.buffer.read()
     name = filename or "<stdin>"
     if filename and settings.exclude.verdict(os.path.abspath(filename)):
+        # an editor sends each file that it saves, those of --exclude as well
         result = FileResult(name, content, content)
     else:
         result = migrate_sources([Source(name, content)], settings.options)[0]

@@ -129,6 +129,7 @@ def _vendoring(values: _Values) -> Vendoring:
             "--vendor-as says where the copy is that --vendor makes: give both"
         )
     base = os.getcwd()
+    # in pyproject.toml, it is relative to that file, as patterns are
     if "vendor_as" in values.configured:
         base = values.configuration.folder
     return Vendoring(values["vendor"], os.path.realpath(os.path.join(base, place)))

@@ -43,6 +43,7 @@ class Log:
     def _end_stage(self, following: str) -> None:
         if following != self._stage:
             now = time.perf_counter()
+            # a stage comes again with each project
             before = self._seconds.get(self._stage, 0.0)
             self._seconds[self._stage] = before + now - self._begun
             self._stage, self._begun = following, now
@@ -53,10 +54,10 @@ class Log:
         for location, why in sorted(self._left_out.items()):
             yield f"{printable(shown(location))}: {why}"
         for result in results:
-            yield f"{printable(result.path)}: {_looked_at(result, result.path in code)}"
-        stages = [
-            f"{stage} {seconds:.2f} s" for stage, seconds in self._seconds.items()
-        ]
+            what = _looked_at(result, result.path in code)
+            yield f"{printable(result.path)}: {what}"
+        # Finding 0.01 s, Reading 0.02 s, Analysing 1.30 s; 1.33 s in all
+        stages = [f"{stage} {taken:.2f} s" for stage, taken in self._seconds.items()]
         yield f"{', '.join(stages)}; {sum(self._seconds.values()):.2f} s in all"
 
 
@@ -64,9 +65,9 @@ def _looked_at(result: FileResult, is_code: bool) -> str:
     if result.error is not None:
         return "error"
     if result.analysed:
-        return (
-            f"analysed, {len(result.sites)} site{'' if len(result.sites) == 1 else 's'}"
-        )
-    return (
-        "not analysed: no optimizer gets there" if is_code else "read for dependencies"
-    )
+        plural = "" if len(result.sites) == 1 else "s"
+        return f"analysed, {len(result.sites)} site{plural}"
+    if is_code:
+        return "not analysed: no optimizer gets there"
+    # requirements.txt, setup.py
+    return "read for dependencies"

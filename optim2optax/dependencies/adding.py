@@ -34,6 +34,7 @@ def additions(
             continue
         is_in_base = section.base
         version = ""
+        # beside a Flax of any version, optax may be of any, too
         if flax.spec.strip(" *"):
             version = f"{flax.gap}{at_least(needs[OPTAX], flax.spec, 'pep440')}"
         yield _addition(section, flax, version, section.insert)

@@ -12,10 +12,12 @@ from optim2optax.dependencies.requirement import ABOUT
 from optim2optax.dependencies.shell import installs
 from optim2optax.dependencies.versions import admits
 
+# with the lines that a backslash joins, and comments between them
 RUN = re.compile(
     r"(?im)^[ \t]*RUN[ \t]+"
     r"(?P<command>(?:[^\\\r\n]|\\[ \t]*(?:\r\n|\n)(?:[ \t]*#.*(?:\r\n|\n))*|\\.)*)"
 )
+# FROM --platform=linux/amd64 python:3.6-slim
 FROM = re.compile(
     r"(?im)^[ \t]*FROM[ \t]+(?:--\S+[ \t]+)?(?P<image>(?:[\w.:-]+/)*python:(?P<version>3\.\d+)\S*)"
 )

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from codemods.model import FileResult, Options, Site, Source, Status
 from codemods.sources.suppression import COMMENT, Suppression
 from optim2optax.dependencies.adding import OPTAX, additions, has_requirement
-from optim2optax.dependencies.declared import Finding, FormatError, TextEdit, not_read
+from optim2optax.dependencies.declared import (
+    Finding,
+    FormatError,
+    Span,
+    TextEdit,
+    not_read,
+)
 from optim2optax.dependencies.formats import line_starts, parse, read_source
 from optim2optax.dependencies.judging import judged
 from optim2optax.dependencies.needs import Needs
@@ -84,13 +90,15 @@ class _File:
                 found += judged(declared, self.text.text, needs)
         if OPTAX in needs.lowest:
             # a requirement of optax that cannot be read is one all the same
-            is_elsewhere = includes_optax or any(
-                OPTAX in problem.message for problem in self.reading.problems
-            )
+            problems = self.reading.problems
+            is_unread = any(OPTAX in problem.message for problem in problems)
+            is_elsewhere = includes_optax or is_unread
             found += additions(self.reading.sections, needs.lowest, is_elsewhere)
-        return sorted(
-            dict.fromkeys(found), key=lambda finding: (finding.span, finding.code)
-        )
+
+        def order(finding: Finding) -> tuple[Span, str]:
+            return finding.span, finding.code
+
+        return sorted(dict.fromkeys(found), key=order)
 
     def _edited(self, edits: Iterable[TextEdit]) -> str:
         text = self.text.text
@@ -157,6 +165,7 @@ def _reaches(
         included = waiting.pop()
         if included in wanted:
             return True
+        # files may include one another
         if included not in seen:
             seen.add(included)
             waiting += includes.get(included, ())

@@ -52,6 +52,7 @@ def read(text: str, path: str) -> Declarations:
         declared = tuple(one for one in read if isinstance(one, DeclaredRequirement))
         sections.append(Section(declared, _insert(text, node, items), base=True))
         for item in items:
+            # - pip: ["-r requirements.txt"]
             included = INCLUDED.match(item.value)
             if included:
                 includes.append(beside(path, included["path"]))
@@ -106,6 +107,7 @@ def _insert(
     def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
         element = quoted_like(text, anchor.span, f"{name}{version}")
         if node.flow_style:
+            # dependencies: [flax, jax]
             return element_behind(
                 text, [_span(item) for item in items], anchor.span, element
             )

@@ -9,6 +9,7 @@ LOCKS = frozenset(
     ("poetry.lock", "pdm.lock", "uv.lock", "Pipfile.lock", "conda-lock.yml")
 )
 FORMATS = (
+    # requirements-gpu.txt, dev_requirements.in, constraints.txt
     (
         re.compile(r"(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.(?:txt|in)"),
         "requirements_txt",
@@ -17,10 +18,12 @@ FORMATS = (
     (re.compile(r"setup\.cfg"), "setup_cfg"),
     (re.compile(r"pyproject\.toml"), "pyproject"),
     (re.compile(r"Pipfile"), "pipfile"),
+    # environment.yml, conda_gpu.yaml
     (
         re.compile(r"(?:.*[-_.])?(?:environment|env|conda)(?:[-_.].*)?\.ya?ml"),
         "environment_yml",
     ),
+    # gpu.Dockerfile, Dockerfile.tpu
     (re.compile(r"(?:.*\.)?[Dd]ockerfile(?:\..*)?"), "dockerfile"),
     (re.compile(r".*\.ipynb"), "notebooks"),
 )

@@ -34,6 +34,7 @@ def read_source(source: Source) -> tuple[FileText, Declarations]:
         return text, parse(text.text, source.path)
     except FormatError as error:
         starts = line_starts(text.text)[error.line - 1 :]
+        # a parser may name a line behind the last
         start = starts[0] if starts else 0
         return text, Declarations(problems=(not_read((start, start), f"{error}."),))
 

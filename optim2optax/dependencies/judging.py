@@ -98,20 +98,18 @@ def _of_extras(declared: DeclaredRequirement, text: str) -> Iterator[Finding]:
     words = written.strip("[]").split(",")
     extras = [word.strip() for word in words if word.strip()]
     normalized = {extra: canonicalize_name(extra) for extra in extras}
-    unknown = [
-        extra for extra in extras if normalized[extra] not in {*EXTRAS, *RENAMED_EXTRAS}
-    ]
+    known = {*EXTRAS, *RENAMED_EXTRAS}
+    unknown = [extra for extra in extras if normalized[extra] not in known]
     if unknown:
         yield _no_extra(declared, unknown)
+    before = text[slice(*declared.span)]
     for old, new in RENAMED_EXTRAS.items():
         for extra in extras:
+            # jax[cuda12_pip] is jax[cuda12-pip]
             if normalized[extra] == old:
-                renamed = re.sub(
-                    rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])", new, written
-                )
-                after = _replaced(
-                    text[slice(*declared.span)], declared.span, span, renamed
-                )
+                word = rf"(?<![\w.-]){re.escape(extra)}(?![\w.-])"
+                renamed = re.sub(word, new, written)
+                after = _replaced(before, declared.span, span, renamed)
                 message = f"`{extra}` is called `{new}`."
                 edit = TextEdit(*span, renamed)
                 yield Finding(EXTRA, declared.span, message, (edit,), after)

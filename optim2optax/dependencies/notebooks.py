@@ -80,6 +80,7 @@ class _Cell:
         start, end = span
         if start < end:
             return self.starts[start], self.ends[end - 1]
+        # a place between characters, where something is added
         behind = self.ends[start - 1]
         return behind, behind
 

@@ -13,7 +13,7 @@ PACKAGES = ("packages", "dev-packages")
 def read(text: str, path: str) -> Declarations:
     """What a Pipfile declares. Raises UnreadableError."""
     del path
-    values = strings(text, lambda keys: _table(keys) is not None or keys == PYTHON)
+    values = strings(text, _is_wanted)
     packages = [value for value in values if value.path != PYTHON]
     sections, problems = of_tables(text, packages, _table, "pep440", base=("packages",))
     for value in values:
@@ -28,8 +28,13 @@ def read(text: str, path: str) -> Declarations:
     return Declarations(tuple(sections), tuple(problems))
 
 
+def _is_wanted(keys: Path) -> bool:
+    return keys == PYTHON or _table(keys) is not None
+
+
 def _table(keys: Path) -> Path | None:
     """The table that a string is in: `[packages] flax = "*"`."""
+    # flax = "*", and flax = {version = "*"}
     if len(keys) > 1 and keys[0] in PACKAGES:
         return keys[:1]
     return None

@@ -33,6 +33,7 @@ def line_behind(text: str, index: int, line: str) -> TextEdit:
     """One more line, behind the line of an index."""
     found = LINE_END.search(text, index)
     if found is None:
+        # the last line of the file has no line ending
         return TextEdit(len(text), len(text), f"{line_end(text)}{line}")
     return TextEdit(found.end(), found.end(), f"{line}{found[0]}")
 
@@ -51,8 +52,10 @@ def element_behind(
         # ["flax", "jax"] on one line
         return TextEdit(end, end, f", {element}")
     if rest["comma"] is not None:
+        # "flax",  # the models
         return TextEdit(rest.end(), rest.end(), f"{indent}{element},{rest['end']}")
     if anchor != elements[-1]:
+        # its comma stands further on, as at the beginning of the next line
         return TextEdit(end, end, f", {element}")
     # the last element has no comma yet, and perhaps a comment
     behind = rest.start("end")

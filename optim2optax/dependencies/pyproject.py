@@ -37,15 +37,15 @@ def read(text: str, path: str) -> Declarations:
         problems += unread
     python = [_python(value) for value in values if value.path == PYTHON]
     sections.append(Section(tuple(python)))
-    poetry = [
-        value for value in values if _table(value.path) and value.path[:3] != SOURCES
-    ]
-    in_tables, unread = of_tables(
-        text, poetry, _table, "poetry", base=(*POETRY, "dependencies")
-    )
-    return Declarations(
-        (*sections, *in_tables), (*problems, *unread, *_from_sources(values))
-    )
+    in_any_table = [value for value in values if _table(value.path)]
+    # the sources of uv add nothing: they say where a requirement comes from
+    poetry = [value for value in in_any_table if value.path[:3] != SOURCES]
+    base = (*POETRY, "dependencies")
+    in_tables, unread = of_tables(text, poetry, _table, "poetry", base)
+    sections += in_tables
+    problems += unread
+    problems += _from_sources(values)
+    return Declarations(tuple(sections), tuple(problems))
 
 
 def _is_wanted(keys: Path) -> bool:
@@ -54,13 +54,12 @@ def _is_wanted(keys: Path) -> bool:
 
 def _from_sources(values: Sequence[TomlString]) -> Iterator[Finding]:
     """What uv takes from another place than an index: `[tool.uv.sources]`."""
-    sources = [
-        value for value in values if value.path[:3] == SOURCES and len(value.path) > 3
-    ]
-    # jax = { git = "…", tag = "…" } has several strings
-    places = {
-        str(value.path[3]): value for value in sources if value.path[3] in KEPT_APART
-    }
+    places: dict[str, TomlString] = {}
+    for value in values:
+        match value.path:
+            # jax = { git = "…", tag = "…" } has several strings
+            case ("tool", "uv", "sources", str(name), *_) if name in KEPT_APART:
+                places[name] = value
     for name, value in places.items():
         yield direct(value.span, name)
 

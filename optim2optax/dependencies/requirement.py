@@ -15,6 +15,7 @@ from optim2optax.dependencies.declared import (
     not_read,
 )
 
+# flax[all] (>=0.3,<0.4) ; python_version < "3.9"
 HEAD = re.compile(
     r"\s*(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?:\s*(?P<extras>\[[^\]]*\]))?"
     r"(?:\s*\()?(?:\s*(?P<version>[<>=!~][^;()]*))?[\s)]*(?:;|$)"
@@ -70,6 +71,7 @@ def _declared(found: re.Match[str], start: int, span: Span) -> DeclaredRequireme
         span=span,
         version=(start + first, start + first + len(version)),
         spec=version,
+        # flax (>=0.3)
         gap="" if "(" in gap else gap,
         extras=extras,
     )

@@ -71,6 +71,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _requirement(line: str, start: int) -> DeclaredRequirement | Finding | None:
     """The requirement in a line that begins at `start`."""
+    # as long as before, so that all places stay right
     body = line.replace("\\\r\n", "   ").replace("\\\n", "  ")
     begin = start + len(body) - len(body.lstrip())
     span = (begin, start + len(body.rstrip()))
@@ -84,17 +85,11 @@ def _requirement(line: str, start: int) -> DeclaredRequirement | Finding | None:
     options = OPTION.search(body)
     requirement = body if options is None else body[: options.start()]
     found = read_requirement(requirement, start)
-    if (
-        isinstance(found, DeclaredRequirement)
-        and options is not None
-        and "--hash" in options[0]
-    ):
+    has_hashes = options is not None and "--hash" in options[0]
+    if isinstance(found, DeclaredRequirement) and has_hashes:
         return replace(found, is_hashed=True)
-    # jax==${JAX_VERSION}
-    if (
-        isinstance(found, Finding)
-        and "$" in requirement
-        and not PLACE.search(requirement)
-    ):
+    # jax==${JAX_VERSION}, but not jax @ file://${WHEELS}/jax.whl
+    is_computed = "$" in requirement and not PLACE.search(requirement)
+    if isinstance(found, Finding) and is_computed:
         return not_read(span, "The version is taken from the environment.")
     return found

@@ -23,6 +23,7 @@ KEY = re.compile(r"(?P<key>[^\s=:#;][^=:]*?)\s*[=:][ \t]*")
 COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
 LISTS = ("install_requires", "tests_require", "setup_requires")
 OPTIONS = frozenset(("options", key) for key in LISTS)
+# flax; jax, but not flax; python_version < "3.9"
 SEVERAL = re.compile(r";(?!\s*\(*\s*(?:python|sys_|os_|platform|implementation|extra))")
 INDENT = "    "
 
@@ -49,6 +50,7 @@ def read(text: str, path: str) -> Declarations:
 
     def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
         before = text[start_of_line(text, anchor.span[0]) : anchor.span[0]]
+        # install_requires = flax, on the line of its key
         indent = INDENT if before.strip() else before
         return line_behind(text, anchor.span[1], f"{indent}{name}{version}")
 
@@ -72,13 +74,10 @@ def _values(text: str) -> Iterator[tuple[Place, int, str]]:
     for found in _lines(text):
         line = found[0]
         start = found.start()
-        header = HEADER.match(line)
-        if (
-            not line.strip()
-            or len(line) > LONGEST
-            or line.lstrip().startswith(("#", ";"))
-        ):
+        is_comment = line.lstrip().startswith(("#", ";"))
+        if is_comment or not line.strip() or len(line) > LONGEST:
             continue
+        header = HEADER.match(line)
         if header:
             section = header["name"]
             key = ""

@@ -47,10 +47,10 @@ def read(text: str, path: str) -> Declarations:
                 seen.add(node)
                 sections[node] = Section((_python(text, span),))
         for found in _lists(keyword, assigned):
+            # two arguments may share a list: tests_require=requires
             if found not in sections:
-                section, unread = _section(
-                    text, found, where, base=keyword.arg == LISTS[0]
-                )
+                is_base = keyword.arg == LISTS[0]
+                section, unread = _section(text, found, where, base=is_base)
                 sections[found] = section
                 problems += unread
             for element in found.elts:
@@ -66,6 +66,7 @@ def read(text: str, path: str) -> Declarations:
 def _parsed(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
+            # invalid escapes in the strings of others
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -120,10 +121,10 @@ class _Where:
 def _keywords(module: ast.Module) -> Iterator[ast.keyword]:
     """The arguments of `setup(…)`, by name."""
     for node in ast.walk(module):
-        if (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).rpartition(".")[2] == "setup"
-        ):
+        if not isinstance(node, ast.Call):
+            continue
+        # setup(…), setuptools.setup(…)
+        if ast.unparse(node.func).rpartition(".")[2] == "setup":
             yield from node.keywords
 
 
@@ -170,6 +171,7 @@ def _parts(node: ast.expr, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
     if isinstance(node, (ast.List, ast.Tuple)):
         yield node
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        # install_requires=BASE + ["flax==0.3.4"]
         yield from _parts(node.left, assigned)
         yield from _parts(node.right, assigned)
 

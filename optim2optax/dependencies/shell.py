@@ -87,10 +87,10 @@ def installs(
         problems: list[Finding] = []
         previous = ""
         for word in words:
-            is_argument, previous = previous in WITH_ARGUMENT, word.text
-            if word.text.startswith("-") or (
-                is_argument and previous not in ("-e", "--editable")
-            ):
+            # pip install -r requirements.txt
+            is_argument = previous in WITH_ARGUMENT
+            previous = word.text
+            if is_argument or word.text.startswith("-"):
                 continue
             requirement = _requirement(word)
             if isinstance(requirement, DeclaredRequirement):
@@ -113,6 +113,7 @@ def _words(text: str, index: int, end: int) -> Iterator[Word]:
             return
         index = word.end()
         yield Word(word[0], word.span(), gap[0])
+        # pip install flax>=0.3 writes to a file =0.3
         redirection = REDIRECTION.match(text, index, end)
         index = redirection.end() if redirection else index
 

@@ -44,6 +44,7 @@ def of_tables(
     """
     sections: list[Section] = []
     problems: list[Finding] = []
+    # a table may be written in several parts
     in_order = sorted(values, key=lambda value: str(table_of(value.path)))
     for table, group in groupby(in_order, lambda value: table_of(value.path)):
         assert table is not None

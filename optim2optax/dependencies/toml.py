@@ -66,6 +66,7 @@ def strings(text: str, is_wanted: Callable[[Path], bool]) -> list[TomlString]:
     # tomlkit may lose text of odd files, and then all places are wrong
     if whole != text:
         raise FormatError("cannot be read to the letter", 1)
+    # a requirement has one quote on each side
     return [
         value for value in values if not text.startswith(LONG_QUOTES, value.span[0])
     ]

@@ -28,9 +28,7 @@ def admits(spec: str, lowest: str, syntax: Syntax) -> bool:
     """Whether a version of at least `lowest` may be admitted. Raises NotUnderstoodError."""
     try:
         alternatives = _alternatives(spec, syntax)
-        return any(
-            _reaches(alternative, Version(lowest)) for alternative in alternatives
-        )
+        return any(_reaches(one, Version(lowest)) for one in alternatives)
     except (InvalidSpecifier, InvalidVersion) as error:
         raise NotUnderstoodError(
             f"`{spec.strip()}` is no version that is understood"
@@ -54,6 +52,7 @@ def with_floor(spec: str, lowest: str, syntax: Syntax) -> str | None:
     floors = [
         found for found in CLAUSE.finditer(spec) if (found["operator"] or "") in LOWER
     ]
+    # of several bounds none is raised: >=0.2,>=0.3, or ^0.2 || ^0.3
     if len(floors) != 1 or "|" in spec:
         return None
     [floor] = floors
@@ -67,6 +66,7 @@ def with_floor(spec: str, lowest: str, syntax: Syntax) -> str | None:
     start, end = floor.span("version")
     raised = f"{spec[:start]}{lowest}{spec[end:]}"
     if floor["operator"] == ">":
+        # the lowest version itself is good enough
         return raised.replace(">", ">=", 1)
     return raised
 
@@ -114,12 +114,12 @@ def _alternatives(spec: str, syntax: Syntax) -> list[SpecifierSet]:
     if syntax == "pep440":
         return [SpecifierSet(spec)]
     if syntax == "minor":
+        # python_version = "3.9" of a Pipfile, or python:3.9 of an image
         return [SpecifierSet(f"=={Version(spec)}.*")]
+    # ^1.2 || ^2.0 of Poetry, 1.2|1.3 of conda
     alternatives = re.split(r"\s*\|\|?\s*", spec.strip())
-    return [
-        SpecifierSet(",".join(_clauses(alternative, syntax)))
-        for alternative in alternatives
-    ]
+    clauses = [_clauses(alternative, syntax) for alternative in alternatives]
+    return [SpecifierSet(",".join(one)) for one in clauses]
 
 
 def _clauses(alternative: str, syntax: Syntax) -> Iterator[str]:
@@ -160,6 +160,7 @@ def _next_breaking(version: Version) -> str:
     """
     release = version.release
     last = len(release) - 1
+    # of ^0.2.3 it is 0.3, of ^1.2 it is 2
     index = next((index for index, number in enumerate(release) if number), last)
     numbers = (*release[:index], release[index] + 1)
     return ".".join(map(str, numbers))

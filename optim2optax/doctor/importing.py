@@ -77,6 +77,7 @@ def _import(root: Path, module: str, python: str) -> str:
             [python, "-c", IMPORT, module],
             cwd=root,
             env={**os.environ, "PYTHONPATH": paths},
+            # a module that asks for input must not wait
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -87,5 +88,6 @@ def _import(root: Path, module: str, python: str) -> str:
         return f"not done after {SECONDS:.0f} s"
     if not done.returncode:
         return ""
+    # AttributeError: module 'jax' has no attribute 'tree_map'
     lines = done.stderr.strip().splitlines()
     return lines[-1] if lines else f"it ended with {done.returncode}"

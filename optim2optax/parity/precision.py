@@ -24,6 +24,7 @@ def parameters_in_float64() -> Iterator[None]:
         method: Any, args: Any, kwargs: Any, context: linen.module.InterceptorContext
     ) -> Any:
         if getattr(context.module, "param_dtype", None) == np.float32:
+            # nn.Dense(10): modules of Flax are frozen.
             object.__setattr__(context.module, "param_dtype", jnp.float64)
         return method(*args, **kwargs)
 
@@ -51,6 +52,7 @@ def precise(wide: bool = True) -> Iterator[None]:
         yield
 
 
+# As it is outside of `precise`, which changes what `jnp.float32` means.
 _FLOAT32 = jnp.float32
 
 
@@ -72,11 +74,9 @@ def _accumulated(wide: bool) -> Iterator[None]:
 
 def _enable_x64(wide: bool) -> AbstractContextManager[Any]:
     # Until 0.8 JAX had it among its experiments.
-    home: Any = (
-        jax
-        if "enable_x64" in vars(jax)
-        else importlib.import_module("jax.experimental")
-    )
+    home: Any = jax
+    if "enable_x64" not in vars(jax):
+        home = importlib.import_module("jax.experimental")
     context: AbstractContextManager[Any] = home.enable_x64(wide)
     return context
 

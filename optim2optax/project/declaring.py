@@ -37,9 +37,10 @@ def find_declaring(
         if root is not None:
             # `rewrite src/train.py` has its setup.py in the root
             folders.update(dict.fromkeys(walk(root, exclude, in_root), root))
-        if folder == location and not exclude.verdict(
-            os.path.abspath(argument), is_directory=True
-        ):
+        if folder != location:
+            continue
+        # `rewrite experiments` has one at any depth, such as experiments/mnist/requirements.txt
+        if not exclude.verdict(os.path.abspath(argument), is_directory=True):
             folders.update(dict.fromkeys(walk(folder, exclude, below), folder))
     files = [place for place in sorted(folders) if os.path.isfile(place)]
     return [Found(shown(place), place, folders[place]) for place in files]

@@ -129,6 +129,7 @@ def module_paths(found: Sequence[Found], repository: str = "") -> list[str]:
     """
     if not found:
         return []
+    # both are around the file: the longer one is the inner one
     named = [max(file.named, repository, key=len) for file in found]
     root = _project_root(os.path.commonpath(named))
     return [_posix(file.location.removeprefix(root).lstrip(os.sep)) for file in found]
@@ -242,6 +243,7 @@ def _outer_ignores(root: str) -> list[Patterns]:
         if parent == directory:
             return []
         directory = parent
+        # the outermost comes first
         found[:0] = read_gitignore(directory)
     return [
         patterns for patterns in found if not patterns.verdict(root, is_directory=True)
@@ -251,9 +253,7 @@ def _outer_ignores(root: str) -> list[Patterns]:
 def _project_root(directory: str) -> str:
     """The nearest folder with a marker; without one, the folder around the packages."""
     candidate = directory
-    while not any(
-        os.path.exists(os.path.join(candidate, marker)) for marker in ROOT_MARKERS
-    ):
+    while not _has_marker(candidate):
         parent = os.path.dirname(candidate)
         if parent == candidate:
             return _around_packages(directory)
@@ -261,7 +261,13 @@ def _project_root(directory: str) -> str:
     return candidate
 
 
+def _has_marker(directory: str) -> bool:
+    places = (os.path.join(directory, marker) for marker in ROOT_MARKERS)
+    return any(map(os.path.exists, places))
+
+
 def _around_packages(directory: str) -> str:
+    # src/kit/models is imported as kit.models, from src
     while os.path.exists(os.path.join(directory, "__init__.py")):
         directory = os.path.dirname(directory)
     return directory

@@ -18,6 +18,7 @@ def read_file(found: Found) -> bytes:
         status = os.stat(found.location)
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             raise UnreadableError("not a regular file")
+        # of a folder, that fails with the reason
         with open(found.location, "rb", buffering=0) as file:
             return file.read()
     except OSError as error:

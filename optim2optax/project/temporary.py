@@ -39,5 +39,7 @@ def remove_leftovers(locations: Iterable[str]) -> None:
 def _remove_if_old(path: str) -> None:
     with contextlib.suppress(OSError):
         status = os.lstat(path)
-        if stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > OLD:
+        # a folder or a link of such a name is not one of ours
+        is_file = stat.S_ISREG(status.st_mode)
+        if is_file and time.time() - status.st_mtime > OLD:
             os.unlink(path)

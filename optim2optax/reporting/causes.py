@@ -38,6 +38,7 @@ def waiting(report: Report) -> dict[Location, Waiting]:
         if site.status == "rewritten":
             continue
         if site.cause is None:
+            # of several at one line, the first stands for all
             causes.setdefault(Location(result.path, site.line), site)
             obstacles[site.group] += 1
         elif site.status in LEFT:

@@ -11,6 +11,7 @@ from codemods.model import FileResult
 NOTHING = b"/dev/null"
 RESET = b"\x1b[0m"
 COLOURS = (
+    # ahead of - and +, with which they begin, too
     (b"---", b"\x1b[1m"),
     (b"+++", b"\x1b[1m"),
     (b"@@", b"\x1b[36m"),
@@ -47,6 +48,7 @@ def _matched(lines: list[bytes]) -> Iterator[bytes]:
 
     In long files `difflib` passes over lines that occur often, such as empty ones.
     """
+    # --- a/train.py and +++ b/train.py
     yield from lines[:2]
     for changed, group in groupby(lines[2:], lambda line: line[:1] in (b"-", b"+")):
         if not changed:

@@ -99,6 +99,7 @@ def _position(site: Site) -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
+    # % first: the other escapes begin with it
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -26,12 +26,15 @@ def with_links(text: str, results: Iterable[FileResult]) -> str:
     def linked(match: re.Match[str]) -> str:
         path = known.get(match["path"])
         if path is None:
+            # a word of a message that only looks like a path
             return match[0]
         location = quote(os.path.abspath(path).replace(os.sep, "/"))
         line = match["line"]
         if in_editor:
+            # vscode://file/home/me/train.py:12
             address = f"vscode://file{location}" + (f":{line}" if line else "")
         else:
+            # file://host/home/me/train.py#12
             address = f"file://{host}{location}" + (f"#{line}" if line else "")
         return f"\x1b]8;;{address}\x1b\\{match[0]}\x1b]8;;\x1b\\"
 

@@ -18,6 +18,7 @@ def by_rule(report: Report) -> Iterator[str]:
     """The numbers of files and optimizers, and a line for each rule with sites."""
     if not report.summary["sites"]:
         return
+    # imports LibCST, which a run without sites does without
     from codemods.rules import catalogue
 
     done, staying = _optimizers(report.results)
@@ -30,7 +31,8 @@ def by_rule(report: Report) -> Iterator[str]:
     rewritten: Counter[str] = Counter()
     left: Counter[str] = Counter()
     for _, site in report.sites:
-        (rewritten if site.status == "rewritten" else left)[site.code] += 1
+        counted = rewritten if site.status == "rewritten" else left
+        counted[site.code] += 1
     codes = sorted({*rewritten, *left})
     numbers = [(code, str(rewritten[code]), str(left[code])) for code in codes]
     title, *lines = _table([("rule", "rewritten", "left"), *numbers])
@@ -49,12 +51,15 @@ def by_repository(repositories: Mapping[str, Sequence[FileResult]]) -> Iterator[
     for name, results in repositories.items():
         summary = Report(results).summary
         done, staying = _optimizers(results)
-        optimizers = f"{done} of {done + staying}"
-        sites = f"{summary['rewritten']} of {summary['sites']}"
-        files = (str(summary["files_scanned"]), str(summary["files_changed"]))
-        rows.append(
-            (printable(name), *files, optimizers, sites, str(summary["errors"]))
-        )
+        row = [
+            printable(name),
+            str(summary["files_scanned"]),
+            str(summary["files_changed"]),
+            f"{done} of {done + staying}",
+            f"{summary['rewritten']} of {summary['sites']}",
+            str(summary["errors"]),
+        ]
+        rows.append(row)
     yield from _table(rows)
 
 
@@ -64,9 +69,11 @@ def _optimizers(results: Sequence[FileResult]) -> tuple[int, int]:
     for result in results:
         for site in result.sites:
             if site.group is not None:
+                # one use that stays is enough for the group to count as left
                 is_done = site.status == "rewritten"
                 groups[site.group] = groups.get(site.group, True) and is_done
-    return sum(groups.values()), len(groups) - sum(groups.values())
+    done = sum(groups.values())
+    return done, len(groups) - done
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
@@ -74,8 +81,9 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, (first, *others) in enumerate(rows):
         cells = [first.ljust(widths[0])]
-        cells += (
-            cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)
-        )
+        for cell, width in zip(others, widths[1:], strict=True):
+            cells.append(cell.rjust(width))
         line = "  ".join(cells)
-        yield click.style(line, bold=True) if number == 0 else line
+        if number == 0:
+            line = click.style(line, bold=True)
+        yield line

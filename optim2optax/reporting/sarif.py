@@ -26,6 +26,7 @@ def render(report: Report, *, colour: bool) -> str:
                 "rules": [_rule(rule) for rule in rules.values()],
             }
         },
+        # the columns of Python: SARIF counts in UTF-16 if nothing else is said
         "columnKind": "unicodeCodePoints",
         "results": list(_results(report, indices)),
         "invocations": [
@@ -63,6 +64,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
         "help": {"text": text or rule.summary},
+        # FO9: the reasons for which something is left
         "defaultConfiguration": {
             "level": "warning" if rule.code.startswith("FO9") else "note"
         },

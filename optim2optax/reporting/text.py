@@ -69,7 +69,8 @@ def _changed(report: Report, done: str) -> Iterator[str]:
         for folder, names in _folders(report, kind).items():
             title = click.style(folder, bold=True)
             files = _counted(len(names), "file")
-            yield f"{title}: {files} {would_be}{what}: {', '.join(names)}"
+            listed = ", ".join(names)
+            yield f"{title}: {files} {would_be}{what}: {listed}"
 
 
 def _edited(report: Report, result: FileResult, done: str) -> str:
@@ -93,18 +94,22 @@ def _folders(report: Report, kind: str) -> dict[str, list[str]]:
 def _file(
     result: FileResult, waits: Mapping[Location, Waiting], *, notes: bool
 ) -> Iterator[str]:
-    if result.error is None and not (result.sites or result.unused_suppressions):
+    has_findings = bool(result.sites or result.unused_suppressions)
+    if result.error is None and not has_findings:
         return
     path = click.style(printable(result.path), bold=True)
     if result.error is not None:
-        yield f"{path}: {click.style('error', fg='red', bold=True)}: {printable(result.error)}"
+        title = click.style("error", fg="red", bold=True)
+        yield f"{path}: {title}: {printable(result.error)}"
     # a dict, because a constructor and its `create` are two sites at one place
     lines: dict[str, None] = {}
     pending = {
         place.line: found for place, found in waits.items() if place.path == result.path
     }
     for site in result.sites:
-        if site.status in LEFT and site.code != REMOVED and site.cause not in waits:
+        # removed names are told by name at the end, and what waits for another site with that
+        is_told_elsewhere = site.code == REMOVED or site.cause in waits
+        if site.status in LEFT and not is_told_elsewhere:
             lines[_unresolved(path, site)] = None
             if site.line in pending:
                 lines[_waiting(pending.pop(site.line))] = None
@@ -139,8 +144,12 @@ def _waiting(found: Waiting) -> str:
     sites = _counted(found.count, "site")
     files = sorted(found.sites.items(), key=lambda item: -len(item[1]))
     if len(files) == 1:
-        return f"    {title} {sites} in {printable(files[0][0])}"
-    shown = [f"{len(waiters)} in {printable(path)}" for path, waiters in files[:FILES]]
+        [(path, _)] = files
+        return f"    {title} {sites} in {printable(path)}"
+    # 5 in train.py, 2 in eval.py, 1 in models.py, 4 in 3 other files
+    shown: list[str] = []
+    for path, waiters in files[:FILES]:
+        shown.append(f"{len(waiters)} in {printable(path)}")
     rest = files[FILES:]
     if rest:
         more = sum(len(waiters) for _, waiters in rest)
@@ -172,18 +181,22 @@ def _totals(report: Report, done: str) -> Iterator[str]:
     summary = report.summary
     if summary["sites"]:
         # 12 sites in 3 files: 10 rewritten, 0 suppressed, 2 unresolved
-        files = sum(1 for result in report.results if result.sites)
-        vendored = f"{summary['vendored']} vendored, " if summary["vendored"] else ""
+        with_sites = sum(1 for result in report.results if result.sites)
         sites = _counted(summary["sites"], "site")
-        yield (
-            f"{sites} in {_counted(files, 'file')}: "
-            f"{summary['rewritten']} {done}, {summary['suppressed']} suppressed, "
-            f"{vendored}{summary['unresolved']} unresolved"
-        )
+        files = _counted(with_sites, "file")
+        numbers = [
+            f"{summary['rewritten']} {done}",
+            f"{summary['suppressed']} suppressed",
+        ]
+        if summary["vendored"]:
+            numbers.append(f"{summary['vendored']} vendored")
+        numbers.append(f"{summary['unresolved']} unresolved")
+        yield f"{sites} in {files}: {', '.join(numbers)}"
     elif readable := summary["files_scanned"] - summary["errors"]:
         yield f"Nothing to migrate in {_counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
+    # Beyond the budget of the analysis: 2 files (kit/models): see --budget.
     yield from _beyond(report)
     yield from _removed(report)
     yield from _hints(report)
@@ -194,22 +207,20 @@ def _totals(report: Report, done: str) -> Iterator[str]:
 
 def _beyond(report: Report) -> Iterator[str]:
     """How much is left because of the budget of the analysis, and where that is."""
-    files = [
-        result.path
-        for result in report.errors
-        if (result.error or "").startswith(ENTANGLED)
-    ]
+    files = [result.path for result in report.errors if _is_entangled(result)]
     sites = sum(site.code == BEYOND for _, site in report.sites)
     if files:
         # one file, or the folder around all
-        where = printable(files[0] if len(files) == 1 else commonpath(files) or ".")
+        where = files[0]
+        if len(files) > 1:
+            where = commonpath(files) or "."
         reaching = ""
         if sites:
             verb = "gets" if sites == 1 else "get"
             reaching = f", and {_counted(sites, 'site')} {verb} there"
         yield (
             f"Beyond the budget of the analysis: {_counted(len(files), 'file')} "
-            f"({where}){reaching}: see --budget."
+            f"({printable(where)}){reaching}: see --budget."
         )
     elif sites:
         yield (
@@ -218,13 +229,16 @@ def _beyond(report: Report) -> Iterator[str]:
         )
 
 
+def _is_entangled(result: FileResult) -> bool:
+    return result.error is not None and result.error.startswith(ENTANGLED)
+
+
 def _removed(report: Report) -> Iterator[str]:
     """Other removed names without a replacement, and unknown names, with the files."""
     removed = [(result.path, site) for result, site in report.sites if _is_left(site)]
     yield from _by_name(REMOVED, removed)
-    unknown = [
-        (path, site) for path, site in _all_hints(report) if site.code == UNKNOWN
-    ]
+    hints = _all_hints(report)
+    unknown = [(path, site) for path, site in hints if site.code == UNKNOWN]
     yield from _by_name(UNKNOWN, unknown)
 
 
@@ -252,7 +266,8 @@ def _by_name(code: str, sites: Iterable[tuple[str, Site]]) -> Iterator[str]:
         shown = ", ".join(map(printable, files[:FILES]))
         if len(files) > FILES:
             shown += f" and {len(files) - FILES} more"
-        yield f"{title} {printable(message)} {_counted(len(paths), 'use')}: {shown}"
+        uses = _counted(len(paths), "use")
+        yield f"{title} {printable(message)} {uses}: {shown}"
         if remedy:
             yield _fix(remedy)
 
@@ -266,6 +281,7 @@ def _hints(report: Report) -> Iterator[str]:
     hints = [site for _, site in _all_hints(report) if not site.code.startswith(apart)]
     # --modernize resolves the hints without a remedy
     renamed = [site.before for site in hints if not site.remedy]
+    # `jax.ops.index_update` was removed.
     removed = [site.message.split("`")[1] for site in hints if site.remedy]
     if renamed:
         yield (
@@ -273,9 +289,9 @@ def _hints(report: Report) -> Iterator[str]:
             f"have renamed since ({_commonest(renamed)}): see --modernize."
         )
     if removed:
-        head, who = (
-            ("And", "they") if renamed else ("Beside that,", "JAX, Flax or NumPy")
-        )
+        head, who = "Beside that,", "JAX, Flax or NumPy"
+        if renamed:
+            head, who = "And", "they"
         yield (
             f"{head} at least {_counted(len(removed), 'use')} of what {who} have removed "
             f"({_commonest(removed)}), which has to be written anew."
@@ -295,8 +311,9 @@ def _dependencies(report: Report) -> Iterator[str]:
             by_hand.append(path)
         else:
             # flax==0.3.4, without its quotes; optax and Python have no such text
+            requirement = site.before.strip("'\"")
             places.append(path)
-            outdated.append(ADDED.get(site.code, site.before.strip("'\"")))
+            outdated.append(ADDED.get(site.code, requirement))
     if outdated:
         yield (
             f"The new code needs other dependencies than those in {_few(places)} "
@@ -317,9 +334,11 @@ def _few(paths: Iterable[str]) -> str:
 def _commonest(texts: Iterable[str]) -> str:
     """The three commonest, each on one line."""
     counted = Counter(" ".join(text.split()) for text in texts)
+    # of equally common ones, the first of the alphabet
     by_count = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    shown = ", ".join(text for text, _ in by_count[:3])
     more = ", …" if len(counted) > 3 else ""
-    return printable(", ".join(text for text, _ in by_count[:3])) + more
+    return printable(shown) + more
 
 
 def _counted(number: int, noun: str, nouns: str = "") -> str:

@@ -50,9 +50,8 @@ def migrated_with_copies(
     # a copy may be among the files of the run, or elsewhere in the project
     own = copies_among(sources)
     root = root_of(files)
-    existing = {copy.path for copy in own} | copies_near(
-        root, _legacy_folders(files, sources)
-    )
+    existing = {copy.path for copy in own}
+    existing |= copies_near(root, _legacy_folders(files, sources))
     if not existing and not vendoring.wanted:
         return migrate(sources)
     from codemods.vendoring.copies import read_copies
@@ -61,19 +60,21 @@ def migrated_with_copies(
     # `from . import legacy_flax_optim as optim` is read as `from flax import optim`
     results = migrate(copies.pointed_back)
     new = copies.homeless(results) if vendoring.wanted else []
-    name = os.path.basename(vendoring.location) if vendoring.location else PACKAGE_NAME
-    place = (
-        copies.place_for(new, name, _within(root, vendoring.location)) if new else None
-    )
+    place: str | None = None
+    if new:
+        # --vendor-as kit/old_optim is imported as `old_optim`
+        location = vendoring.location
+        name = os.path.basename(location) if location else PACKAGE_NAME
+        place = copies.place_for(new, name, _within(root, location))
     if place is not None and _is_occupied(place, root, existing):
+        # nothing of the user's is overwritten
         place = None
     finished = copies.pointed_at(results, new, place) if existing or new else results
     by_path = {result.path: result for result in finished}
     for copy in own:
         # what needed a copy may have been migrated now
-        by_path.update(
-            (result.path, result) for result in copy.if_unneeded(finished, root, files)
-        )
+        for result in copy.if_unneeded(finished, root, files):
+            by_path[result.path] = result
     kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
     if place is None or place in existing:
         return kept
@@ -87,9 +88,11 @@ def _is_occupied(place: str, root: str, existing: Collection[str]) -> bool:
 
 def _legacy_folders(files: Mapping[Found, str], sources: Sequence[Source]) -> set[str]:
     """The folders of the files that mention `flax.optim`."""
-    pairs = zip(files, sources, strict=True)
-    legacy = [file for file, source in pairs if mentions_legacy(source.content)]
-    return {os.path.dirname(file.location) for file in legacy}
+    folders: set[str] = set()
+    for file, source in zip(files, sources, strict=True):
+        if mentions_legacy(source.content):
+            folders.add(os.path.dirname(file.location))
+    return folders
 
 
 def _unchanged(source: Source) -> FileResult:

@@ -36,6 +36,7 @@ class Copy:
         If a file was changed or added, none is deleted, and a site says so.
         """
         name = self.name.encode()
+        # import legacy_flax_optim, or its name in a text: either is a reason to stay
         if any(name in result.after for result in results):
             return
         if any(name in text for text in _others(root, files)):
@@ -53,9 +54,11 @@ class Copy:
         """The names of the files in the folder that were added or changed."""
         own = {source.path.rpartition("/")[2]: source.content for source in self.files}
         names = {*os.listdir(folder), *own} - {CACHE}
-        return sorted(
-            name for name in names if not (name in own and is_as_written(own[name]))
-        )
+
+        def is_changed(name: str) -> bool:
+            return name not in own or not is_as_written(own[name])
+
+        return sorted(filter(is_changed, names))
 
 
 def copies_among(sources: Sequence[Source]) -> list[Copy]:
@@ -63,12 +66,15 @@ def copies_among(sources: Sequence[Source]) -> list[Copy]:
     copies: list[Copy] = []
     for source in sources:
         if _begins_copy(source.path, source.content):
-            folder = source.path.rpartition("/")[0]
-            files = [
-                other for other in sources if other.path.rpartition("/")[0] == folder
-            ]
+            # the package has no folders in it
+            folder = _folder(source)
+            files = [other for other in sources if _folder(other) == folder]
             copies.append(Copy(folder, tuple(files)))
     return copies
+
+
+def _folder(source: Source) -> str:
+    return source.path.rpartition("/")[0]
 
 
 def copies_near(root: str, folders: Collection[str]) -> set[str]:
@@ -101,12 +107,11 @@ def _around(root: str, folders: Collection[str]) -> set[str]:
 def _up_to(root: str, folder: str) -> Iterator[str]:
     while folder.startswith(root):
         yield folder
-        if folder in (
-            root,
-            os.path.dirname(folder),
-        ):  # the root of the disk is its own parent
+        outer = os.path.dirname(folder)
+        # the root of the disk is its own parent
+        if folder in (root, outer):
             return
-        folder = os.path.dirname(folder)
+        folder = outer
 
 
 def _is_copy(folder: str) -> bool:

@@ -99,9 +99,9 @@ def _compared(runs: Runs) -> Comparison:
 
     def noise() -> Comparison | None:
         try:
-            return (
-                None if runs.again is None else compare_updates(old, runs.again.updates)
-            )
+            if runs.again is None:
+                return None
+            return compare_updates(old, runs.again.updates)
         except DifferentParametersError:
             return None
 

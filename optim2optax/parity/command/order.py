@@ -98,5 +98,6 @@ def exact_parts(parts: Parts) -> Parts:
 
 def first_of_each_step(replays: Sequence[Update]) -> list[Update]:
     """Replays in order; several processes may have done the same."""
+    # The first of several stays, as it is put in last.
     found = {update.step: update for update in reversed(replays)}
     return [found[step] for step in range(len(found))]

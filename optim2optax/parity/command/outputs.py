@@ -141,6 +141,7 @@ def _leaf(values: NDArray[Any]) -> Left:
     # To NumPy, types such as bfloat16 are of kind "V".
     if kind in "iufV":
         return Numbers(values)
+    # True and "True" are not the same text: bTrue, U'True'.
     return f"{kind}{values.tolist()!r}"
 
 

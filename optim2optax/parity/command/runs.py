@@ -72,9 +72,8 @@ class Runs:
                 "nothing that it stepped is of flax.optim or a copy of it"
             )
         # A new side that hangs ends by itself, without an option.
-        self.patience = self.timeout or max(
-            SHORTEST, PATIENCE * (time.monotonic() - started)
-        )
+        taken = time.monotonic() - started
+        self.patience = self.timeout or max(SHORTEST, PATIENCE * taken)
         return found
 
     @cached_property
@@ -104,18 +103,23 @@ class Runs:
             name: "before" for the old tree, "again" for the old tree with rounding, "after".
         """
         legacy = name != "after"
-        before_is_folder = Path(self.before).is_dir()
+        # With `--before ../old`, paths into either tree mean the copy.
+        originals = [self.root]
+        if Path(self.before).is_dir():
+            originals.append(Path(self.before))
+        # The new side replays what the old one has recorded.
+        replays = None
+        if not legacy:
+            replays = self.scratch / f"records-{self._called('before')}"
         side = Side(
             legacy,
-            (self.root, Path(self.before)) if before_is_folder else (self.root,),
+            tuple(originals),
             self.scratch / self._called(name) / self.root.name,
             self.scratch,
             rounding=name == "again",
             elsewhere=self.legacy_python if legacy else None,
             inputs=name == "before",
-            replays=None
-            if legacy
-            else self.scratch / f"records-{self._called('before')}",
+            replays=replays,
             wide=self.wide,
         )
         linked = [_within(path, self.root) for path in self.links]

@@ -34,6 +34,7 @@ def name_of(path: Sequence[Any]) -> str:
 
 def _name(key: Any) -> str:
     """One key of a path: of a dict, an attribute or a sequence."""
+    # DictKey(key="kernel"), GetAttrKey(name="mu"), SequenceKey(idx=0)
     field = next(field for field in KEYS if hasattr(key, field))
     return str(getattr(key, field))
 
@@ -44,6 +45,7 @@ def stacked(trees: Sequence[PyTree]) -> LeafTrajectories:
     if not steps:
         return {}
     first = steps[0]
+    # A scenario may yield other things from step to step.
     if any(leaves.keys() != first.keys() for leaves in steps):
         raise ValueError("the steps of one side do not all have the same leaves")
     found: dict[str, NDArray[Any]] = {}

@@ -58,11 +58,13 @@ def settled(
     unexplained = [limit for error, limit in limits if error >= limit]
     if found.verdict is Verdict.EQUIVALENT:
         if unexplained:
+            # Below the gate, but more than rounding explains: a difference all the same.
             return compare(min(unexplained))
         gate = min(_limit(rounding.error), CLOSED_LOOP_GATE)
         return replace(found, gate=gate)
     if unexplained:
         return found
+    # Above the gate, and not more than rounding explains.
     why = (
         f"Rounding alone takes this program {rounding.error:.1e} of its movement apart, "
         f"so a distance of {found.error:.1e} proves nothing: compare fewer steps."

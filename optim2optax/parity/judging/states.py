@@ -14,6 +14,7 @@ def merged(comparison: Comparison, found: Comparison) -> Comparison:
     """The comparison of the parameters, with that of the states added to it."""
     if found.verdict is Verdict.DIFFERENT:
         return replace(found, remarks=(ALIKE,))
+    # Identical as a whole are only identical parameters with an identical state.
     same = comparison.verdict is found.verdict is Verdict.IDENTICAL
     return replace(
         comparison,

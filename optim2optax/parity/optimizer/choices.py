@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from codemods.model import EmittedOptimizer
@@ -89,10 +89,7 @@ class _Reader:
                 # {"adam": optim.Adam(1e-3), "sgd": optim.GradientDescent(0.1)}[name]
                 case ast.Subscript(value=ast.Dict(keys=keys), slice=key):
                     if self._is_of_the_program(key):
-                        constants = [
-                            one for one in keys if isinstance(one, ast.Constant)
-                        ]
-                        yield key, tuple(one.value for one in constants)
+                        yield key, _constants(keys)
 
     def booleans(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
         """Each expression of the program for a boolean parameter of a legacy optimizer."""
@@ -153,6 +150,11 @@ class _Reader:
         return isinstance(root, ast.Name) and root.id not in self.known
 
 
+def _constants(keys: Iterable[ast.expr | None]) -> tuple[Any, ...]:
+    """The values of the keys that are literals."""
+    return tuple(key.value for key in keys if isinstance(key, ast.Constant))
+
+
 def _each(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, tuple | list | set) else (value,)
 
@@ -167,6 +169,7 @@ def _around(value: Any) -> tuple[Any, ...]:
     if isinstance(value, int):
         return value - 1, value, value + 1
     if isinstance(value, float):
+        # Twice 0.0 is 0.0, which is no other value.
         return value / 2, value, value * 2 or 1.0
     if isinstance(value, str):
         return value, OTHER

@@ -16,6 +16,7 @@ LARGEST = 512
 """The largest size below and above which leaves are probed."""
 
 SIZES = (".ndim", ".shape", ".size", "ndim(", "len(", "size(")
+COUNTING = ast.Add | ast.Mult | ast.Sub
 FACTORED = "min_dim_size_to_factor"
 """The argument of Adafactor that is a size."""
 
@@ -36,13 +37,12 @@ def _numbers(node: ast.AST) -> Iterator[float]:
     if _is_size_argument(node) or _is_comparison_of_sizes(node):
         return
     # epochs * 1000
-    if isinstance(node, ast.BinOp) and isinstance(
-        node.op, ast.Add | ast.Mult | ast.Sub
-    ):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, COUNTING):
         left = list(_numbers(node.left))
         right = list(_numbers(node.right))
         if len(left) == len(right) == 1:
             is_product = isinstance(node.op, ast.Mult)
+            # A difference is counted as a sum: more steps than needed do no harm.
             yield left[0] * right[0] if is_product else left[0] + right[0]
     value = node.value if isinstance(node, ast.Constant) else None
     # 1e4 is a number of steps, too.

@@ -36,10 +36,8 @@ def with_link(
 
     It is decay, rate, clip, epsilon or moments.
     """
-    if (
-        comparison.first_difference is None
-        or comparison.first_difference.link is not None
-    ):
+    first = comparison.first_difference
+    if first is None or first.link is not None:
         return comparison
     old, new = evaluate(emitted)
     random = np.random.default_rng(seed)
@@ -58,14 +56,15 @@ def with_link(
         start, before, after = replay(old, new, params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
-    difference = replace(comparison.first_difference, link=_link(movements))
-    return replace(comparison, first_difference=difference)
+    named = replace(first, link=_link(movements))
+    return replace(comparison, first_difference=named)
 
 
 def _link(
     movements: Callable[[float], tuple[NDArray[Any], NDArray[Any]]],
 ) -> str | None:
     """The link that departs, by what gradients of a scale move on the old side and on the new."""
+    # Without gradients, nothing but decay moves a leaf.
     if not _agree(*movements(0.0)):
         return "decay"
     old, new = movements(USUAL)

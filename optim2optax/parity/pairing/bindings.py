@@ -56,8 +56,10 @@ def bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
             for target, value in zip(targets, values, strict=True):
                 if isinstance(target, ast.Name):
                     yield target.id, value
-                else:
-                    yield from ((name, None) for name in _stored_in(target))
+                    continue
+                # (rate, decay), epsilon = rates, 1e-8
+                for name in _stored_in(target):
+                    yield name, None
         case (
             ast.FunctionDef(name=name)
             | ast.AsyncFunctionDef(name=name)
@@ -67,7 +69,8 @@ def bound_by(node: ast.AST) -> Iterator[tuple[str, Bound]]:
         case ast.Import() | ast.ImportFrom():
             yield from _imported_by(node)
         case _:
-            yield from ((name, None) for name in _bound_without_value(node))
+            for name in _bound_without_value(node):
+                yield name, None
 
 
 def _bound_without_value(node: ast.AST) -> Iterator[str]:
@@ -102,10 +105,9 @@ def _imported_by(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Bound
     """The names that an import binds."""
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
-            yield (
-                alias.asname or alias.name,
-                Imported(node.module or "", alias.name, node.level),
-            )
+            # from optax import adam as make_adam
+            bound = Imported(node.module or "", alias.name, node.level)
+            yield alias.asname or alias.name, bound
         elif alias.asname:
             yield alias.asname, Imported(alias.name)
         else:

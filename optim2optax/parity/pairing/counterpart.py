@@ -98,13 +98,8 @@ def _is_part_of_another(
 ) -> bool:
     """Whether another definition contains this one, so that `rewrite` has made one of both."""
     # optim.MultiOptimizer((kernels, optim.Adam(1e-3)), (biases, optim.GradientDescent(0.1)))
-    for other in optimizers:
-        if (
-            other is not emitted
-            and emitted.legacy_expression in other.legacy_expression
-        ):
-            return True
-    return False
+    others = [other for other in optimizers if other is not emitted]
+    return any(emitted.legacy_expression in other.legacy_expression for other in others)
 
 
 def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:

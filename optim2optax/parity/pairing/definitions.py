@@ -42,9 +42,9 @@ class Tree:
     def text(self, path: Path) -> str:
         """The code of a file; empty if there is none, or if it cannot be read."""
         try:
-            content = (
-                self.contents[path] if path in self.contents else path.read_bytes()
-            )
+            content = self.contents.get(path)
+            if content is None:
+                content = path.read_bytes()
         except OSError:
             return ""
         if path.suffix == ".ipynb":

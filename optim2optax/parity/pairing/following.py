@@ -104,10 +104,8 @@ class _Follower:
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns"):
                 # An `AnnAssign` cannot do without an annotation: `rate: None = 1e-3`.
-                nothing = (
-                    ast.Constant(None) if isinstance(node, ast.AnnAssign) else None
-                )
-                setattr(found, name, nothing)
+                is_needed = isinstance(node, ast.AnnAssign)
+                setattr(found, name, ast.Constant(None) if is_needed else None)
             elif isinstance(value, list):
                 # The names of `global step` are texts.
                 setattr(found, name, [self._copied_item(item) for item in value])

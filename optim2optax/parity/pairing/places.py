@@ -17,6 +17,8 @@ from optim2optax.parity.pairing.bindings import Definition
 from optim2optax.parity.pairing.definitions import Definitions
 from optim2optax.parity.pairing.following import dotted, reached_by
 
+METHOD = "gradient_transformation"
+
 
 class Helpers:
     """The names of the helpers that `rewrite` emits into a file.
@@ -116,13 +118,10 @@ class Places:
         """Whether an expression is a call that gives a gradient transformation."""
         if not isinstance(node, ast.Call):
             return False
-        # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
-        if (
-            isinstance(node.func, ast.Attribute)
-            and node.func.attr == "gradient_transformation"
-        ):
-            return self._makes(node.func.value)
         function = node.func
+        # optax.MultiSteps(optax.adam(1e-3), 4).gradient_transformation()
+        if isinstance(function, ast.Attribute) and function.attr == METHOD:
+            return self._makes(function.value)
         is_applied = isinstance(function, ast.Call)
         if isinstance(function, ast.Call):
             function = function.func

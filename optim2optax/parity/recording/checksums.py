@@ -23,7 +23,8 @@ def digest(flat: jax.Array, bits: jax.Array) -> jax.Array:
     if flat.dtype == np.bool_:
         flat = flat.astype(np.uint8)
     odd = bits | np.uint32(1)
-    factors = odd, (odd * odd) ^ (odd >> np.uint32(7))
+    other = (odd * odd) ^ (odd >> np.uint32(7))
+    factors = odd, other
     has_wide_words = jax.dtypes.canonicalize_dtype(np.uint64) == np.uint64
     if flat.dtype.itemsize == 8 and has_wide_words:
         return _digest_of_wide(flat, factors)
@@ -31,6 +32,7 @@ def digest(flat: jax.Array, bits: jax.Array) -> jax.Array:
     words = jax.lax.bitcast_convert_type(flat, word).astype(np.uint32)
     # Upper bits are mixed into lower ones, or else two changes of a sign would cancel.
     mixed = words ^ (words >> np.uint32(16))
+    # Elements of eight bytes are two words each, where JAX has no wide ones.
     by_element = mixed.reshape(flat.size, -1)
     sums = []
     for factor in factors:

@@ -5,12 +5,9 @@ An old Python runs this as well, from Python 3.8 on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
-
-if TYPE_CHECKING:
-    pass
 
 
 def averaged(state: Any, gradients: Any, new: Any = None) -> Any:

@@ -5,14 +5,11 @@ An old Python runs this as well, from Python 3.8 on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-if TYPE_CHECKING:
-    pass
 
 
 def rounded(optimizer: Any) -> Any:

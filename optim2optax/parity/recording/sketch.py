@@ -116,6 +116,7 @@ def _over_pieces(
 
     starts = np.arange(0, whole, piece)
     found = jax.lax.map(facts_of, starts)
+    # 1,000,000 elements are 1024 blocks of 976, and 576 more.
     left_over = flat[whole:].reshape(1, -1)
     rest = facts(left_over, whole)
     # Each block has a sum of its own; all else is of the whole leaf.
@@ -151,6 +152,7 @@ def _sums(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
     weighted = blocks.astype(widest) * weights.reshape(blocks.shape)
     number, length = blocks.shape
     rows = length // LANES
+    # What does not fill a row of lanes is summed by itself.
     in_lanes = rows * LANES
     side_by_side = weighted[:, :in_lanes].reshape(number, rows, LANES)
     of_lanes = side_by_side.sum(axis=1).sum(axis=1)
@@ -190,6 +192,7 @@ def largest(values: jax.Array) -> jax.Array:
 
     starts = np.arange(number) * piece
     found = jax.lax.map(of_piece, starts)
+    # The pieces are of one size, and the division leaves a rest.
     rest = of(flat[number * piece :])
     return jnp.maximum(jnp.max(found), rest)
 

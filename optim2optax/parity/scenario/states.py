@@ -113,11 +113,9 @@ def _corresponding(
         for place, source, sign in correspondence(old.first[name], new.first[name]):
             old_values = old.at(name, source)
             new_values = new.at(name, place)
-            if (
-                old_values is None
-                or new_values is None
-                or len(old_values) != len(new_values)
-            ):
+            if old_values is None or new_values is None:
+                continue
+            if len(old_values) != len(new_values):
                 continue
             # A leaf may be replaced by one of another shape in the middle of a run.
             if len({leaf.shape for leaf in (*old_values, *new_values)}) != 1:

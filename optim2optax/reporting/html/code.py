@@ -62,6 +62,7 @@ def syntax(text: str) -> list[list[Span]]:
     line = 0
     for match in TOKEN.finditer(text):
         if match.lastgroup is None:
+            # a word without a colour
             continue
         while line + 1 < len(starts) and starts[line + 1] <= match.start():
             line += 1
@@ -73,6 +74,7 @@ def syntax(text: str) -> list[list[Span]]:
                 found[line].append(Span(column, column + len(part), match.lastgroup))
             start += len(part) + 1
             line += 1
+        # further tokens may stand on its last line
         line -= 1
     return found
 
@@ -83,6 +85,7 @@ def changed_words(
     """The words of removed lines that are gone, and those of added lines that are new, by line."""
     old, new = [*_words(removed)], [*_words(added)]
     marks: tuple[list[list[Span]], ...] = ([[] for _ in removed], [[] for _ in added])
+    # lines that only go or only come are as a whole old or new
     if not old or not new or max(len(old), len(new)) > MOST_WORDS:
         return marks
     texts = [word.text for word in old], [word.text for word in new]
@@ -106,10 +109,13 @@ def _mark(marks: list[list[Span]], lines: Sequence[str], words: Sequence[Word]) 
     """Mark some words; those with only blanks between them get one mark."""
     for word in words:
         of_line = marks[word.line]
-        if of_line and not lines[word.line][of_line[-1].end : word.start].strip():
-            of_line[-1] = Span(of_line[-1].start, word.end, "mark")
-        else:
-            of_line.append(Span(word.start, word.end, "mark"))
+        if of_line:
+            last = of_line[-1]
+            between = lines[word.line][last.end : word.start]
+            if not between.strip():
+                of_line[-1] = Span(last.start, word.end, "mark")
+                continue
+        of_line.append(Span(word.start, word.end, "mark"))
 
 
 def shown(line: str, colours: Sequence[Span], marks: Sequence[Span] = ()) -> Markup:
@@ -117,6 +123,7 @@ def shown(line: str, colours: Sequence[Span], marks: Sequence[Span] = ()) -> Mar
     end = min(len(line), LONGEST)
     borders = {0, end}
     for span in (*colours, *marks):
+        # where a class begins or ends, the line is cut
         borders.update(column for column in (span.start, span.end) if column < end)
     cuts = sorted(borders)
     parts = [Markup()]
@@ -135,7 +142,10 @@ def shown(line: str, colours: Sequence[Span], marks: Sequence[Span] = ()) -> Mar
 
 
 def _at(column: int, spans: Sequence[Span]) -> str:
-    return next((span.kind for span in spans if span.start <= column < span.end), "")
+    for span in spans:
+        if span.start <= column < span.end:
+            return span.kind
+    return ""
 
 
 def highlighted(text: str) -> Markup:

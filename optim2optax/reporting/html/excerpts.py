@@ -64,14 +64,15 @@ def excerpts(
     """
     before, after = _text(result.before), _text(result.after)
     hunks = [*_hunks(result)]
-    parts = sorted([*hunks, *_windows(hunks, wanted, len(before))], key=_first)
+    windows = _windows(hunks, wanted, len(before))
+    parts = sorted([*hunks, *windows], key=_first)
     colours = syntax("\n".join(before)), syntax("\n".join(after))
     found: list[Excerpt] = []
     for lines in parts:
         rows = [*_rows(lines, before, after, colours, anchors)]
-        numbers = [line.old for line in lines if line.old is not None]
-        first = numbers[0] if numbers else 0
-        found.append(Excerpt(rows, first, numbers[-1] if numbers else 0))
+        # a new file has no old lines
+        numbers = [line.old for line in lines if line.old is not None] or [0]
+        found.append(Excerpt(rows, numbers[0], numbers[-1]))
     return found
 
 
@@ -88,17 +89,24 @@ def _hunks(result: FileResult) -> Iterator[list[_Line]]:
     """The hunks of the unified diff, which are those that `--diff` prints."""
     lines: list[_Line] = []
     old = new = 0
-    for text in unified_diff(result).decode("utf-8", "replace").split("\n")[2:]:
+    diff = unified_diff(result).decode("utf-8", "replace")
+    # behind --- a/train.py and +++ b/train.py
+    for text in diff.split("\n")[2:]:
         match = HEADER.match(text)
         if match:
             if lines:
                 yield lines
-            lines, old, new = [], int(match[1]), int(match[2])
-        elif text[:1] in KINDS and text:
+            lines = []
+            old = int(match[1])
+            new = int(match[2])
+        elif text[:1] in KINDS:
+            # but not: \ No newline at end of file
             sign = text[0]
-            is_old, is_new = sign != "+", sign != "-"
+            is_old = sign != "+"
+            is_new = sign != "-"
             lines.append(_Line(sign, old if is_old else None, new if is_new else None))
-            old, new = old + is_old, new + is_new
+            old += is_old
+            new += is_new
     if lines:
         yield lines
 
@@ -111,18 +119,19 @@ def _windows(
     inside: set[int] = set()
     for number, around in wanted.items():
         if number not in taken:
-            numbers = range(max(1, number - around), min(length, number + around) + 1)
-            inside.update(line for line in numbers if line not in taken)
+            first = max(1, number - around)
+            last = min(length, number + around)
+            inside.update(line for line in range(first, last + 1) if line not in taken)
     shifts = _shifts(hunks)
     starts = [start for start, _ in shifts]
     # a run of numbers has one difference from their indices
     for _, run in groupby(enumerate(sorted(inside)), lambda pair: pair[1] - pair[0]):
         lines: list[_Line] = []
         for _, number in run:
+            # ahead of the first hunk, both files have the same numbers
             index = bisect_right(starts, number) - 1
-            lines.append(
-                _Line(" ", number, number + (shifts[index][1] if index >= 0 else 0))
-            )
+            shift = shifts[index][1] if index >= 0 else 0
+            lines.append(_Line(" ", number, number + shift))
         yield lines
 
 
@@ -131,11 +140,12 @@ def _shifts(hunks: Sequence[Sequence[_Line]]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     shift = 0
     for lines in hunks:
-        shift += sum(line.sign == "+" for line in lines) - sum(
-            line.sign == "-" for line in lines
-        )
+        shift += sum(line.sign == "+" for line in lines)
+        shift -= sum(line.sign == "-" for line in lines)
         numbers = [line.old for line in lines if line.old is not None]
-        found.append((numbers[-1] if numbers else 0, shift))
+        # the only hunk of a new file has no old line
+        last = numbers[-1] if numbers else 0
+        found.append((last, shift))
     return found
 
 
@@ -148,15 +158,21 @@ def _rows(
 ) -> Iterator[Row]:
     for changes, group in groupby(lines, lambda line: line.sign != " "):
         run = [*group]
-        old = [before[line.old - 1] for line in run if changes and line.old]
-        new = [after[line.new - 1] for line in run if changes and line.new]
+        # words are marked where lines change, and not in the lines around them
+        changed = run if changes else []
+        old = [before[line.old - 1] for line in changed if line.old]
+        new = [after[line.new - 1] for line in changed if line.new]
         marks = [iter(side) for side in changed_words(old, new)]
         for line in run:
+            anchor = ""
             if line.old is not None:
-                text, spans = before[line.old - 1], colours[0][line.old - 1]
+                text = before[line.old - 1]
+                spans = colours[0][line.old - 1]
+                anchor = anchors.get(line.old, "")
             else:
                 assert line.new is not None
-                text, spans = after[line.new - 1], colours[1][line.new - 1]
-            words = next(marks[line.sign == "+"]) if changes else ()
-            anchor = anchors.get(line.old, "") if line.old is not None else ""
+                text = after[line.new - 1]
+                spans = colours[1][line.new - 1]
+            side = 1 if line.sign == "+" else 0
+            words = next(marks[side]) if changes else ()
             yield Row(line.sign, line.old, line.new, shown(text, spans, words), anchor)

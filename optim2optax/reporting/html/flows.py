@@ -72,7 +72,11 @@ def role(site: Site) -> str:
     for name, codes in ROLES.items():
         if site.code in codes:
             return name
-    return next((name for name, sign in SIGNS if sign.search(site.before)), OTHER)
+    # a use that is left has the code of its reason, which is one of FO9
+    for name, sign in SIGNS:
+        if sign.search(site.before):
+            return name
+    return OTHER
 
 
 def flow(uses: Sequence[Step], places: Places, sources: dict[str, list[str]]) -> Markup:
@@ -95,6 +99,7 @@ class _Picture:
         """Take in a use, with the way of its optimizer to it."""
         what = role(use.site)
         if what == "created":
+            # where it is created, every way begins
             self.passed.setdefault(use.where, 0)
             return
         found = self.uses.setdefault(what, [])
@@ -102,6 +107,7 @@ class _Picture:
             found.append(use.where)
         way = use.site.way
         for depth, place in enumerate(way):
+            # a place on several ways stands as far to the right as the longest has it
             known = self.passed.get(place, 0)
             self.passed[place] = max(known, min(depth, MOST_COLUMNS - 1))
         stops: list[Location | str] = [*way, what]
@@ -112,17 +118,17 @@ class _Picture:
         height = _stack(boxes.values())
         columns = 1 + max((box.column for box in boxes.values()), default=0)
         width = 2 * MARGIN + columns * WIDTH + (columns - 1) * GAP
-        parts = [
-            _edge(boxes[start], boxes[end])
-            for start, end in self.edges
-            if start in boxes
-            and end in boxes
-            and boxes[start].column < boxes[end].column
-        ]
+        parts: list[Markup] = []
+        for start, end in self.edges:
+            # a place beyond MOST_BOXES has no box
+            if start not in boxes or end not in boxes:
+                continue
+            # arrows lead to the right only
+            if boxes[start].column < boxes[end].column:
+                parts.append(_edge(boxes[start], boxes[end]))
         parts += map(_drawn, boxes.values())
-        head = Markup('<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}">').format(
-            w=width, h=height
-        )
+        head = Markup('<svg viewBox="0 0 {w} {h}" width="{w}" height="{h}">')
+        head = head.format(w=width, h=height)
         return head + Markup().join(parts) + Markup("</svg>")
 
     def _boxes(self) -> dict[Location | str, _Box]:
@@ -132,11 +138,13 @@ class _Picture:
             by_column.setdefault(column, []).append(place)
         for column, found in sorted(by_column.items()):
             for place in found[:MOST_BOXES]:
+                title = self._link(place)
                 source = Link(self._source(place), "")
-                boxes[place] = _Box(column, self._link(place), [source])
+                boxes[place] = _Box(column, title, [source])
             if len(found) > MOST_BOXES:
                 more = Link(f"and {len(found) - MOST_BOXES} more", "")
                 boxes[f"more{column}"] = _Box(column, more)
+        # the uses stand to the right of all places
         last = 1 + max(by_column, default=-1)
         for what in (*ROLES, OTHER):
             if what in self.uses:
@@ -156,13 +164,19 @@ class _Picture:
 
     def _source(self, place: Location) -> str:
         lines = self.sources.get(place.path, [])
-        text = lines[place.line - 1].strip() if place.line <= len(lines) else ""
-        return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+        if place.line > len(lines):
+            return ""
+        text = lines[place.line - 1].strip()
+        if len(text) <= LONGEST:
+            return text
+        return f"{text[: LONGEST - 1]}…"
 
 
 def _tail(text: str) -> str:
     """The end of a path, which tells more than its beginning."""
-    return text if len(text) <= LONGEST else f"…{text[-LONGEST + 1 :]}"
+    if len(text) <= LONGEST:
+        return text
+    return f"…{text[-LONGEST + 1 :]}"
 
 
 def _stack(boxes: Iterable[_Box]) -> int:
@@ -170,10 +184,10 @@ def _stack(boxes: Iterable[_Box]) -> int:
     columns: dict[int, list[_Box]] = {}
     for box in boxes:
         columns.setdefault(box.column, []).append(box)
-    heights = {
-        column: sum(box.height + SPACE for box in found) - SPACE
-        for column, found in columns.items()
-    }
+    heights: dict[int, int] = {}
+    for column, found in columns.items():
+        of_boxes = sum(box.height for box in found)
+        heights[column] = of_boxes + SPACE * (len(found) - 1)
     tallest = max(heights.values(), default=0)
     for column, found in columns.items():
         top = MARGIN + (tallest - heights[column]) // 2
@@ -184,6 +198,7 @@ def _stack(boxes: Iterable[_Box]) -> int:
 
 
 def _edge(start: _Box, end: _Box) -> Markup:
+    # from the middle of the right side to that of the left one, less the arrowhead
     x, y = start.left + WIDTH, start.top + start.height // 2
     to_x, to_y = end.left - 6, end.top + end.height // 2
     bend = (to_x - x) // 2
@@ -194,25 +209,24 @@ def _edge(start: _Box, end: _Box) -> Markup:
 
 
 def _drawn(box: _Box) -> Markup:
+    frame = Markup('<rect x="{}" y="{}" width="{}" height="{}" rx="5"/>')
+    left = box.left + 10
     parts = [
-        Markup('<rect x="{}" y="{}" width="{}" height="{}" rx="5"/>').format(
-            box.left, box.top, WIDTH, box.height
-        ),
-        _text(box.title, box.left + 10, box.top + 18, "title"),
+        frame.format(box.left, box.top, WIDTH, box.height),
+        _text(box.title, left, box.top + 18, "title"),
     ]
-    for index, line in enumerate(box.lines):
-        parts.append(
-            _text(line, box.left + 10, box.top + TITLE + 13 + index * LINE, "line")
-        )
+    # y is that of the base line of a text
+    base = box.top + TITLE + 13
+    for line in box.lines:
+        parts.append(_text(line, left, base, "line"))
+        base += LINE
     return Markup().join(parts)
 
 
 def _text(link: Link, x: int, y: int, kind: str) -> Markup:
-    text = Markup('<text x="{}" y="{}" class="{}">{}</text>').format(
-        x, y, kind, link.text
-    )
-    return (
-        Markup('<a href="#{}">{}</a>').format(link.target, text)
-        if link.target
-        else text
-    )
+    text = Markup('<text x="{}" y="{}" class="{}">{}</text>')
+    text = text.format(x, y, kind, link.text)
+    # the page does not show every place
+    if not link.target:
+        return text
+    return Markup('<a href="#{}">{}</a>').format(link.target, text)

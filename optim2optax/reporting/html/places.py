@@ -34,10 +34,10 @@ class Places:
         self._wanted: dict[str, dict[int, int]] = defaultdict(dict)
         for result in results:
             for site in result.sites:
-                left = site.status in ("unresolved", "vendored")
-                self._want(
-                    Location(result.path, site.line), AROUND if left else PASSING
-                )
+                is_left = site.status in ("unresolved", "vendored")
+                around = AROUND if is_left else PASSING
+                self._want(Location(result.path, site.line), around)
+                # the page links to these, from the site
                 self._want_all((site.group, site.cause, *site.way))
 
     def _want_all(self, locations: Iterable[Location | None]) -> None:
@@ -46,6 +46,7 @@ class Places:
                 self._want(location, PASSING)
 
     def _want(self, location: Location, around: int) -> None:
+        # the page has only the files of the report
         if location.path in self._indices:
             lines = self._wanted[location.path]
             lines[location.line] = max(around, lines.get(location.line, 0))
@@ -87,6 +88,7 @@ class Places:
 def _root(paths: Sequence[str]) -> str:
     """The folder around all files, with `/` at its end; empty if that is the current one."""
     folders = [path.rpartition("/")[0] for path in paths]
+    # a file in the current folder has no folder in its path
     if not folders or not all(folders):
         return ""
     try:

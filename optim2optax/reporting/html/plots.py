@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-WIDTH, HEIGHT = 560, 190
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 34
+WIDTH = 560
+HEIGHT = 190
+LEFT = 52
+RIGHT = 12
+TOP = 10
+BOTTOM = 34
+"""The size of the picture, and the margins around the lines, in pixels."""
+
 SMALLEST, LARGEST = 1e-18, 1e18
 """Stand for zero, and for all that is larger, on a logarithmic axis."""
 
@@ -20,53 +26,61 @@ def plot(series: Mapping[str, Sequence[float]]) -> Markup:
         return Markup()
     logarithms = {name: [*map(_logarithm, values)] for name, values in drawn.items()}
     everything = [value for values in logarithms.values() for value in values]
-    low, high = math.floor(min(everything)), math.ceil(max(everything))
-    high = max(high, low + 1)
-    parts = [_axes(low, high, max(map(len, drawn.values())))]
+    low = math.floor(min(everything))
+    # all values may be the same power of ten
+    high = max(math.ceil(max(everything)), low + 1)
+    steps = max(map(len, drawn.values()))
+    parts = [_axes(low, high, steps)]
     for index, values in enumerate(logarithms.values()):
-        points = " ".join(
-            f"{_x(step, len(values)):.1f},{_y(value, low, high):.1f}"
-            for step, value in enumerate(values)
-        )
-        parts.append(
-            Markup('<polyline class="series{}" points="{}"/>').format(index + 1, points)
-        )
+        points: list[str] = []
+        for step, value in enumerate(values):
+            x = _x(step, len(values))
+            y = _y(value, low, high)
+            points.append(f"{x:.1f},{y:.1f}")
+        line = Markup('<polyline class="series{}" points="{}"/>')
+        parts.append(line.format(index + 1, " ".join(points)))
     names = " and ".join(drawn)
-    head = Markup(
-        '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">'
-    ).format(WIDTH, HEIGHT, f"{names} over steps, relative to movement")
+    label = f"{names} over steps, relative to movement"
+    head = Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">')
+    head = head.format(WIDTH, HEIGHT, label)
     return head + Markup().join(parts) + Markup("</svg>")
 
 
 def _axes(low: int, high: int, steps: int) -> Markup:
     parts = []
+    # five lines of the grid at most
     stride = max(1, math.ceil((high - low) / 4))
+    right = WIDTH - RIGHT
     for exponent in range(low, high + 1, stride):
         y = _y(exponent, low, high)
-        parts.append(
-            Markup(
-                '<path class="grid" d="M{} {y:.1f}H{}"/>'
-                '<text x="{}" y="{:.1f}" class="end">{}</text>'
-            ).format(LEFT, WIDTH - RIGHT, LEFT - 6, y + 4, f"1e{exponent}", y=y)
-        )
+        line = Markup('<path class="grid" d="M{} {:.1f}H{}"/>')
+        label = Markup('<text x="{}" y="{:.1f}" class="end">1e{}</text>')
+        parts.append(line.format(LEFT, y, right))
+        parts.append(label.format(LEFT - 6, y + 4, exponent))
+    # below the lines, the numbers of the first step and the last
     bottom = HEIGHT - 8
-    parts.append(
-        Markup(
-            '<text x="{}" y="{b}">step 1</text><text x="{}" y="{b}" class="end">{}</text>'
-        ).format(LEFT, WIDTH - RIGHT, steps, b=bottom)
-    )
+    first = Markup('<text x="{}" y="{}">step 1</text>')
+    last = Markup('<text x="{}" y="{}" class="end">{}</text>')
+    parts.append(first.format(LEFT, bottom))
+    parts.append(last.format(right, bottom, steps))
     return Markup().join(parts)
 
 
 def _logarithm(value: float) -> float:
     if math.isnan(value):
+        # what is no number is drawn at the top
         value = LARGEST
-    return math.log10(min(max(value, SMALLEST), LARGEST))
+    within = min(max(value, SMALLEST), LARGEST)
+    return math.log10(within)
 
 
 def _x(step: int, steps: int) -> float:
-    return LEFT + (WIDTH - LEFT - RIGHT) * step / max(steps - 1, 1)
+    # a single step is at the left
+    width = WIDTH - LEFT - RIGHT
+    return LEFT + width * step / max(steps - 1, 1)
 
 
 def _y(logarithm: float, low: int, high: int) -> float:
-    return TOP + (HEIGHT - TOP - BOTTOM) * (high - logarithm) / (high - low)
+    # in SVG, y grows downwards
+    height = HEIGHT - TOP - BOTTOM
+    return TOP + height * (high - logarithm) / (high - low)

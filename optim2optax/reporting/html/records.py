@@ -188,9 +188,8 @@ class OptimizerRecord:
     @property
     def verdicts(self) -> Sequence[str]:
         """The different verdicts of parity on its expressions."""
-        found = (
-            made.proof.verdict for made in self.expressions if made.proof is not None
-        )
+        proofs = [made.proof for made in self.expressions]
+        found = [proof.verdict for proof in proofs if proof is not None]
         return [*dict.fromkeys(found)]
 
 
@@ -321,9 +320,10 @@ class _Records:
         ]
 
     def _dependency(self, result: FileResult, site: Site) -> Dependency:
-        what = site.remedy or (
-            "" if site in result.sites else "`--modernize` changes it"
-        )
+        what = site.remedy or ""
+        # a site is changed in this run, a hint would be
+        if not what and site not in result.sites:
+            what = "`--modernize` changes it"
         message = self.places.text(site.message)
         return Dependency(
             self.places.file(result.path),
@@ -342,10 +342,11 @@ class _Records:
         for result, site in in_order:
             place = Location(result.path, site.line)
             # a site that is suppressed is left by choice, and may be what others wait for
-            left = site.status in LEFT or (
-                site.status == "suppressed" and place in self.waiting
-            )
-            if left and site.cause is None and not site.code.startswith(DEPENDENCIES):
+            is_chosen = site.status == "suppressed" and place in self.waiting
+            is_left = site.status in LEFT or is_chosen
+            # what waits is told with its cause, and dependencies in a table of their own
+            is_told_here = site.cause is None and not site.code.startswith(DEPENDENCIES)
+            if is_left and is_told_here:
                 # `flax.nn` was removed: one cause, wherever it is used
                 alone = (site.code, site.message.rpartition(": ")[2], site.remedy)
                 key = keys.get(place, site.group or alone)
@@ -353,9 +354,11 @@ class _Records:
                     keys[place] = key
                 by_key[key].append((result, site))
         causes = [self._cause(key, found) for key, found in by_key.items()]
-        return sorted(
-            causes, key=lambda cause: (-cause.frees / cause.places, -cause.frees)
-        )
+
+        def order(cause: Cause) -> tuple[float, int]:
+            return -cause.frees / cause.places, -cause.frees
+
+        return sorted(causes, key=order)
 
     def _cause(self, group: object, found: Sequence[tuple[FileResult, Site]]) -> Cause:
         waits: dict[Location, Waiting] = {}
@@ -369,7 +372,9 @@ class _Records:
             for path, sites in waiter.sites.items()
             for site in sites
         ]
-        first = next(iter(waits), Location(found[0][0].path, found[0][1].line))
+        # a place for which others wait, if there is one
+        result, site = found[0]
+        first = next(iter(waits), Location(result.path, site.line))
         optimizer = group if isinstance(group, Location) else None
         return Cause(
             obstacles=self._obstacles(found),
@@ -407,6 +412,7 @@ class _Records:
     def _by_file(self, found: Iterable[Location]) -> list[tuple[Link, Sequence[Link]]]:
         by_path: dict[str, dict[Link, None]] = defaultdict(dict)
         for place in sorted(found):
+            # each line once, though it may have several sites
             by_path[place.path][self.places.number(place)] = None
         return [(self.places.file(path), [*lines]) for path, lines in by_path.items()]
 
@@ -426,9 +432,10 @@ class _Records:
     ) -> OptimizerRecord:
         members = self.members[group]
         made = self._made(members)
-        names = dict.fromkeys(
-            emitted.name for _, emitted in made
-        ) or self._legacy_names(members)
+        names = dict.fromkeys(emitted.name for _, emitted in made)
+        if not names:
+            # nothing is rewritten: by the calls, such as optim.Adam(…)
+            names = self._legacy_names(members)
         notes = {
             (member.where, member.site.note): None
             for member in members
@@ -566,9 +573,9 @@ def set_out(expression: str) -> str:
     #     1e-3
     # )
     closes_at_left = any(line.startswith((")", "]", "}")) for line in lines.split("\n"))
-    return (
-        first + newline + (lines if closes_at_left else textwrap.indent(lines, "    "))
-    )
+    if not closes_at_left:
+        lines = textwrap.indent(lines, "    ")
+    return first + newline + lines
 
 
 def _what(site: Site) -> str:
@@ -583,6 +590,7 @@ def _mathematics(name: str) -> Mathematics:
     sides = {"Legacy": "", "optax": ""}
     remarks: list[str] = []
     for paragraph in paragraphs:
+        # "Legacy: m = …\noptax: m = …" is split into "", "Legacy", "m = …", "optax", "m = …"
         before, *rest = SIDE.split(paragraph)
         if before:
             remarks.append(before)
@@ -595,6 +603,7 @@ def _proof(case: Case) -> Proof:
     from optim2optax.parity.reports.text import words
 
     found = case.comparison
+    # the case ended before anything was compared
     if found is None:
         return Proof(
             words(case.outcome), case.passes, "", case.reason.splitlines(), Markup()

@@ -175,9 +175,9 @@ class Finder:
         located = spec.origin if spec.has_location else None
         origin = self.copies.of(located) if located else None
         places = spec.submodule_search_locations
-        moved = (
-            None if places is None else [self.copies.instead(place) for place in places]
-        )
+        moved = None
+        if places is not None:
+            moved = [self.copies.instead(place) for place in places]
         if not origin and (places is None or moved == list(places)):
             return spec
         # The recorder has no imports from the user's tree, and a file may not be in the copy.
@@ -227,13 +227,15 @@ def _refuse_changes(copies: Copies, scratch: str) -> None:
         elif event in CHANGES:
             paths = arguments[: CHANGES[event]]
         for path in paths:
-            if isinstance(path, (str, bytes)) and _is_the_users(
-                os.fsdecode(path), event == "open"
-            ):
+            # open(1, "w"): a descriptor has been opened before
+            if not isinstance(path, (str, bytes)):
+                continue
+            name = os.fsdecode(path)
+            if _is_the_users(name, event == "open"):
                 reason = (
                     "parity writes nothing to your own files; give a path in the tree"
                 )
-                raise PermissionError(13, reason, os.fsdecode(path))
+                raise PermissionError(13, reason, name)
 
     def _is_the_users(path: str, followed: bool) -> bool:
         full = os.path.abspath(path)
