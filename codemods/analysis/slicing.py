@@ -93,8 +93,12 @@ class Slice:
         self._left: float = budget
         self._layout = Layout(texts)
         self._tells: Tells = {}
-        is_small = sum(map(len, texts.values())) < SMALL
-        facts = self._taking(texts, budget // 2) if is_small else None
+        start = {*relevance.speaking, *relevance.beside}
+        begun = sum(len(texts[path]) for path in start if path in texts)
+        length = sum(map(len, texts.values()))
+        # where most files are needed anyway, to choose takes longer than to take them all
+        is_whole = length < max(SMALL, 2 * begun)
+        facts = self._taking(texts, budget // 2) if is_whole else None
         # files that nest too deeply matter only if an optimizer gets to them
         if facts is None or self.too_deep:
             facts = self._grown(relevance.speaking, relevance.beside)
