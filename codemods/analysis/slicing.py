@@ -52,6 +52,9 @@ ANY_NAME = r"\bimport[ \t(]*\*|\b(?:getattr|vars|attrgetter|methodcaller)\(|__di
 SMALL = 1_000_000
 """A program with fewer characters is analysed as a whole: that is faster than to choose files."""
 
+MOST = 0.5
+"""So is one of which a larger part speaks of optimizers, or stands beside what does."""
+
 
 class Slice:
     """Takes in the files of a program, as many as are needed.
@@ -94,10 +97,9 @@ class Slice:
         self._layout = Layout(texts)
         self._tells: Tells = {}
         start = {*relevance.speaking, *relevance.beside}
-        begun = sum(len(texts[path]) for path in start if path in texts)
         length = sum(map(len, texts.values()))
-        # where most files are needed anyway, to choose takes longer than to take them all
-        is_whole = length < max(SMALL, 2 * begun)
+        begun = sum(len(texts[path]) for path in start if path in texts)
+        is_whole = length < SMALL or begun > MOST * length
         facts = self._taking(texts, budget // 2) if is_whole else None
         # files that nest too deeply matter only if an optimizer gets to them
         if facts is None or self.too_deep:
