@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -71,6 +71,7 @@ class Queries:
         self._known_graphs = graphs
         self._version, self._holders = -1, set[Object]()
         self._within: dict[Place, list[LegacyObject]] = {}
+        self._holding: dict[Place, list[Object]] = {}
         self.legacy = FlaxOptim()
         self.flow = Constraints(library=self.legacy, solver=Solver(most))
         self.project = Project(units, others)
@@ -343,9 +344,7 @@ class Queries:
 
     def may_hold_legacy_objects(self, node: ast.expr) -> bool:
         """Whether something may be found `within` what an expression is."""
-        return any(
-            True for _ in self.that_hold_legacy_objects(self.flow.places.get(node))
-        )
+        return bool(self.that_hold_legacy_objects(self.flow.places.get(node)))
 
     def within(self, place: Place) -> list[LegacyObject]:
         """The objects at a place, in containers there, and in what functions take and return."""
@@ -368,14 +367,16 @@ class Queries:
                         pending.append(inner)
         return list(found)
 
-    def that_hold_legacy_objects(self, place: Place) -> Iterator[Object]:
+    def that_hold_legacy_objects(self, place: Place) -> Sequence[Object]:
         """The objects at a place that are, hold, take or return a legacy object.
 
         Functions stand for their partial applications.
         """
         self._keep_up()
-        items = map(unwrapped, self.flow.solver.at(place))
-        return (item for item in items if item in self._holders)
+        if place not in self._holding:
+            items = map(unwrapped, self.flow.solver.at(place))
+            self._holding[place] = [item for item in items if item in self._holders]
+        return self._holding[place]
 
     def _keep_up(self) -> None:
         """Find anew what holds objects, if the solution has grown."""
@@ -383,6 +384,7 @@ class Queries:
         if self._version != solver.version:
             self._version = solver.version
             self._within.clear()
+            self._holding.clear()
             self._holders = holders(
                 solver, lambda item: isinstance(item, LegacyObject), self._parts
             )

@@ -52,6 +52,9 @@ ANY_NAME = r"\bimport[ \t(]*\*|\b(?:getattr|vars|attrgetter|methodcaller)\(|__di
 SMALL = 1_000_000
 """A program with fewer characters is analysed as a whole: that is faster than to choose files."""
 
+MOST = 0.5
+"""So is one of which a larger part speaks of optimizers, or stands beside what does."""
+
 
 class Slice:
     """Takes in the files of a program, as many as are needed.
@@ -93,8 +96,11 @@ class Slice:
         self._left: float = budget
         self._layout = Layout(texts)
         self._tells: Tells = {}
-        is_small = sum(map(len, texts.values())) < SMALL
-        facts = self._taking(texts, budget // 2) if is_small else None
+        start = {*relevance.speaking, *relevance.beside}
+        length = sum(map(len, texts.values()))
+        begun = sum(len(texts[path]) for path in start if path in texts)
+        is_whole = length < SMALL or begun > MOST * length
+        facts = self._taking(texts, budget // 2) if is_whole else None
         # files that nest too deeply matter only if an optimizer gets to them
         if facts is None or self.too_deep:
             facts = self._grown(relevance.speaking, relevance.beside)

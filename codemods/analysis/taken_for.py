@@ -128,35 +128,6 @@ def _by_call(
                 yield from _definitions(facts, argument)
 
 
-def _taken_for_others(
-    facts: Queries, unit: Unit, node: ast.expr | ast.Match
-) -> Iterable[LegacyObject]:
-    match node:
-        case ast.Call(func=function):
-            return _by_call(facts, unit, node, {*facts.externals(function)})
-        case ast.BinOp(op=ast.Mod(), right=formatted):
-            return facts.legacy_objects(formatted, "definition")
-        case ast.Match(subject=subject, cases=cases):
-            patterns = [inner for case in cases for inner in ast.walk(case.pattern)]
-            if any(isinstance(inner, ast.MatchSequence) for inner in patterns):
-                return facts.legacy_objects(subject, "definition")
-            classes = [
-                inner.cls for inner in patterns if isinstance(inner, ast.MatchClass)
-            ]
-            return [
-                obj
-                for cls in classes
-                for obj in _of_types(facts, subject, _names(facts, [cls]))
-            ]
-        case ast.Subscript(value=owner, slice=key) if objects := facts.legacy_objects(
-            key, "definition"
-        ):
-            return objects if _is_weak(facts, owner) else ()
-        case ast.Starred(value=value) if _is_tried(unit, node):
-            return facts.legacy_objects(value, "definition")
-    return ()
-
-
 def _unstarred(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Starred) else node
 

@@ -152,7 +152,7 @@ def read_notebook(content: bytes) -> Notebook:
         sources = []
     found = [_cell(*source) for source in sources]
     cells = [cell for cell in found if cell is not None]
-    newlines = [index for index, character in enumerate(text) if character == "\n"]
+    newlines = [newline.start() for newline in re.finditer("\n", text)]
     code: list[str] = []
     places: list[tuple[int, int]] = []
     for cell in cells:

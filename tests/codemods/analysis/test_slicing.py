@@ -16,6 +16,7 @@ SEVERAL = [name for name, files in PROGRAMS.items() if len(files) > 2]
 @pytest.fixture
 def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codemods.analysis.slicing.SMALL", 0)
+    monkeypatch.setattr("codemods.analysis.slicing.MOST", 1)
 
 
 @pytest.mark.usefixtures("legacy_wheel", "_all_are_large")
@@ -65,6 +66,33 @@ def test_what_does_not_matter_is_not_analysed() -> None:
     results = project(train=ALONE, main="import train, lab.tables", lab__tables=TABLES)
     assert results["train.py"].changed
     assert all(site.status == "rewritten" for site in results["train.py"].sites)
+
+
+def analysed(beside: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many files of a large program are analysed, with some text in a file that does not matter."""
+    monkeypatch.setattr("codemods.analysis.slicing.SMALL", 0)
+    files = {
+        "train.py": dedent(ALONE),
+        "main.py": "import train, lab.tables\n",
+        "lab/tables.py": beside,
+    }
+    counts: list[int] = []
+
+    def report(stage: str, done: int, total: int) -> None:
+        if stage == "Analysing":
+            counts.append(done)
+
+    sources = [Source(path, text.encode()) for path, text in files.items()]
+    [result, *_] = migrate(sources, progress=report)
+    assert result.changed
+    return max(counts)
+
+
+def test_a_large_program_is_analysed_as_a_whole_if_most_of_it_speaks_of_optimizers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert analysed("import jax\n", monkeypatch) == 3
+    assert analysed("import jax\n" + TABLES, monkeypatch) < 3
 
 
 COLUMNS = """
