@@ -27,7 +27,7 @@ from flax.training.train_state import TrainState
 
 from codemods import Source, migrate
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.legacy import legacy_flax
+from optim2optax.legacy import legacy_flax
 from optim2optax.parity.optimizer.evaluating import evaluate
 
 CALLS = (

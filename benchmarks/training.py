@@ -50,7 +50,7 @@ jax.block_until_ready(optimizer.target)
 
 PLAIN = """
 import runpy, sys
-from optim2optax.parity.legacy import legacy_flax
+from optim2optax.legacy import legacy_flax
 sys.argv = sys.argv[1:]
 with legacy_flax():
     runpy.run_path(sys.argv[0], run_name="__main__")

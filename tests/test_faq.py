@@ -10,7 +10,7 @@ import numpy as np
 import optax
 import pytest
 
-from optim2optax.parity.legacy import legacy_optim
+from optim2optax.legacy import legacy_optim
 
 HALF = {"w": jnp.ones(3, jnp.bfloat16)}
 HALF_GRADS = {"w": jnp.full(3, 0.1, jnp.bfloat16)}

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from codemods import FileResult, Options, Source, migrate
+from optim2optax.legacy import legacy_flax, load_module
 from optim2optax.parity.judging.comparison import REPLAY_GATE, Comparison
 from optim2optax.parity.judging.judge import compare_trajectories
-from optim2optax.parity.legacy import legacy_flax, load_module
-from optim2optax.parity.precision import precise
 from optim2optax.parity.scenario.parameters import parameters
+from optim2optax.precision import precise
 from optim2optax.reporting.report import Report
 from optim2optax.reporting.text import render
 from tests.definitions import with_definitions

@@ -13,8 +13,8 @@ import pytest
 
 from codemods import Options
 from codemods.model import Style
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.precision import precise
+from optim2optax.legacy import legacy_flax
+from optim2optax.precision import precise
 from tests.generated.properties import GATE, migrated, outcome, parameters
 
 HEAD = """\

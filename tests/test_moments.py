@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from codemods import FileResult
-from optim2optax.parity.legacy import legacy_flax
+from optim2optax.legacy import legacy_flax
 from tests.codemods.programs import program, project
 
 HEAD = """

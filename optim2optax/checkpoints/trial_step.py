@@ -17,8 +17,8 @@ from optim2optax.checkpoints.files import read
 from optim2optax.checkpoints.flax_msgpack import as_numpy
 from optim2optax.checkpoints.loading import parts_at, train_states
 from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, said
-from optim2optax.parity.legacy import legacy_flax, load_module
-from optim2optax.parity.precision import precise
+from optim2optax.legacy import legacy_flax, load_module
+from optim2optax.precision import precise
 
 GATE = 1e-6
 """The tolerance, relative to the movement of each leaf.

@@ -13,8 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.precision import precise
+from optim2optax.legacy import legacy_flax
+from optim2optax.precision import precise
 
 TOLERANCE = 1e-9
 

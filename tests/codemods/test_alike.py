@@ -14,7 +14,7 @@ import pytest
 from codemods import Options
 from codemods.model import Style
 from codemods.optimizers import optimizers
-from optim2optax.parity.legacy import legacy_flax, replaced
+from optim2optax.legacy import legacy_flax, replaced
 from tests.codemods.optimizers.published import published
 from tests.codemods.programs import OPTAX_ALONE, program, result_of
 

@@ -17,7 +17,7 @@ from codemods import FileResult, Options, Source, migrate
 from codemods.rules import catalogue
 from codemods.rules.idioms import in_order
 from codemods.sources.suppression import MARKER
-from optim2optax.parity.legacy import replaced
+from optim2optax.legacy import replaced
 from tests.remains import own_members, remains
 
 CODES = {*catalogue()}

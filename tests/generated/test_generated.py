@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from codemods import Options
 from codemods.model import Style
 from codemods.sources.prefilter import mentions_legacy
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.precision import precise
+from optim2optax.legacy import legacy_flax
+from optim2optax.precision import precise
 from tests.generated.grammar import programs
 from tests.generated.mutations import mutations, parses
 from tests.generated.properties import assert_alike, migrated, outcome

@@ -22,8 +22,8 @@ from types import ModuleType
 from typing import Any, Literal
 
 from codemods import FileResult, Options, Source, migrate
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.precision import double_everywhere, precise
+from optim2optax.legacy import legacy_flax
+from optim2optax.precision import double_everywhere, precise
 from tests.generated.properties import assert_alike, parameters
 
 Files = Mapping[str, str]

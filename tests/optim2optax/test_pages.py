@@ -35,7 +35,7 @@ def with_real_outputs(text: str, folder: Path) -> str:
 
 def _store_a_run(folder: Path) -> None:
     """A checkpoint of the old Flax, of 5,000 steps."""
-    from optim2optax.parity.legacy import legacy_flax
+    from optim2optax.legacy import legacy_flax
 
     folder.mkdir()
     params = {

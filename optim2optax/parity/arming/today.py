@@ -14,15 +14,15 @@ from typing import Any
 
 import jax
 
+from optim2optax.legacy import legacy_flax
 from optim2optax.parity.arming.shadow import shadow
 from optim2optax.parity.judging.leaves import name_of
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.precision import parameters_in_float64, precise
 from optim2optax.parity.recording.observing import listen
 from optim2optax.parity.recording.packages import import_packages
 from optim2optax.parity.recording.process import finish_at_exit, script
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.recording import recording
+from optim2optax.precision import parameters_in_float64, precise
 
 
 def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:

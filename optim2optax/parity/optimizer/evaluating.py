@@ -20,7 +20,7 @@ import numpy as np
 import optax
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.legacy import legacy_optim
+from optim2optax.legacy import legacy_optim
 from optim2optax.parity.optimizer.counterpart import Counterpart
 from optim2optax.parity.optimizer.harmless import definitions_may_act, may_act
 from optim2optax.parity.optimizer.names import names_in

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from optim2optax.parity.legacy import legacy_optim
+from optim2optax.legacy import legacy_optim
 from optim2optax.parity.probing.probe import probe_params
 from optim2optax.parity.probing.probed import compare_probed
 {values}{old_helpers}{helpers}

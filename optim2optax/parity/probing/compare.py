@@ -20,10 +20,10 @@ from optim2optax.parity.judging.differences import finite_on_one_side
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import judge
 from optim2optax.parity.judging.leaves import PyTree, leaves_by_path
-from optim2optax.parity.precision import precise
 from optim2optax.parity.probing.compiling import compiled_once
 from optim2optax.parity.probing.probe import probe_params, recorded_gradients
 from optim2optax.parity.replaying.rates import with_rate
+from optim2optax.precision import precise
 
 Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]
 """A function of initial parameters, gradients and learning rates to the parameters of each step.

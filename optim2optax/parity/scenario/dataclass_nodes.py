@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from optim2optax.parity.legacy import replaced
+from optim2optax.legacy import replaced
 
 
 @contextmanager

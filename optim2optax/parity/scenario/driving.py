@@ -12,19 +12,19 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from optim2optax.legacy import legacy_flax, load_module
 from optim2optax.parity.judging.leaves import PyTree
-from optim2optax.parity.legacy import legacy_flax, load_module
-from optim2optax.parity.precision import (
-    double_everywhere,
-    parameters_in_float64,
-    precise,
-)
 from optim2optax.parity.recording.packages import import_packages
 from optim2optax.parity.recording.recording import recording
 from optim2optax.parity.scenario.dataclass_nodes import told_apart
 from optim2optax.parity.scenario.parameters import holds_parameters, parameters
 from optim2optax.parity.scenario.states import States
 from optim2optax.parity.scenario.tape import Tape
+from optim2optax.precision import (
+    double_everywhere,
+    parameters_in_float64,
+    precise,
+)
 
 
 def drive(

@@ -24,7 +24,6 @@ from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.judging.judge import compare_trajectories
 from optim2optax.parity.judging.leaves import leaves_by_path
 from optim2optax.parity.judging.noise import settled
-from optim2optax.parity.precision import precise
 from optim2optax.parity.scenario.baseline import Baseline
 from optim2optax.parity.scenario.driving import drive
 from optim2optax.parity.scenario.elsewhere import drive_elsewhere
@@ -32,6 +31,7 @@ from optim2optax.parity.scenario.evidence import evidence_of
 from optim2optax.parity.scenario.open_loop import compare_open_loop
 from optim2optax.parity.scenario.states import States, with_states
 from optim2optax.parity.scenario.tape import Tape
+from optim2optax.precision import precise
 
 
 def run_scenario(

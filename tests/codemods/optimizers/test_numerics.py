@@ -14,8 +14,8 @@ from flax.core import freeze
 from flax.traverse_util import ModelParamTraversal
 
 from codemods.model import Form
+from optim2optax.legacy import legacy_optim
 from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probing.compare import compare_transformations
 from tests.codemods.optimizers.conversion import converted, transformation
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from codemods import Source, migrate
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.precision import precise
+from optim2optax.legacy import legacy_flax
+from optim2optax.precision import precise
 from tests.codemods.programs import result_of
 from tests.codemods.restarts import IN_STEP, OPTIMIZER_RESTARTS, RESTARTS
 from tests.generated.properties import assert_alike, outcome

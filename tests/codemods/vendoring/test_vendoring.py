@@ -9,7 +9,7 @@ import pytest
 from codemods import Options
 from codemods.sources.modules import Unit
 from codemods.vendoring.pointing import Redirection, pointed
-from optim2optax.parity.legacy import legacy_flax
+from optim2optax.legacy import legacy_flax
 from tests.codemods.analysis import test_closed_world
 from tests.codemods.programs import OPTAX_ALONE, program
 from tests.codemods.rules import test_interface

@@ -15,7 +15,7 @@ from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import carried
 from optim2optax.checkpoints.flax_msgpack import Array, read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
-from optim2optax.parity.precision import precise
+from optim2optax.precision import precise
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -90,7 +90,7 @@ def gradients(step: int) -> Any:
 
 def old_run(definition: str, path: Path) -> Any:
     """The parameters after 100 old steps, of which the first 50 are in a checkpoint."""
-    from optim2optax.parity.legacy import legacy_flax
+    from optim2optax.legacy import legacy_flax
 
     with (
         legacy_flax() as flax,
@@ -141,7 +141,7 @@ SCHEDULES = {
 @pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
 @pytest.mark.parametrize("name", ["Adam", "LARS", "LARS without decay"])
 def test_a_rate_that_each_step_sets(name: str, schedule: str, tmp_path: Path) -> None:
-    from optim2optax.parity.legacy import legacy_flax
+    from optim2optax.legacy import legacy_flax
 
     program = PROGRAM.replace("{definition}", OPTIMIZERS[name]) + STEP.replace(
         "{rate}", schedule

@@ -14,7 +14,7 @@ from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import contents
 from optim2optax.checkpoints.flax_msgpack import as_numpy, read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
-from optim2optax.parity.precision import precise
+from optim2optax.precision import precise
 from tests.optim2optax.checkpoints.test_carrying import GATE, new_state
 
 FILES = Path(__file__).parent / "earlier"
@@ -85,7 +85,7 @@ def test_a_list_of_states_says_the_same_as_one(
     pairs: tuple[tuple[str, str], ...], tmp_path: Path
 ) -> None:
     """What 0.5.3 writes, in the layout of 0.3.2: a list of states, each with a list of what it keeps for its parameters."""
-    from optim2optax.parity.legacy import legacy_flax
+    from optim2optax.legacy import legacy_flax
 
     with legacy_flax() as flax, precise():
         optimizer = eval(groups(*pairs), {"optim": flax.optim}).create(parameters())

@@ -18,7 +18,7 @@ from flax.training.train_state import TrainState
 
 from codemods import Options, Source, migrate
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
-from optim2optax.parity.precision import precise
+from optim2optax.precision import precise
 from tests.optim2optax.checkpoints.old_world import grid
 
 pytestmark = pytest.mark.network

@@ -29,7 +29,7 @@ PARAMS = {
 
 def written(tree: Any, path: Path) -> Path:
     """A file as the old Flax writes it; `tree` is given `flax.optim` to make what is in it."""
-    from optim2optax.parity.legacy import legacy_flax
+    from optim2optax.legacy import legacy_flax
 
     with legacy_flax() as flax:
         path.write_bytes(flax.serialization.to_bytes(tree(flax.optim)))
@@ -238,7 +238,7 @@ def test_one_that_was_replicated_and_has_taken_steps(tmp_path: Path) -> None:
 
 
 def test_arrays_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from optim2optax.parity.legacy import legacy_flax
+    from optim2optax.legacy import legacy_flax
 
     with legacy_flax() as flax:
         monkeypatch.setattr(flax.serialization, "MAX_CHUNK_SIZE", 100)

@@ -34,7 +34,7 @@ def fresh(tx: Any = None) -> Any:
 
 def stored(path: Path, tree: Any, name: str = "Adam") -> Path:
     """A checkpoint of the old Flax; `tree` is given an optimizer after three steps."""
-    from optim2optax.parity.legacy import legacy_flax
+    from optim2optax.legacy import legacy_flax
 
     with legacy_flax() as old:
         optimizer = getattr(old.optim, name)(0.1).create(PARAMS)

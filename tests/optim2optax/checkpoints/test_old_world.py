@@ -16,8 +16,8 @@ from flax.training import checkpoints
 
 from codemods import Options, Source, migrate
 from optim2optax.cli import application
-from optim2optax.parity.precision import precise
 from optim2optax.parity.running.devices import HOST_DEVICES
+from optim2optax.precision import precise
 from tests.optim2optax.checkpoints.old_world.programs import (
     PROGRAMS,
     OneOptimizer,

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from codemods.analysis.legacy import SUBPACKAGE
-from optim2optax.parity.legacy import legacy_optim
+from optim2optax.legacy import legacy_optim
 from optim2optax.parity.probing.probe import probe_params, recorded_gradients
 from optim2optax.vendoring.content import (
     MODULES,

@@ -8,8 +8,8 @@ import pytest
 
 from codemods import Options
 from codemods.model import Style
-from optim2optax.parity.legacy import legacy_flax
-from optim2optax.parity.precision import precise
+from optim2optax.legacy import legacy_flax
+from optim2optax.precision import precise
 from tests.codemods.programs import migrated, program, result_of
 from tests.generated.properties import assert_alike, outcome
 

@@ -12,8 +12,8 @@ import numpy as np
 import optax
 import pytest
 
+from optim2optax.legacy import legacy_flax, legacy_optim
 from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.legacy import legacy_flax, legacy_optim
 from optim2optax.parity.probing.compare import compare_transformations
 from optim2optax.parity.probing.probe import probe_params, recorded_gradients
 

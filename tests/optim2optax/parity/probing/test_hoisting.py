@@ -13,8 +13,8 @@ import optax
 import pytest
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
+from optim2optax.legacy import legacy_optim
 from optim2optax.parity.judging.comparison import Verdict
-from optim2optax.parity.legacy import legacy_optim
 from optim2optax.parity.probing import compiling
 from optim2optax.parity.probing.compare import compare_transformations
 from optim2optax.parity.probing.compiling import compiled_once, share_executables

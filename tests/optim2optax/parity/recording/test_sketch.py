@@ -16,10 +16,10 @@ import pytest
 from optim2optax.parity.command.compare import compare_updates
 from optim2optax.parity.command.updates import Update
 from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.precision import precise
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.sketch import Part, largest, positions, sketch
 from optim2optax.parity.recording.stream import read
+from optim2optax.precision import precise
 
 STEPS = 12
 SHAPE = (500, 400)

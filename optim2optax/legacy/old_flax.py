@@ -22,9 +22,9 @@ import flax
 import jax
 import jax.numpy as jnp
 
+from optim2optax.legacy.old_jax import REMOVED_FROM_JAX, give_removed_names
+from optim2optax.legacy.replacing import replaced
 from optim2optax.legacy_wheel import find_wheel
-from optim2optax.parity.legacy.old_jax import REMOVED_FROM_JAX, give_removed_names
-from optim2optax.parity.legacy.replacing import replaced
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from flax import linen
 
-from optim2optax.parity.legacy import replaced
+from optim2optax.legacy import replaced
 
 
 @contextmanager

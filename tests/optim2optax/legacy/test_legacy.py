@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from optim2optax.legacy import legacy_flax, legacy_optim, load_module
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
-from optim2optax.parity.legacy import legacy_flax, legacy_optim, load_module
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -273,8 +273,8 @@ import inspect
 
 import jax.numpy as jnp
 
-from optim2optax.parity.legacy import legacy_optim
-from optim2optax.parity.precision import precise
+from optim2optax.legacy import legacy_optim
+from optim2optax.precision import precise
 
 real = jnp.float32
 with precise(), legacy_optim() as optim:
