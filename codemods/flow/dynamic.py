@@ -92,7 +92,7 @@ def _words(node: ast.expr) -> list[str | None] | None:
             return [text]
         # f"configs.{name}"
         case ast.JoinedStr(values=values):
-            return [_literal(part) for part in values]
+            return [_literal(part) for part in values] or [""]
         # "configs." + name
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             first = _words(left) or [None]
