@@ -14,6 +14,7 @@ from optim2optax.dependencies.declared import (
     Section,
     Span,
     TextEdit,
+    direct,
     not_read,
 )
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
@@ -65,6 +66,9 @@ WITH_ARGUMENT = frozenset(
 )
 """The options of pip whose next word is their argument, and not a requirement."""
 
+EDITABLE = ("-e", "--editable")
+"""Those of them whose argument is a place of a package."""
+
 
 class Word(NamedTuple):
     """A word of a command, where it stands, and the whitespace before it."""
@@ -87,10 +91,13 @@ def installs(
         problems: list[Finding] = []
         previous = ""
         for word in words:
+            option, previous = previous, word.text
+            # pip install -e git+https://github.com/google/flax
+            named = ABOUT.search(word.text) if option in EDITABLE else None
+            if named is not None:
+                problems.append(direct(word.span, named["name"].lower()))
             # pip install -r requirements.txt
-            is_argument = previous in WITH_ARGUMENT
-            previous = word.text
-            if is_argument or word.text.startswith("-"):
+            if option in WITH_ARGUMENT or word.text.startswith("-"):
                 continue
             requirement = _requirement(word)
             if isinstance(requirement, DeclaredRequirement):

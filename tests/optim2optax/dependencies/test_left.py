@@ -25,6 +25,12 @@ LEFT = {
         "FO951",
         1,
     ),
+    "an editable install of a command": (
+        "Dockerfile",
+        "FROM python\nRUN pip install -e git+https://example.org/flax.git#egg=flax\n",
+        "FO951",
+        2,
+    ),
     "a wheel": (
         "setup.py",
         "setup(install_requires=['jaxlib @ https://example.org/jaxlib.whl'])\n",
