@@ -176,6 +176,8 @@ class FlaxOptim(Library):
         self.links: dict[tuple[LegacyObject, LegacyObject], None] = {}
         self._inner: dict[LegacyObject, list[LegacyObject]] = defaultdict(list)
         self._indexed = 0
+        self._searched: set[tuple[LegacyObject, Place]] = set()
+        """The definitions, each with the places where its parts are looked for."""
 
     def owns(self, module: str) -> bool:
         return module.partition(".")[0] in OUTSIDE
@@ -295,31 +297,37 @@ class FlaxOptim(Library):
             made = LegacyObject(kind, site.unit, site.node, made_by)
             flow.solver.add(site.result, made)
             for place in (*site.positional, *site.keywords.values()):
-                self._contain(flow, made, place, 3)
+                self._contain(flow, made, place)
             if made_by is Unnamed.CUSTOM and isinstance(site.node, ast.Call):
-                flow.solver.watch(
-                    flow.places[site.node.func],
-                    lambda item: self._construct_base(flow, made, item),
-                )
+                callee = flow.places[site.node.func]
+                if self._is_new(made, callee):
+                    flow.solver.watch(
+                        callee, lambda item: self._construct_base(flow, made, item)
+                    )
 
         return behaviour
 
     def _construct_base(self, flow: Calls, outer: LegacyObject, item: Object) -> None:
         """Make the arguments of `super().__init__(…)` parts of a definition of the user's class."""
-        for cls in flow.ancestry(item) if isinstance(item, Class) else ():
-            for call in ast.walk(cls.node) if isinstance(cls, Class) else ():
+        if isinstance(item, Class):
+            flow.by_ancestry(item, lambda: self._take_from_bases(flow, outer, item))
+
+    def _take_from_bases(self, flow: Calls, outer: LegacyObject, cls: Class) -> None:
+        for base in flow.ancestry(cls):
+            if not isinstance(base, Class) or not self._is_new(outer, ("self", base)):
+                continue
+            for call in ast.walk(base.node):
                 if isinstance(call, ast.Call) and _is_constructor(call.func):
                     for argument in values_of(call):
-                        value = (
-                            argument.value
-                            if isinstance(argument, ast.Starred)
-                            else argument
-                        )
-                        self._contain(flow, outer, flow.places[value], 3)
+                        self._contain(flow, outer, flow.places[_unstarred(argument)])
 
-    def _contain(
-        self, flow: Calls, outer: LegacyObject, place: Place, depth: int
-    ) -> None:
+    def _is_new(self, definition: LegacyObject, place: Place) -> bool:
+        """Whether this is asked for the first time: a call may be met by each class of a table."""
+        count = len(self._searched)
+        self._searched.add((definition, place))
+        return len(self._searched) > count
+
+    def _contain(self, flow: Calls, outer: LegacyObject, place: Place) -> None:
         """Link a definition with those that get to a place, or into containers there."""
 
         def arrive(item: Object) -> None:
@@ -329,10 +337,10 @@ class FlaxOptim(Library):
             ):
                 if item != outer:
                     self.links[outer, item] = None
-            elif isinstance(item, Container) and depth:
-                self._contain(flow, outer, ("elements", item), depth - 1)
+            elif isinstance(item, Container):
+                self._contain(flow, outer, ("elements", item))
 
-        if outer.kind == "definition":
+        if outer.kind == "definition" and self._is_new(outer, place):
             flow.solver.watch(place, arrive)
 
     def _init_state(
@@ -415,6 +423,10 @@ def _makes_definition(legacy: LegacyName) -> bool:
 def _is_record(legacy: str) -> bool:
     """Whether a legacy name is one of a class whose instances are no legacy objects."""
     return legacy in ("DynamicScale", "OptimizerState") or legacy.endswith("ParamState")
+
+
+def _unstarred(argument: ast.expr) -> ast.expr:
+    return argument.value if isinstance(argument, ast.Starred) else argument
 
 
 def _is_constructor(function: ast.expr) -> bool:

@@ -134,6 +134,10 @@ class Calls(Elements):
     _spread: set[tuple[ast.AST, Place]] = field(default_factory=set)
     _special: set[tuple[str, Instance]] = field(default_factory=set)
     """The special methods that have been looked up, by name and instance."""
+    _attributes: set[tuple[Class | Instance, str, Place]] = field(default_factory=set)
+    """The attributes of classes that are looked up, and where each goes."""
+    _begun: set[tuple[Class, str, CallSite]] = field(default_factory=set)
+    """What calls of classes do, by name: each once, though every base that shows up asks again."""
 
     # Attributes
 
@@ -258,6 +262,10 @@ class Calls(Elements):
     def _class_attribute(
         self, owner: Class | Instance, name: str, result: Place
     ) -> None:
+        attribute = (owner, name, result)
+        if attribute in self._attributes:
+            return
+        self._attributes.add(attribute)
         cls = owner.cls if isinstance(owner, Instance) else owner
         self.by_ancestry(cls, lambda: self._find_in_class(cls, name, result, owner))
 
@@ -752,8 +760,11 @@ class Calls(Elements):
     def _construct(self, cls: Class, site: CallSite) -> None:
         # class Model(flax.linen.Module): what a call of a subclass does, a behaviour may say.
         for ancestor in self.ancestry(cls):
-            if isinstance(ancestor, External):
-                behaviour = self.library.function(f"{ancestor.name}()")
+            if not isinstance(ancestor, External):
+                continue
+            name = f"{ancestor.name}()"
+            if self._begins(cls, name, site):
+                behaviour = self.library.function(name)
                 if behaviour is not None:
                     behaviour(self, site)
         instance = Instance(cls)
@@ -771,7 +782,17 @@ class Calls(Elements):
             self.solver.connect(place, self.field(cls, name))
         self._keyword_fields(cls, site)
 
+    def _begins(self, cls: Class, name: str, site: CallSite) -> bool:
+        """Whether a call of a class does something for the first time."""
+        begun = (cls, name, site)
+        if begun in self._begun:
+            return False
+        self._begun.add(begun)
+        return True
+
     def _initialise(self, instance: Instance, site: CallSite) -> None:
+        if not self._begins(instance.cls, "__init__", site):
+            return
         constructor = ("__init__", instance.cls)
         self._class_attribute(instance, "__init__", constructor)
         initialise = CallSite(
@@ -787,6 +808,8 @@ class Calls(Elements):
 
     def _allocate(self, cls: Class, site: CallSite) -> None:
         """Let a class's own `__new__` say what a call of it gives."""
+        if not self._begins(cls, "__new__", site):
+            return
         allocator, itself = ("__new__", cls), ("itself", cls)
         self._class_attribute(cls, "__new__", allocator)
         self.solver.add(itself, cls)

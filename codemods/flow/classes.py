@@ -8,7 +8,21 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from codemods.flow.fields import Fields
-from codemods.flow.objects import Class, Function, Instance, Object, Place, Record
+from codemods.flow.objects import (
+    Class,
+    Container,
+    Function,
+    Instance,
+    LegacyObject,
+    Method,
+    Module,
+    Object,
+    Place,
+    Record,
+)
+
+NO_BASE = (Container, Function, Instance, LegacyObject, Method, Module)
+"""What is no class: a variable that may be set to anything from outside has these, too."""
 
 
 @dataclass
@@ -75,7 +89,7 @@ class Classes(Fields):
         action()
 
     def _inherit(self, cls: Class, base: Object) -> None:
-        if base in self._bases[cls] or base is cls:
+        if base in self._bases[cls] or base is cls or isinstance(base, NO_BASE):
             return
         self._bases[cls][base] = None
         if isinstance(base, Class):
