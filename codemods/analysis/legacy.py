@@ -299,13 +299,18 @@ class FlaxOptim(Library):
             for place in (*site.positional, *site.keywords.values()):
                 self._contain(flow, made, place)
             if made_by is Unnamed.CUSTOM and isinstance(site.node, ast.Call):
-                callee = flow.places[site.node.func]
-                if self._is_new(made, callee):
-                    flow.solver.watch(
-                        callee, lambda item: self._construct_base(flow, made, item)
-                    )
+                self._construct(flow, made, site.node)
 
         return behaviour
+
+    def _construct(self, flow: Calls, made: LegacyObject, call: ast.Call) -> None:
+        """Follow what a definition of the user's class gives to the bases of that class."""
+        # a place of its own: the class may be among the arguments, too
+        if self._is_new(made, ("constructed", call)):
+            callee = flow.places[call.func]
+            flow.solver.watch(
+                callee, lambda item: self._construct_base(flow, made, item)
+            )
 
     def _construct_base(self, flow: Calls, outer: LegacyObject, item: Object) -> None:
         """Make the arguments of `super().__init__(…)` parts of a definition of the user's class."""

@@ -30,13 +30,7 @@ class Making:
         self.stepping = draft.stepping
         self.overrides = draft.overrides
 
-    def lines(
-        self,
-        node: ast.Call,
-        unit: Unit,
-        parts: Parts,
-        lines: Lines,
-    ) -> None:
+    def lines(self, node: ast.Call, unit: Unit, parts: Parts, lines: Lines) -> None:
         """The statements that set the parts to what a call gives."""
         use = self.group.by_call.get(node)
         # optimizer = train_step(optimizer, batch)
@@ -50,13 +44,7 @@ class Making:
             self._step(use, node, parts, lines)
         self.done.add(node)
 
-    def _call(
-        self,
-        node: ast.Call,
-        unit: Unit,
-        parts: Parts,
-        lines: Lines,
-    ) -> None:
+    def _call(self, node: ast.Call, unit: Unit, parts: Parts, lines: Lines) -> None:
         """A call that stays, behind the statements for those among its arguments."""
         self.draft.is_known(node, unit)
         # jax_utils.replicate(definition.create(params))
@@ -87,13 +75,7 @@ class Making:
         parts = (name, f"{made}.init({name})")
         return (*parts, self._zero(node)) if self.group.counts else parts
 
-    def _create(
-        self,
-        use: Use,
-        node: ast.Call,
-        parts: Parts,
-        lines: Lines,
-    ) -> None:
+    def _create(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
         """`optimizer = definition.create(params)`."""
         definition, params = self._new(use, node)
         made = self._made(node, definition, use.unit, lines)
@@ -136,13 +118,7 @@ class Making:
             lines.templates.append(f"{name} = {text}")
         return name or text
 
-    def _exchange(
-        self,
-        use: Use,
-        node: ast.Call,
-        parts: Parts,
-        lines: Lines,
-    ) -> None:
+    def _exchange(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
         """`optimizer = optimizer.replace(target=params)`."""
         old = self.draft.owner(use)
         words = [word.arg for word in node.keywords]
@@ -157,13 +133,7 @@ class Making:
             if new != name:
                 lines.templates.append(f"{new} = {name}")
 
-    def _step(
-        self,
-        use: Use,
-        node: ast.Call,
-        parts: Parts,
-        lines: Lines,
-    ) -> None:
+    def _step(self, use: Use, node: ast.Call, parts: Parts, lines: Lines) -> None:
         """`optimizer = optimizer.apply_gradient(grads)`, perhaps with a learning rate."""
         old, unit = self.draft.owner(use), use.unit
         gradients = self.stepping.gradients(use)

@@ -356,13 +356,7 @@ class Transformations:
         here = self.at(call, unit)
         self.edits.add_argument(call, unit, name, here)
 
-    def _fill(
-        self,
-        call: ast.Call,
-        reference: ast.expr,
-        name: str,
-        unit: Unit,
-    ) -> bool:
+    def _fill(self, call: ast.Call, reference: ast.expr, name: str, unit: Unit) -> bool:
         """Give the transformation to a wrapper, and return whether it is known there already."""
         owner = _owner(call, unit)
         if isinstance(owner, ast.Module):

@@ -51,13 +51,7 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
         """Put several elements in the place of one, together with its other change."""
         self.put(element, unit, Spread(unit.span(element), texts))
 
-    def add_argument(
-        self,
-        call: ast.Call,
-        unit: Unit,
-        name: str,
-        text: str,
-    ) -> None:
+    def add_argument(self, call: ast.Call, unit: Unit, name: str, text: str) -> None:
         """Give a call one more argument; one without a name is by position."""
         change = ChangeArguments(unit.span(call), added=((name, text),))
         self.put(call, unit, change)
