@@ -297,14 +297,8 @@ class ClosedWorld:
                 found.update(self.facts.legacy_objects(node.value, kind))
         pending = list(found)
         while pending:
-            whole = pending.pop()
-            links = self.facts.legacy.links
-            parts = {
-                part
-                for outer, part in links
-                if outer == whole and part.kind == "definition"
-            }
-            new = parts - found
+            parts = self.facts.legacy.parts(pending.pop())
+            new = {part for part in parts if part.kind == "definition"} - found
             found |= new
             pending += new
         return found

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 
 from codemods.flow.binding import values_of
 from codemods.flow.calls import Behaviour, Calls, Library
@@ -45,6 +47,7 @@ OTHER_NAMES = (
     "OptimizerDef",
     "OptimizerState",
 )
+NAMES = frozenset((*DEFINITIONS, *OTHER_NAMES))
 SUBPACKAGE = tuple(
     sorted(
         {
@@ -143,11 +146,7 @@ def legacy_optimizer(definition: LegacyObject) -> LegacyOptimizer | None:
 
 def is_unknown_class(name: str) -> bool:
     """Whether a name within `flax.optim` looks like a class, and is not a known one."""
-    return (
-        name[:1].isupper()
-        and name.isidentifier()
-        and name not in (*DEFINITIONS, *OTHER_NAMES)
-    )
+    return name[:1].isupper() and name.isidentifier() and name not in NAMES
 
 
 def named_classes(code: str) -> set[str]:
@@ -183,15 +182,15 @@ class FlaxOptim(Library):
         return module.partition(".")[0] in OUTSIDE
 
     def follows(self, name: str) -> bool:
+        legacy = legacy_name(name)
+        if isinstance(legacy, str):
+            owner = legacy.rpartition(".")[0]
+            # what is not there has no attributes
+            return not owner or owner in NAMES
         root, *way = name.split(".")[:-1] or [name]
         if root in OUTSIDE:
-            last = name.rpartition(".")[2]
-            legacy = (
-                name.startswith(f"{PACKAGE}.")
-                or last in DEFINITIONS
-                or last in OTHER_NAMES
-            )
-            return (legacy and len(way) <= 3) or SUBMODULES.issuperset(way)
+            is_legacy = name.rpartition(".")[2] in NAMES
+            return (is_legacy and len(way) <= 3) or SUBMODULES.issuperset(way)
         return name.startswith(FOREIGN) and len(way) <= 2
 
     def members(self, module: str) -> tuple[str, ...]:
@@ -279,18 +278,22 @@ class FlaxOptim(Library):
 
         Those within a MultiOptimizer or WeightNorm are among them.
         """
-        # links are only added, so the index of them grows with those that are new
-        for outer, inner in tuple(self.links)[self._indexed :]:
-            self._inner[outer].append(inner)
-        self._indexed = len(self.links)
         found: dict[LegacyObject, None] = {}
         pending = [obj]
         while pending:
-            for inner in self._inner.get(pending.pop(0), ()):
+            for inner in self.parts(pending.pop(0)):
                 if inner.kind in ("definition", "optimizer") and inner not in found:
                     found[inner] = None
                     pending.append(inner)
         return [item for item in found if item.kind == "definition"]
+
+    def parts(self, obj: LegacyObject) -> Sequence[LegacyObject]:
+        """The objects that an object is linked to as what it is made of."""
+        # links are only added, so the index of them grows with those that are new
+        for outer, inner in islice(self.links, self._indexed, None):
+            self._inner[outer].append(inner)
+        self._indexed = len(self.links)
+        return self._inner.get(obj, ())
 
     def _make(self, kind: str, made_by: LegacyName) -> Behaviour:
         def behaviour(flow: Calls, site: CallSite) -> None:

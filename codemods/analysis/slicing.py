@@ -96,6 +96,8 @@ class Slice:
         self._left: float = budget
         self._layout = Layout(texts)
         self._tells: Tells = {}
+        self._beyond: tuple[Collection[str], float] = ((), 0)
+        """The files that were beyond the budget last, and how much that was."""
         start = {*relevance.speaking, *relevance.beside}
         length = sum(map(len, texts.values()))
         begun = sum(len(texts[path]) for path in start if path in texts)
@@ -173,12 +175,16 @@ class Slice:
         found = self._parsed({*paths}, with_packages)
         others = self._texts.without(found)
         most = self._left if most is None else most
+        if (found.keys(), most) == self._beyond:
+            # fewer were asked for, but they come out the same
+            return None
         units = [found[path] for path in self._texts if path in found]
         try:
             facts = Facts(units, self._named, others, self._graphs, most)
         except EntangledError:
             # attempts come to an end, and something is left for fewer files
             self._left -= most // 2
+            self._beyond = found.keys(), most
             return None
         except TooDeepError as error:
             self.too_deep.update(unit.path for unit in error.units)

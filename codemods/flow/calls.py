@@ -138,6 +138,8 @@ class Calls(Elements):
     """The attributes of classes that are looked up, and where each goes."""
     _begun: set[tuple[Class, str, CallSite]] = field(default_factory=set)
     """What calls of classes do, by name: each once, though every base that shows up asks again."""
+    _bound: set[tuple[object, ...]] = field(default_factory=set)
+    """The functions, each with unpacked arguments that calls give to it."""
 
     # Attributes
 
@@ -645,6 +647,9 @@ class Calls(Elements):
         The first `offset` of the parameters are bound already.
         """
         self.entered[function.node].append((site, offset))
+        # many methods of a container may give its elements to a function
+        if site.starred is not None and not self._binds(function, site, offset):
+            return
         arguments = function.node.args
         by_position = (*arguments.posonlyargs, *arguments.args)
         names = [argument.arg for argument in by_position][offset:]
@@ -666,6 +671,16 @@ class Calls(Elements):
             if extra is not None:
                 self.merge(place, extra)
         self._leave(function, site)
+
+    def _binds(self, function: Function, site: CallSite, offset: int) -> bool:
+        """Whether a call binds other arguments to a function than those before it."""
+        words = site.keywords.items()
+        call = (site.positional, site.starred, *words, site.unpacked, site.result)
+        binding = (function.node, offset, *call)
+        if binding in self._bound:
+            return False
+        self._bound.add(binding)
+        return True
 
     def _bind_positional(
         self, function: Function, site: CallSite, names: list[str]

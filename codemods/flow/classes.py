@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from codemods.flow.fields import Fields
 from codemods.flow.objects import (
@@ -94,18 +95,18 @@ class Classes(Fields):
         self._bases[cls][base] = None
         if isinstance(base, Class):
             self._heirs.setdefault(base, {})[cls] = None
-        heirs = self._with_heirs(cls)
-        for heir in heirs:
+        for heir in self._with_heirs(cls):
             self._ancestry.pop(heir, None)
-        # In the order of the reactions, which may add to them.
-        reacting = [one for one in self._reactions if one in heirs]
-        for heir in reacting:
-            for action in tuple(self._reactions[heir]):
-                action()
+            # bases become known one by one: what depends on them waits for the others
+            self.solver.once_settled(heir, partial(self._react, heir))
         if isinstance(base, Class):
             # What a method of the base does to `self`, it does to an instance of the subclass.
             self.solver.connect(("self", cls), ("self", base))
             self.unite(cls, base)
+
+    def _react(self, cls: Class) -> None:
+        for action in tuple(self._reactions.get(cls, ())):
+            action()
 
     def _with_heirs(self, cls: Class) -> dict[Class, None]:
         """The class, and those that inherit from it, directly or not."""

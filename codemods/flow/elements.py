@@ -40,6 +40,8 @@ class Elements(Classes):
 
     _merged: set[tuple[Container, Container]] = field(default_factory=set)
     _taking_all: set[Container] = field(default_factory=set)
+    _called: set[tuple[Place, ...]] = field(default_factory=set)
+    """The calls of methods of which nothing is known."""
     _keys: dict[Container, dict[Key, None]] = field(default_factory=dict)
     _key_actions: dict[Container, list[Callable[[Key], object]]] = field(
         default_factory=dict
@@ -194,6 +196,11 @@ class Elements(Classes):
         It may keep its arguments, and give back whatever is kept. It may also put that into the
         containers, and give it to the functions, among its arguments.
         """
+        # such a function may be that method again
+        call = (container, site.node, site.result, *places)
+        if call in self._called:
+            return
+        self._called.add(call)
         kept: Place = ("elements", container)
         self.solver.add(("holder", container), container)
         inner_call = self.site_with(site, ("holder", container), kept)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from codemods.flow.objects import ANY_DERIVED, Derived, Object, Place
@@ -53,6 +53,7 @@ class Solver:
         self._watchers: dict[Place, list[Watcher]] = {}
         self._new: dict[Place, list[Object]] = {}  # what has yet to move on
         self._pending: deque[Place] = deque()  # the places where something is new
+        self._awaiting: dict[Hashable, Callable[[], None]] = {}  # see `once_settled`
         self._touched: dict[Place, None] = {}  # see `take_touched`
         self.facts = 0
         self.version = 0
@@ -168,8 +169,21 @@ class Solver:
                     pending.append(target)
         return False
 
+    def once_settled(self, key: Hashable, action: Callable[[], None]) -> None:
+        """Act when nothing moves any more, once for each key; whatever is new then moves on."""
+        self._awaiting.setdefault(key, action)
+
     def solve(self) -> None:
         """Run to the fixed point."""
+        self._move()
+        while self._awaiting:
+            awaiting, self._awaiting = self._awaiting, {}
+            for action in awaiting.values():
+                action()
+            self._move()
+
+    def _move(self) -> None:
+        """Move everything that is new."""
         while self._pending:
             place = self._pending.popleft()
             new = self._new.pop(place)
