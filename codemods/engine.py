@@ -155,12 +155,13 @@ def _analysed(
     try:
         found = Slice(program, read, relevance, named, options.budget)
     except EntangledError:
-        errors |= dict.fromkeys(relevance.speaking, ENTANGLED)
-        return Facts(())
-    errors |= {path: with_sites(TOO_DEEP, codes[path]) for path in found.too_deep}
-    beyond = found.left_out - errors.keys()
+        facts, left_out = Facts(()), {*relevance.speaking}
+    else:
+        facts, left_out = found.facts, found.left_out
+        errors |= {path: with_sites(TOO_DEEP, codes[path]) for path in found.too_deep}
+    beyond = left_out - errors.keys()
     errors |= {path: with_sites(ENTANGLED, codes[path]) for path in beyond}
-    return found.facts
+    return facts
 
 
 def _result(

@@ -200,14 +200,14 @@ def _totals(report: Report, done: str) -> Iterator[str]:
     yield from _beyond(report)
     yield from _removed(report)
     yield from _hints(report)
-    if summary["errors"]:
-        files_left = _counted(summary["errors"], "file")
+    if failed := summary["errors"] - len(_entangled(report)):
+        files_left = _counted(failed, "file")
         yield f"{files_left} could not be read, parsed or written: see above"
 
 
 def _beyond(report: Report) -> Iterator[str]:
     """How much is left because of the budget of the analysis, and where that is."""
-    files = [result.path for result in report.errors if _is_entangled(result)]
+    files = _entangled(report)
     sites = sum(site.code == BEYOND for _, site in report.sites)
     if files:
         # one file, or the folder around all
@@ -229,8 +229,13 @@ def _beyond(report: Report) -> Iterator[str]:
         )
 
 
-def _is_entangled(result: FileResult) -> bool:
-    return result.error is not None and result.error.startswith(ENTANGLED)
+def _entangled(report: Report) -> list[str]:
+    """The files that are beyond the budget of the analysis."""
+    return [
+        result.path
+        for result in report.errors
+        if result.error is not None and result.error.startswith(ENTANGLED)
+    ]
 
 
 def _removed(report: Report) -> Iterator[str]:

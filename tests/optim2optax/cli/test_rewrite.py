@@ -375,6 +375,10 @@ def test_what_is_beyond_the_budget_is_told_in_one_line(project: Path, run: Run) 
         "Beyond the budget of the analysis: 2 files (src): see --budget.\n"
         in result.stdout
     )
+    assert "could not be read" not in result.stdout
+    # each file with what was not looked at
+    line = 1 + LEGACY.splitlines().index("from flax import optim")
+    assert result.stdout.count(f"not seen: line {line}: from flax import optim") == 2
     (project / "src/evaluate.py").unlink()
     assert (
         "Beyond the budget of the analysis: 1 file (src/train.py): see --budget."
