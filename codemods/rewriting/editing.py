@@ -14,6 +14,7 @@ from libcst.metadata import CodeRange, PositionProvider
 from libcst.metadata.position_provider import PositionProvidingCodegenState
 
 from codemods.cst.alignment import realigned
+from codemods.cst.blanks import blanks_lost, with_blanks
 from codemods.dataflow.bindings import Scopes, bound_anywhere
 from codemods.dataflow.definitions import names_set
 from codemods.model import Form
@@ -99,13 +100,15 @@ def _edit_file(work: Work) -> Outcome:
         raise RecursionError
     module = cst.parse_module(work.code)
     code, positions = Positions().of(module)
-    if code != work.code:
+    lost = blanks_lost(work.code, code)
+    if lost is None:
         return work.code, Applied(), "LibCST does not reproduce this file to the letter"
     editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
     file = EditedFile(module, work.code, work.names, work.form, work.called)
     planned = Planned(work.edits)
     updated = module.visit(Applier(file, positions, planned, editor, work.markers))
-    return _finished(work, module, updated, editor, file.applied)
+    after, applied, problem = _finished(work, module, updated, editor, file.applied)
+    return with_blanks(after, code, lost), applied, problem
 
 
 def _finished(

@@ -155,6 +155,37 @@ def test_bytes_outside_of_the_edit(content: bytes, kept: bytes) -> None:
     assert kept in result.after
 
 
+SPACED = """
+    from flax import optim
+
+    def read(path, optimizer: optim.Optimizer, grads):
+        try :
+            return open(path)
+        except (OSError,
+                KeyError) :
+            return None
+        except ValueError :
+            return optimizer.apply_gradient(grads)
+    """
+
+
+def test_blanks_that_libcst_loses_are_kept() -> None:
+    before = program(SPACED)
+    [result] = migrate([Source("train.py", before.encode())])
+    assert {site.status for site in result.sites} == {"rewritten"}
+    after = result.after.decode()
+    assert after.partition("try :")[2] == before.partition("try :")[2].replace(
+        "apply_gradient(grads)", "apply_gradients(grads=grads)"
+    )
+
+
+def test_what_stands_behind_such_a_blank_is_left() -> None:
+    before = program(SPACED) + "    except TypeError : return optimizer.target\n"
+    [result] = migrate([Source("train.py", before.encode())])
+    assert result.after.decode() == before
+    assert {site.code for site in result.sites} == {"FO919"}
+
+
 def test_what_cannot_be_kept_to_the_letter_is_left() -> None:
     content = (b"import jax\n" + STEP.encode()).replace(b"\n", b"\r")
     [result] = migrate([Source("old_mac.py", content)])
