@@ -305,7 +305,7 @@ def _outcomes(
         if found is not None:
             work[unit] = found
     outcomes: dict[Unit, Outcome] = {
-        unit: (unit.code, Applied(), "") for unit in imports if unit not in work
+        unit: (unit.code, Applied(), None) for unit in imports if unit not in work
     }
     report("Rewriting", 0, len(work))
     edited = zip(work, _run(list(work.values()), share), strict=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from codemods.analysis.removed_names import MODERNIZED
 from codemods.analysis.uses import Use
+from codemods.rewriting.editing import Problem
 from codemods.sources.modules import Unit
 
 
@@ -22,10 +23,10 @@ class Attempts:
     """
 
     plain: set[Unit] = field(default_factory=set)
-    unmodernized: dict[Unit, str] = field(default_factory=dict)
-    failed: dict[Unit, str] = field(default_factory=dict)
+    unmodernized: dict[Unit, Problem] = field(default_factory=dict)
+    failed: dict[Unit, Problem] = field(default_factory=dict)
 
-    def problem(self, use: Use) -> str | None:
+    def problem(self, use: Use) -> Problem | None:
         """What was wrong with a file in which a use was rewritten; None if it may be rewritten."""
         problem = self.failed.get(use.unit)
         # jax.tree_map, which has to do with no optimizer
@@ -33,7 +34,9 @@ class Attempts:
             problem = self.unmodernized.get(use.unit)
         return problem
 
-    def follow(self, invalid: Mapping[Unit, str], modernized: Collection[Unit]) -> None:
+    def follow(
+        self, invalid: Mapping[Unit, Problem], modernized: Collection[Unit]
+    ) -> None:
         """Take the next step for the files that turned out invalid.
 
         In those of `modernized`, removed names were replaced.

@@ -131,7 +131,7 @@ def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
     if problem is None:
         return None
     return reasons.failed(
-        f"The rewritten file would not be valid: {problem}.", "Please report this file."
+        f"The rewritten file would not be valid: {problem.text}.", problem.remedy
     )
 
 

@@ -36,8 +36,17 @@ ALIKE = ("collections.abc", "typing_extensions")
 
 TOO_DEEP = "nested too deeply"
 
-Outcome = tuple[str, Applied, str]
-"""New code, what came of each edit, and what is wrong with it (empty if nothing is)."""
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with new code, and what its author may do about it."""
+
+    text: str
+    remedy: str = "Please report this file."
+
+
+Outcome = tuple[str, Applied, Problem | None]
+"""New code, what came of each edit, and what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +83,11 @@ def edit_file(work: Work) -> Outcome:
     try:
         return _edit_file(work)
     except RecursionError:
-        return work.code, Applied(), TOO_DEEP
+        remedy = "Divide its longest expression, and give the parts names."
+        return work.code, Applied(), Problem(TOO_DEEP, remedy)
     except Exception as error:  # noqa: BLE001 - an error must not keep other files from migration
-        return work.code, Applied(), f"{type(error).__name__} within this tool: {error}"
+        problem = Problem(f"{type(error).__name__} within this tool: {error}")
+        return work.code, Applied(), problem
 
 
 class Positions(PositionProvider):
@@ -98,11 +109,23 @@ class Positions(PositionProvider):
 def _edit_file(work: Work) -> Outcome:
     if nests_deeply(parse(work.code)):
         raise RecursionError
-    module = cst.parse_module(work.code)
+    problem: Problem | None
+    try:
+        module = cst.parse_module(work.code)
+    except cst.ParserSyntaxError as error:
+        problem = Problem(
+            f"LibCST cannot parse the code near line {error.raw_line}",
+            "Write it otherwise.",
+        )
+        return work.code, Applied(), problem
     code, positions = Positions().of(module)
     lost = blanks_lost(work.code, code)
     if lost is None:
-        return work.code, Applied(), "LibCST does not reproduce this file to the letter"
+        problem = Problem(
+            "LibCST does not reproduce this file to the letter",
+            "Let a formatter write the file anew first.",
+        )
+        return work.code, Applied(), problem
     editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
     file = EditedFile(module, work.code, work.names, work.form, work.called)
     planned = Planned(work.edits)
@@ -135,7 +158,7 @@ def _finished(
     clash = _clashes(work, module, sources, taken)
     # a template names the helper itself, which cannot be called otherwise
     if fixed := sorted(applied.fixed & work.called.keys()):
-        return work.code, applied, f"the name `{fixed[0]}` is taken"
+        return work.code, applied, _taken(fixed[0])
     if clash:
         # other files import these by their names
         shared = {name for name, support in supports.items() if support.is_shared}
@@ -144,17 +167,28 @@ def _finished(
         # once more, with other names for the helpers
         if renamed is not None and fixed_names.isdisjoint(clash):
             return _edit_file(renamed)
-        return work.code, applied, f"the name `{clash[0]}` is taken"
+        return work.code, applied, _taken(clash[0])
     other = _meant_otherwise(work, supports)
     if other is not None:
-        problem = f"a helper needs the name `{other}`, which is something else"
-        return work.code, applied, problem
+        needed_name = f"a helper needs the name `{other}`, which is something else"
+        return work.code, applied, Problem(needed_name, _renaming(other))
     _require_imports(work, supports, editor)
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
-        problem = "a helper would have to stand ahead of the imports that it needs"
+        problem = Problem(
+            "a helper would have to stand ahead of the imports that it needs",
+            "Move the imports of the file to its top.",
+        )
         return work.code, applied, problem
     return _checked(work, applied, supported.code, list(sources.values()))
+
+
+def _taken(name: str) -> Problem:
+    return Problem(f"the name `{name}` is taken", _renaming(name))
+
+
+def _renaming(name: str) -> str:
+    return f"Give what is called `{name}` there another name."
 
 
 def _meant_otherwise(work: Work, supports: Mapping[str, Support]) -> str | None:
@@ -241,14 +275,14 @@ def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Ou
     """The outcome of new code: with a problem, if it breaks a promise or an edit was not made."""
     missed = [edit for edit in work.edits if edit.span not in applied.after]
     if missed:
-        return after, applied, f"not found: {missed[0]}"
+        return after, applied, Problem(f"not found: {missed[0]}")
     nodes = [node for source in helpers for node in ast.walk(parse(source))]
     # what helpers do may look like a legacy use
     allowed = work.stays + shapes_in(nodes)
     problem = problem_of(work.code, after, allowed, work.drop)
     if problem:
-        return after, applied, problem
-    return realigned(work.code, after), applied, problem
+        return after, applied, Problem(problem)
+    return realigned(work.code, after), applied, None
 
 
 def _bound_still(work: Work) -> set[str]:

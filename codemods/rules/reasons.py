@@ -123,8 +123,8 @@ name_taken = reason(
 failed = reason(
     "FO919",
     "the rewritten file was not valid",
-    """A safety check: the rewritten text did not parse, or used an undefined name. Nothing was
-    changed. Please report it.""",
+    """A safety check: the rewritten text did not parse, used an undefined name, or needed one that
+    is taken in the file; or LibCST cannot read the file. Nothing was changed.""",
 )
 removed = reason(
     "FO899",

@@ -283,14 +283,19 @@ def test_a_result_with_undefined_names_is_refused() -> None:
         Counter(),
     )
 
-    assert edit_file(work)[2] == "undefined: nowhere"
-    assert (
-        "not found" in edit_file(replace(work, edits=(Replace((1, 0, 1, 99), "x"),)))[2]
-    )
-    assert (
-        "ParserSyntaxError within this tool"
-        in edit_file(replace(work, edits=(Replace((1, 4, 1, 5), "("),)))[2]
-    )
+    assert problem(work) == "undefined: nowhere"
+    missing = replace(work, edits=(Replace((1, 0, 1, 99), "x"),))
+    assert "not found" in problem(missing)
+    invalid = replace(work, edits=(Replace((1, 4, 1, 5), "("),))
+    assert "ParserSyntaxError within this tool" in problem(invalid)
+
+
+def problem(work: Work) -> str:
+    """What is wrong with the outcome of edits."""
+    found = edit_file(work)[2]
+    assert found is not None
+    assert found.remedy == "Please report this file."
+    return found.text
 
 
 CHECKED = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import Source, migrate
+from tests.codemods.programs import OPTAX_ALONE
 
 PROGRAM = """\
 {names}
@@ -62,3 +63,35 @@ def test_it_migrates_where_the_name_is_free_or_the_same(
     after, left = outcome(names, within)
     assert not left
     assert after.count("jnp.linalg.norm(param)") == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "problem", "remedy"),
+    [
+        pytest.param(
+            "def scale_by_norm_ratio():\n    return 1\n",
+            "the name `scale_by_norm_ratio` is taken",
+            "Give what is called `scale_by_norm_ratio` there another name.",
+            id="a name that is taken",
+        ),
+        pytest.param(
+            "def f():\n    (x): int\n    return 1\n",
+            "LibCST cannot parse the code near line 6",
+            "Write it otherwise.",
+            id="what LibCST does not know",
+        ),
+    ],
+)
+def test_why_a_file_stays_and_what_to_do(
+    program: str, problem: str, remedy: str
+) -> None:
+    legacy = (
+        "from flax import optim\n\n\n{}\n\n"
+        "def create(params):\n    return optim.LAMB(0.1).create(params)\n"
+    )
+    source = Source("train.py", legacy.format(program).encode())
+    [result] = migrate([source], OPTAX_ALONE)
+    assert not result.changed
+    assert {(site.message, site.remedy) for site in result.sites} == {
+        (f"The rewritten file would not be valid: {problem}.", remedy)
+    }
