@@ -102,7 +102,7 @@ class Slice:
         length = sum(map(len, texts.values()))
         begun = sum(len(texts[path]) for path in start if path in texts)
         is_whole = length < SMALL or begun > MOST * length
-        facts = self._taking(texts, budget // 2) if is_whole else None
+        facts = self._taking(texts) if is_whole else None
         # files that nest too deeply matter only if an optimizer gets to them
         if facts is None or self.too_deep:
             facts = self._grown(relevance.speaking, relevance.beside)
