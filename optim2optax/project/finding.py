@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
@@ -146,13 +147,23 @@ def shown(location: str) -> str:
     here = os.path.join(os.getcwd(), "")
     if location.startswith(here):
         relative = location.removeprefix(here)
+    # . or ../..
+    elif here.startswith(os.path.join(location, "")):
+        relative = os.path.relpath(location)
+    # relative to the current folder even so: ../src/train.py
     else:
-        # relative to the current folder even so: ../src/train.py
-        try:
-            relative = os.path.relpath(location)
-        except ValueError:  # another drive
-            relative = location
+        folder, name = os.path.split(location)
+        relative = os.path.join(_from_here(folder, here), name)
     return printable(_posix(os.fsencode(relative).decode("utf-8", "replace")))
+
+
+@cache
+def _from_here(folder: str, here: str) -> str:
+    """The way from the current folder to another, which many files share."""
+    try:
+        return os.path.relpath(folder, here)
+    except ValueError:  # another drive
+        return folder
 
 
 def printable(text: str) -> str:

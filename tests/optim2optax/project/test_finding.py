@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from optim2optax.project import Patterns, find_files, module_paths
+from optim2optax.project import Patterns, find_files, module_paths, shown
 
 
 def make_files(root: Path, *names: str) -> None:
@@ -146,9 +146,12 @@ def test_broken_links_loops_and_pipes_are_passed_over(project: Path) -> None:
 def test_paths_are_shown_from_the_current_folder_on(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_files(project, "src/a.py", "scripts/b.py")
+    make_files(project, "src/a.py", "src/kit/c.py", "scripts/b.py", "d.py")
     monkeypatch.chdir(project / "src")
-    assert found(str(project)) == ["../scripts/b.py", "a.py"]
+    assert found(str(project)) == ["../d.py", "../scripts/b.py", "a.py", "kit/c.py"]
+    # the folders around it, too
+    assert shown(str(project / "src")) == "."
+    assert shown(str(project)) == ".."
 
 
 def test_names_that_are_not_utf_8(project: Path) -> None:
