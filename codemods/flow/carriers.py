@@ -94,7 +94,8 @@ class Carriers:
             if place in self._watched:
                 found[place] = None
             for holder in self._holders(place):
-                self._take_in(holder, place, found)
+                for item in self._take_in(holder, place, found):
+                    self._know(item, found)
             if place in self._watched:
                 for item in self._new(None, place):
                     if isinstance(item, Carrier):
@@ -139,13 +140,18 @@ class Carriers:
             ):
                 yield opaque
 
-    def _take_in(self, holder: Object, place: Place, found: dict[Place, None]) -> None:
+    def _take_in(
+        self, holder: Object, place: Place, found: dict[Place, None]
+    ) -> list[Object]:
+        """What has come to a part of an object, and may carry something itself."""
+        carriers: list[Object] = []
         for item in self._new(holder, place):
             if isinstance(item, Carrier):
                 self._outer[self._shared(item)][holder] = None
-                self._know(item, found)
+                carriers.append(item)
             for token in self.within(item):
                 self._carry(holder, token, found)
+        return carriers
 
     def _new(self, holder: Object | None, place: Place) -> Sequence[Object]:
         """The objects that have come to a place since the last time.
@@ -171,18 +177,20 @@ class Carriers:
 
     def _know(self, item: Object, found: dict[Place, None]) -> None:
         """Look into an object once; what comes to its parts later, `update` takes in."""
-        item = self._shared(item)
-        if item in self._known:
-            return
-        self._known.add(item)
-        for inner in _wrapped(item):
-            self._outer[self._shared(inner)][item] = None
-            self._know(inner, found)
-            for token in self.within(inner):
-                self._carry(item, token, found)
-        for place in self._parts(item):
-            self._inside[place][item] = None
-            self._take_in(item, place, found)
+        pending = [item]
+        while pending:
+            outer = self._shared(pending.pop())
+            if outer in self._known:
+                continue
+            self._known.add(outer)
+            for inner in _wrapped(outer):
+                self._outer[self._shared(inner)][outer] = None
+                pending.append(inner)
+                for token in self.within(inner):
+                    self._carry(outer, token, found)
+            for place in self._parts(outer):
+                self._inside[place][outer] = None
+                pending += self._take_in(outer, place, found)
 
     def _parts(self, item: Object) -> Iterator[Place]:
         """The places of an object's parts; `_holders` finds the object for the other places."""

@@ -79,3 +79,15 @@ def test_every_site_is_accounted_for(odd: str) -> None:
     assert len(result.sites) >= 4
     left = [site for site in result.sites if site.status == "unresolved"]
     assert left or "from flax import optim" not in result.after.decode()
+
+
+def test_objects_within_objects_hundreds_deep() -> None:
+    holders = "".join(
+        f"class C{n}:\n    def __init__(self):\n        self.inner = C{n + 1}()\n"
+        for n in range(700)
+    )
+    last = "class C700:\n    def __init__(self):\n        self.inner = optimizer\n"
+    odd = f"{holders}{last}import lab\nlab.take(C0())"
+    [result] = migrate([Source("train.py", PROGRAM.format(odd=odd).encode())])
+    assert result.error is None
+    assert {site.status for site in result.sites} == {"rewritten"}
