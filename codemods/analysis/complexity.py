@@ -15,8 +15,7 @@ from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit
 
 NUMERIC = ("jax.", "numpy.")
-TYPES = ("complex64", "complex128")
-CHECKS = ("isinstance", "issubclass", "issubdtype")
+TYPES = ("complex", "complex64", "complex128")
 
 
 class ComplexNumbers:
@@ -67,28 +66,24 @@ class ComplexNumbers:
                 return True
             # dtype="complex64"
             case ast.Constant(value=str() as text):
-                return text in TYPES and not _is_asked_for(node, unit)
+                return text in TYPES[1:]
             # dtype=complex
             case ast.Name(id="complex", ctx=ast.Load()):
                 is_builtin = "builtins.complex" in self.facts.externals(node)
-                return is_builtin and not _is_asked_for(node, unit)
+                return is_builtin and not _is_checked(node, unit)
             # jnp.complex64
             case ast.Name() | ast.Attribute() if last_word(node).startswith("complex"):
-                is_numeric = self.facts.full_name(node).startswith(NUMERIC)
-                return is_numeric and not _is_asked_for(node, unit)
+                return self.facts.full_name(node).startswith(NUMERIC)
         return False
 
 
-def _is_asked_for(node: ast.expr, unit: Unit) -> bool:
-    """Whether a type is there only to be compared with that of a value."""
-    parent = unit.parents.get(node)
-    while isinstance(parent, ast.Tuple | ast.List | ast.Set):
-        parent = unit.parents.get(parent)
-    match parent:
-        # x.dtype == jnp.complex64, dtype in ("complex64", "complex128"), case complex():
-        case ast.Compare() | ast.MatchClass():
-            return True
-        # isinstance(x, complex), jnp.issubdtype(x.dtype, jnp.complexfloating)
-        case ast.Call(func=function):
-            return last_word(function) in CHECKS
-    return False
+def _is_checked(node: ast.expr, unit: Unit) -> bool:
+    """Whether this is the `complex` of `isinstance(x, complex)`."""
+    call = unit.parents.get(node)
+    while isinstance(call, ast.Tuple):
+        call = unit.parents.get(call)
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "isinstance"
+    )
