@@ -146,7 +146,11 @@ def legacy_optimizer(definition: LegacyObject) -> LegacyOptimizer | None:
 
 def is_unknown_class(name: str) -> bool:
     """Whether a name within `flax.optim` looks like a class, and is not a known one."""
-    return name[:1].isupper() and name.isidentifier() and name not in NAMES
+    return name[:1].isupper() and _looks_like_class(name) and name not in NAMES
+
+
+def _looks_like_class(name: str) -> bool:
+    return name.isidentifier() and name.lstrip("_")[:1].isupper()
 
 
 def named_classes(code: str) -> set[str]:
@@ -185,8 +189,8 @@ class FlaxOptim(Library):
         legacy = legacy_name(name)
         if isinstance(legacy, str):
             owner = legacy.rpartition(".")[0]
-            # what is not there has no attributes
-            return not owner or owner in NAMES
+            # Adam.apply_gradient, Unknown.create; of nothing else an attribute is of interest
+            return not owner or _looks_like_class(owner)
         root, *way = name.split(".")[:-1] or [name]
         if root in OUTSIDE:
             is_legacy = name.rpartition(".")[2] in NAMES

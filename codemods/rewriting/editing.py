@@ -109,23 +109,17 @@ class Positions(PositionProvider):
 def _edit_file(work: Work) -> Outcome:
     if nests_deeply(parse(work.code)):
         raise RecursionError
-    problem: Problem | None
     try:
         module = cst.parse_module(work.code)
     except cst.ParserSyntaxError as error:
-        problem = Problem(
-            f"LibCST cannot parse the code near line {error.raw_line}",
-            "Write it otherwise.",
-        )
-        return work.code, Applied(), problem
+        text = f"LibCST cannot parse the code near line {error.raw_line}"
+        return work.code, Applied(), Problem(text, "Write it otherwise.")
     code, positions = Positions().of(module)
     lost = blanks_lost(work.code, code)
     if lost is None:
-        problem = Problem(
-            "LibCST does not reproduce this file to the letter",
-            "Let a formatter write the file anew first.",
-        )
-        return work.code, Applied(), problem
+        text = "LibCST does not reproduce this file to the letter"
+        remedy = "Let a formatter write the file anew first."
+        return work.code, Applied(), Problem(text, remedy)
     editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
     file = EditedFile(module, work.code, work.names, work.form, work.called)
     planned = Planned(work.edits)
@@ -170,16 +164,14 @@ def _finished(
         return work.code, applied, _taken(clash[0])
     other = _meant_otherwise(work, supports)
     if other is not None:
-        needed_name = f"a helper needs the name `{other}`, which is something else"
-        return work.code, applied, Problem(needed_name, _renaming(other))
+        text = f"a helper needs the name `{other}`, which is something else"
+        return work.code, applied, Problem(text, _renaming(other))
     _require_imports(work, supports, editor)
     supported = insert_support(editor.finish(updated), list(sources.values()))
     if supported is None:
-        problem = Problem(
-            "a helper would have to stand ahead of the imports that it needs",
-            "Move the imports of the file to its top.",
-        )
-        return work.code, applied, problem
+        text = "a helper would have to stand ahead of the imports that it needs"
+        remedy = "Move the imports of the file to its top."
+        return work.code, applied, Problem(text, remedy)
     return _checked(work, applied, supported.code, list(sources.values()))
 
 

@@ -1168,6 +1168,17 @@ REFUSED = {
             return optim.Adam(0.1).create(params)
         """,
     ),
+    "an attribute of a class that never was": (
+        "FO916",
+        """
+        from flax import optim
+
+        def train(params, grads):
+            definition = optim.SM3.with_momentum(0.1)
+            optimizer = definition.create(params)
+            return optimizer.apply_gradient(grads)
+        """,
+    ),
     "the name of a helper is taken": (
         "FO919",
         """
