@@ -74,7 +74,7 @@ def _copied(result: FileResult, number: int) -> FileResult:
         )
         for site in result.sites
     )
-    return replace(result, path=f"part{number}/{result.path}", sites=tuple(sites))
+    return result._replace(path=f"part{number}/{result.path}", sites=tuple(sites))
 
 
 def _in_a_browser(path: Path) -> tuple[float, float]:

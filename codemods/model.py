@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol, TypeVar
@@ -216,8 +216,7 @@ class Need(NamedTuple):
     removed: str
 
 
-@dataclass(frozen=True)
-class FileResult:
+class FileResult(NamedTuple):
     """What became of one file.
 
     `error` is set, and nothing is changed, if the file could not be read as Python. A new file has
@@ -230,11 +229,11 @@ class FileResult:
     after: bytes
     sites: tuple[Site, ...] = ()
     error: str | None = None
-    unused_suppressions: tuple[int, ...] = field(default=())
-    optimizers: tuple[EmittedOptimizer, ...] = field(default=())
-    hints: tuple[Site, ...] = field(default=())
+    unused_suppressions: tuple[int, ...] = ()
+    optimizers: tuple[EmittedOptimizer, ...] = ()
+    hints: tuple[Site, ...] = ()
     kind: Kind = "edited"
-    needs: tuple[Need, ...] = field(default=())
+    needs: tuple[Need, ...] = ()
     analysed: bool = False
 
     @property

@@ -234,9 +234,9 @@ def _changes(before: Results, after: Results) -> tuple[FileResult, ...]:
         old, new = before.get(file), after.get(file)
         # files without findings have no results, which are as they were
         if new is None and old is not None:
-            change = replace(old, before=old.after, after=old.before)
+            change = old._replace(before=old.after, after=old.before)
         elif new is not None:
-            change = new if old is None else replace(new, before=old.after)
+            change = new if old is None else new._replace(before=old.after)
         if change.changed:
             changes.append(change)
     return tuple(sorted(changes, key=lambda change: change.path))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from codemods.model import FileResult, Options, Source
 from optim2optax.dependencies import declares
@@ -149,6 +148,6 @@ def _beside(
     sites = sorted(
         (*code.sites, *declared.sites), key=lambda site: (site.line, site.column)
     )
-    return replace(
-        code, after=after, sites=tuple(sites), hints=(*code.hints, *declared.hints)
+    return code._replace(
+        after=after, sites=tuple(sites), hints=(*code.hints, *declared.hints)
     )

@@ -121,10 +121,12 @@ def rewrite_files(
         _write(results)
     given = {*found}
     others = [result for file, result in results.items() if file not in given]
-    for file in found:
-        if file not in results:
-            results[file] = FileResult(file.path, contents[file], contents[file])
-    return [*(results[file] for file in found), *others]
+    named = [results.get(file) or _untouched(file, contents[file]) for file in found]
+    return [*named, *others]
+
+
+def _untouched(file: Found, content: bytes) -> FileResult:
+    return FileResult(file.path, content, content)
 
 
 def _all(run: Run, options: Options, vendoring: Vendoring) -> Results:
@@ -349,7 +351,7 @@ def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:
         )
         for site in result.sites
     )
-    return replace(result, path=shown[result.path], sites=tuple(sites))
+    return result._replace(path=shown[result.path], sites=tuple(sites))
 
 
 def _unwritten(result: FileResult, reason: str) -> FileResult:

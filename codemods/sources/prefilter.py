@@ -16,6 +16,7 @@ PARTS = re.compile(rb"(?<!\w)(?:param_states|optimizer_def)(?!\w)")
 MODULE = re.compile(rb"(?:(?<!\w)|\\n)$")
 OWNER = re.compile(rb"(?i:opt\w*)(?:\[[^\]\n]*\]|\([^()\n]*\))*\s*\.\s*$")
 MAYBE = re.compile(rb"""\.state\.step\b|["']target["']""")
+REMARK = MARKER.encode()
 REACH = 100
 """How far back from `.target` its owner may begin, in bytes."""
 
@@ -28,16 +29,17 @@ def mentions_legacy(content: bytes) -> bool:
     remark of partial work. What modern code is full of, `apply_gradients` and `optimizer`, does not
     count.
     """
+    says_flax = b"flax" in content
     # from flax import optim
-    if b"flax" in content and _names_module(content):
+    if says_flax and _names_module(content):
         return True
     # optimizer.apply_gradient(grads)
     may_step = b"apply_gradient" in content or b"ModelParamTraversal" in content
     if may_step and STEP.search(content) is not None:
         return True
-    if uses_jax(content) and _reads_parts(content):
+    if (says_flax or b"jax" in content) and _reads_parts(content):
         return True
-    return MARKER.encode() in content
+    return REMARK in content
 
 
 def _names_module(content: bytes) -> bool:

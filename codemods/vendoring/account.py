@@ -62,7 +62,7 @@ class Account:
             if unit.line(span[0]) not in known:
                 sites.append(_unpointed(unit, span, text))
         in_order = sorted(sites, key=lambda site: (site.line, site.column))
-        return replace(result, sites=tuple(in_order))
+        return result._replace(sites=tuple(in_order))
 
     def _is_served(self, path: str) -> bool:
         """Whether a file is in a program that has a copy, and in it all files can import that."""

@@ -110,7 +110,7 @@ class Copies:
                 else:
                     after, unit = found
                     units.append(unit)
-            finished.append(replace(result, before=source.content, after=after))
+            finished.append(result._replace(before=source.content, after=after))
         account = Account(
             self.places, {unit.path for unit in units}, failed, unpointed(units)
         )

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,14 @@ from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
-from optim2optax.project import Found, by_repository, find_declaring, find_files, shown
+from optim2optax.project import (
+    Found,
+    by_repository,
+    find_declaring,
+    find_files,
+    repository_finder,
+    shown,
+)
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import Choose, Prove, migrate_sources, rewrite_files
 
@@ -343,16 +351,16 @@ def _rewrite_files(
 
 def _repositories(results: Sequence[FileResult]) -> dict[str, list[FileResult]]:
     """The results by the repository of each file, as people call it."""
-    by_path = {result.path: result for result in results}
-    locations = {path: os.path.abspath(path) for path in by_path}
-    found = [
-        Found(path, place, os.path.dirname(place)) for path, place in locations.items()
-    ]
+    around = repository_finder()
+    repository = cache(lambda folder: around(os.path.abspath(folder)))
     repositories: dict[str, list[FileResult]] = {}
-    for repository, files in by_repository(found).items():
-        name = shown(repository) if repository else "(no repository)"
-        repositories[name] = [by_path[file.path] for file in files]
-    return repositories
+    for result in results:
+        found = repository(result.path.rpartition("/")[0])
+        repositories.setdefault(found, []).append(result)
+    return {
+        shown(found) if found else "(no repository)": own
+        for found, own in repositories.items()
+    }
 
 
 def _require_html(path: Path) -> None:

@@ -7,6 +7,7 @@ from optim2optax.project.finding import (
     find_files,
     module_paths,
     printable,
+    repository_finder,
     root_of,
     shown,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "module_paths",
     "printable",
     "read_file",
+    "repository_finder",
     "root_of",
     "shown",
     "write_files",

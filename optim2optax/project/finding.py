@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -91,9 +92,12 @@ def find_files(
         files = walk(root, exclude, _is_code, left_out) if is_directory else (root,)
         for file in files:
             # `rewrite src src/kit` names a file twice: the outer folder counts
-            locations[file] = min(named, locations.get(file, named), key=len)
+            if file not in locations or len(named) < len(locations[file]):
+                locations[file] = named
+    # the way from here to a folder is that to each of its files
+    ways: dict[str, str] = {}
     return [
-        Found(shown(location), location, locations[location])
+        Found(_shown(location, ways), location, locations[location])
         for location in sorted(locations)
     ]
 
@@ -104,21 +108,26 @@ def by_repository(found: Iterable[Found]) -> dict[str, list[Found]]:
     So submodules belong to the repository around them. Files outside of any repository are
     together, under an empty name.
     """
-    known: dict[str, str] = {}
-
-    def repository(folder: str) -> str:
-        if folder not in known:
-            parent = os.path.dirname(folder)
-            found = repository(parent) if parent != folder else ""
-            if not found and os.path.exists(os.path.join(folder, ".git")):
-                found = folder
-            known[folder] = found
-        return known[folder]
-
+    repository = repository_finder()
     files: dict[str, list[Found]] = {}
     for file in found:
-        files.setdefault(repository(os.path.dirname(file.location)), []).append(file)
+        folder = file.location.rpartition(os.sep)[0]
+        files.setdefault(repository(folder or os.sep), []).append(file)
     return files
+
+
+def repository_finder() -> Callable[[str], str]:
+    """A function that gives the outermost repository around a folder, or an empty text."""
+
+    @cache
+    def repository(folder: str) -> str:
+        parent = os.path.dirname(folder)
+        found = repository(parent) if parent != folder else ""
+        if not found and os.path.exists(os.path.join(folder, ".git")):
+            found = folder
+        return found
+
+    return repository
 
 
 def module_paths(found: Sequence[Found], repository: str = "") -> list[str]:
@@ -144,26 +153,29 @@ def root_of(files: Mapping[Found, str]) -> str:
 
 def shown(location: str) -> str:
     """A path as people read it: from the current folder on, with `/`, and printable."""
-    here = os.path.join(os.getcwd(), "")
-    if location.startswith(here):
-        relative = location.removeprefix(here)
-    # . or ../..
-    elif here.startswith(os.path.join(location, "")):
-        relative = os.path.relpath(location)
-    # relative to the current folder even so: ../src/train.py
-    else:
-        folder, name = os.path.split(location)
-        relative = os.path.join(_from_here(folder, here), name)
-    return printable(_posix(os.fsencode(relative).decode("utf-8", "replace")))
-
-
-@cache
-def _from_here(folder: str, here: str) -> str:
-    """The way from the current folder to another, which many files share."""
+    # relative to the current folder, wherever it is: ../src/train.py, or ../..
     try:
-        return os.path.relpath(folder, here)
+        relative = os.path.relpath(location)
     except ValueError:  # another drive
-        return folder
+        relative = location
+    return _readable(relative)
+
+
+def _shown(file: str, ways: dict[str, str]) -> str:
+    """As `shown`, for one of many files; `ways` gets the way to each folder, with its separator."""
+    folder, _, name = file.rpartition(os.sep)
+    way = ways.get(folder)
+    if way is None:
+        relative = shown(folder + os.sep)
+        way = "" if relative == os.curdir else relative.rstrip("/") + "/"
+        ways[folder] = way
+    return way + _readable(name)
+
+
+def _readable(path: str) -> str:
+    if os.sep == "/" and path.isprintable():
+        return path
+    return printable(_posix(os.fsencode(path).decode("utf-8", "replace")))
 
 
 def printable(text: str) -> str:
@@ -208,7 +220,9 @@ def _walk(
     except OSError:  # reading the folder as a file gives the error
         yield directory
         return
-    ignores = [*ignores, *read_gitignore(directory)]
+    own = read_gitignore(directory)
+    if own:
+        ignores = [*ignores, *own]
     for entry in children:
         is_directory = entry.is_dir(follow_symlinks=False)
         why = None
@@ -218,28 +232,31 @@ def _walk(
             why = BY_NAME if is_told else ""
         elif exclude.verdict(entry.path, is_directory=is_directory):
             why = EXCLUDED
-        elif is_ignored(ignores, entry.path, is_directory=is_directory):
+        elif ignores and is_ignored(ignores, entry.path, is_directory=is_directory):
             why = "left out by .gitignore"
         if why is not None:
             if why and left_out is not None:
                 left_out(entry.path, why)
             continue
-        if not is_directory:
-            yield from _within(entry, root)
-        elif os.path.realpath(entry.path) == entry.path:  # no junction of Windows
-            yield from _walk(entry.path, root, ignores, exclude, keep, left_out)
+        if is_directory:
+            if not _is_junction(entry):
+                yield from _walk(entry.path, root, ignores, exclude, keep, left_out)
+        elif not entry.is_symlink():
+            # the path of its folder is a real one, and so is its own
+            if entry.is_file():
+                yield entry.path
+        else:
+            location = os.path.realpath(entry.path)
+            if (
+                os.path.isfile(location)
+                and os.path.commonpath([root, location]) == root
+            ):
+                yield location
 
 
-def _within(entry: os.DirEntry[str], root: str) -> Iterator[str]:
-    """The real path of an entry, if it is a file and does not lead out of the root."""
-    if not entry.is_symlink():
-        # the path of its folder is a real one, and so is its own
-        if entry.is_file():
-            yield entry.path
-        return
-    location = os.path.realpath(entry.path)
-    if os.path.isfile(location) and os.path.commonpath([root, location]) == root:
-        yield location
+def _is_junction(folder: os.DirEntry[str]) -> bool:
+    """Whether a folder is a link of Windows that is no symbolic one."""
+    return sys.platform == "win32" and os.path.realpath(folder.path) != folder.path
 
 
 def _outer_ignores(root: str) -> list[Patterns]:

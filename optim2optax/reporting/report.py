@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,9 +32,6 @@ class Report:
             for site in result.sites:
                 yield result, site
 
-    def count(self, status: Status) -> int:
-        return sum(self.of(result, status) for result in self.results)
-
     @staticmethod
     def of(result: FileResult, status: Status) -> int:
         """The number of sites of one file that have a status."""
@@ -50,15 +48,16 @@ class Report:
     @cached_property
     def summary(self) -> dict[str, int]:
         """The totals; `sites` is the sum of the four numbers behind it."""
+        sites = Counter(site.status for _, site in self.sites)
         return {
             # a new file was not there to be scanned
             "files_scanned": sum(result.kind != "new" for result in self.results),
             "files_changed": len(self.changed),
-            "sites": sum(1 for _ in self.sites),
-            "rewritten": self.count("rewritten"),
-            "suppressed": self.count("suppressed"),
-            "vendored": self.count("vendored"),
-            "unresolved": self.count("unresolved"),
+            "sites": sites.total(),
+            "rewritten": sites["rewritten"],
+            "suppressed": sites["suppressed"],
+            "vendored": sites["vendored"],
+            "unresolved": sites["unresolved"],
             "errors": len(self.errors),
         }
 
