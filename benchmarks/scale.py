@@ -24,6 +24,7 @@ import click
 from benchmarks.bad_cases import CASES, write
 from benchmarks.measuring import editing, linting, parsing, rewriting, upgrading
 from codemods.sources.relevance import import_graph, relevant
+from optim2optax.project import Patterns, find_files, module_paths, root_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PLANTED = (
@@ -39,15 +40,21 @@ IN_FOLDER = 20
 """So many clean files, and at most as many folders, are in a folder."""
 
 
-def texts_of(tree: Path) -> dict[str, str]:
-    """The texts of a tree's Python files."""
-    found = {}
-    for path in sorted(tree.rglob("*.py")):
+def texts_of(tree: Path) -> tuple[Path, dict[str, str]]:
+    """The project's root, and the texts of a tree's Python files by their paths from there.
+
+    The root is as the tool finds it: of a package, the folder around it.
+    """
+    files = find_files([str(tree)], Patterns(str(tree), ()))
+    paths = dict(zip(files, module_paths(files), strict=True))
+    texts = {}
+    for file, path in paths.items():
         try:
-            found[path.relative_to(tree).as_posix()] = path.read_text("utf-8")
+            if path.endswith(".py"):
+                texts[path] = Path(file.location).read_text("utf-8")
         except (UnicodeDecodeError, OSError):
             continue
-    return found
+    return Path(root_of(paths)), texts
 
 
 def most_imported(texts: Mapping[str, str]) -> list[str]:
@@ -59,7 +66,7 @@ def most_imported(texts: Mapping[str, str]) -> list[str]:
 
 def plant(tree: Path) -> None:
     """Put legacy programs into five packages, and let the most-imported module of each import and call one."""
-    texts = texts_of(tree)
+    root, texts = texts_of(tree)
     packages: set[str] = set()
     for module in most_imported(texts):
         folder = module.rpartition("/")[0]
@@ -67,11 +74,11 @@ def plant(tree: Path) -> None:
             continue
         name = PLANTED[len(packages)]
         packages.add(folder)
-        (tree / folder / f"planted_{name}.py").write_text(
+        (root / folder / f"planted_{name}.py").write_text(
             (FIXTURES / name / "before.py").read_text()
         )
         dotted = folder.replace("/", ".")
-        with (tree / module).open("a") as file:
+        with (root / module).open("a") as file:
             file.write(
                 f"\n\ndef planted_here(*args):\n    from {dotted} import planted_{name} as planted\n    return planted\n"
             )
@@ -84,7 +91,8 @@ def lay_out(tree: Path, folder: Path, copies: int) -> None:
 
     The most-imported module of each imports that of the next, and that of the last that of the first. One module imports all.
     """
-    module = most_imported(texts_of(tree))[0]
+    root, texts = texts_of(tree)
+    module = (root / most_imported(texts)[0]).relative_to(tree).as_posix()
     dotted = module.removesuffix(".py").replace("/", ".")
     for number in range(copies):
         copy = folder / f"copy_{number}"
@@ -105,9 +113,9 @@ def lay_out(tree: Path, folder: Path, copies: int) -> None:
 
 def look(name: str, tree: Path, limit: int, before: float | None = None) -> float:
     """Print a line on a tree, with the growth if it is told what half of it took; returns the seconds."""
-    texts = texts_of(tree)
+    root, texts = texts_of(tree)
     paths = relevant(texts)
-    least = parsing(tree, paths)
+    least = parsing(root, paths)
     others = f"ruff {shown(linting(tree, limit))} s  django-upgrade {shown(upgrading(tree, limit))} s"
     taken = rewriting(tree, limit)
     edited = 0.0
