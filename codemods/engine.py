@@ -321,7 +321,7 @@ def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
     for decision in plan.decisions:
         if decision.applies:
             migrated += decision.use.objects
-    renames = plan_renames(plan.facts, Origins(plan.facts), migrated)
+    renames = plan_renames(plan.facts, plan.facts.of(Origins), migrated)
     new: dict[Unit, str] = {}
     for unit, found in renames.items():
         code = renamed(unit.path, codes[unit], found)

@@ -6,7 +6,6 @@ A function that is read from an instance is bound to it, as no class or traversa
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
@@ -40,11 +39,12 @@ def stands_in_class(node: ast.AST, unit: Unit, facts: Queries) -> bool:
     return False
 
 
-def taken_by_classes(facts: Queries) -> Iterator[Object]:
+def taken_by_classes(facts: Queries) -> frozenset[Object]:
     """The attributes of classes that become functions, but get there otherwise.
 
     They are in a variable, or a member of an enum.
     """
+    taken: set[Object] = set()
     for cls in facts.flow.reading.classes:
         is_enum = _is_enum(cls, facts)
         for name in cls.scope.names:
@@ -54,7 +54,8 @@ def taken_by_classes(facts: Queries) -> Iterator[Object]:
             if not found or facts.is_imported(cls.scope, name):
                 continue
             if is_enum or not _is_plain(cls, name, facts):
-                yield from found
+                taken.update(found)
+    return frozenset(taken)
 
 
 def _is_enum(cls: Class, facts: Queries) -> bool:

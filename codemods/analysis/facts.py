@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
+from typing import TypeVar, cast
 
 from codemods.analysis.evidence import Seeding
 from codemods.analysis.queries import Beyond, Queries
@@ -16,6 +17,8 @@ from codemods.analysis.uses import Use, Uses
 from codemods.flow.objects import LegacyObject
 from codemods.sources.modules import Unit
 from codemods.sources.relevance import Graph
+
+Found = TypeVar("Found")
 
 
 class Facts(Queries):
@@ -45,6 +48,13 @@ class Facts(Queries):
         evidence = Seeding(self)
         evidence.seed()
         self.suspected = evidence.suspected
+        self._found: dict[Callable[[Facts], object], object] = {}
+
+    def of(self, finding: Callable[[Facts], Found]) -> Found:
+        """What a class or a function finds by the facts alone, once for all plans."""
+        if finding not in self._found:
+            self._found[finding] = finding(self)
+        return cast(Found, self._found[finding])
 
     @cached_property
     def uses(self) -> list[Use]:

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
+from codemods.analysis.closed_world import ClosedWorld
 from codemods.analysis.evidence import last_word
 from codemods.analysis.facts import Facts
 from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
-from codemods.analysis.origins import function_of, statement_of
-from codemods.analysis.stepping import Stepping
+from codemods.analysis.origins import Origins, function_of, statement_of
 from codemods.analysis.uses import Use
 from codemods.flow.binding import values_of
 from codemods.flow.objects import (
@@ -92,43 +92,62 @@ PICKLED, COMPARED, COUNTED, BY_PATH = "pickled", "compared", "counted", "by path
 KEYED, TYPED = "keyed", "typed"
 
 
+HaveFixedRates = Callable[[Collection[LegacyObject], Collection[LegacyObject]], bool]
+Unlike = tuple[Use, ast.Call | None]
+"""A place where a train state is unlike an optimizer; that of a call only if its leaves matter."""
+
+
 class Handling:
     """Finds what a train state cannot be used for."""
 
-    def __init__(
-        self,
-        stepping: Stepping,
-        has_fixed_rates: Callable[
-            [Collection[LegacyObject], Collection[LegacyObject]], bool
-        ],
-    ) -> None:
-        self.facts = stepping.facts
-        self.flow = stepping.facts.flow
-        self.origins = stepping.origins
-        self.world = stepping.world
-        self._has_fixed_rates = has_fixed_rates
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.flow = facts.flow
+        self.origins = facts.of(Origins)
+        self.world = facts.of(ClosedWorld)
 
-    def uses(self) -> list[Use]:
-        """The places where a train state would not do what an optimizer did."""
+    def uses(self, have_fixed_rates: HaveFixedRates) -> list[Use]:
+        """The places where a train state would not do what an optimizer did.
+
+        Args:
+          have_fixed_rates: whether the learning rates that some definitions were made with hold
+            for all of some optimizers, so that a train state has no leaf for one.
+        """
+        found = []
+        for use, counting in self._unlike:
+            if counting is None or not self._is_counted_alike(
+                counting, have_fixed_rates
+            ):
+                found.append(use)
+        return found
+
+    @cached_property
+    def _unlike(self) -> list[Unlike]:
         if not any(obj.kind == "optimizer" for obj in self.facts.groups):
             return []
-        found: list[Use] = []
+        found: list[Unlike] = []
         for unit, call in self.flow.reading.calls:
             found += self._of_call(unit, call)
+        found += ((use, None) for use in self._of_others())
+        return found
+
+    def _of_others(self) -> Iterator[Use]:
+        """The places that are no calls, or not of a function that takes an optimizer."""
         for unit, call in self.flow.reading.calls:
             # type(optimizer)
             if "builtins.type" in self.facts.externals(call.func):
                 objects = self._typed(unit, call)
                 if objects:
-                    found.append(Use("whole", TYPED, unit, call, objects))
+                    yield Use("whole", TYPED, unit, call, objects)
         for unit in self.facts.project.units:
             for node in unit.nodes:
                 if not isinstance(node, ast.Compare):
                     continue
                 objects = self._compared(node)
                 if objects:
-                    found.append(Use("whole", COMPARED, unit, node, objects))
-        return [*found, *self._unpickled(), *self._keyed()]
+                    yield Use("whole", COMPARED, unit, node, objects)
+        yield from self._unpickled()
+        yield from self._keyed()
 
     @cached_property
     def joined(self) -> frozenset[LegacyObject]:
@@ -174,7 +193,7 @@ class Handling:
 
     # Calls
 
-    def _of_call(self, unit: Unit, call: ast.Call) -> Iterator[Use]:
+    def _of_call(self, unit: Unit, call: ast.Call) -> Iterator[Unlike]:
         tree = tree_function(self.facts, call)
         names = set(names_of(self.facts, call.func))
         kind = self._kind(call, tree, names)
@@ -183,21 +202,30 @@ class Handling:
             objects = self._pickled(unit, call)
         elif kind:
             objects = self.optimizers_in(call)
-        if objects and not self._is_in_any_order(call, tree, names):
-            yield Use("whole", kind, unit, call, objects)
+        is_reducing = not names.isdisjoint(REDUCING)
+        # jax.tree_util.tree_reduce(lambda x, y: x or y, optimizer)
+        if objects and is_reducing and names & REDUCE_TREES:
+            if not reduces_in_any_order(call, self.facts):
+                yield Use("whole", kind, unit, call, objects), None
+                return
+        elif objects:
+            # jax.tree_leaves(optimizer)
+            counts = not is_reducing and tree in ("leaves", "flatten")
+            yield Use("whole", kind, unit, call, objects), call if counts else None
+            return
         # pickle.load(file): what it gives is looked at where it is used
-        elif kind == PICKLED:
+        if kind == PICKLED:
             return
         # flax.serialization.from_state_dict(optimizer, {"target": params, …})
-        elif names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
+        if names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
             objects = tuple(self.facts.legacy_objects(call, "optimizer"))
             state_dict = values_of(call)[-1:]
             if objects and any(map(self._is_spelled_out, state_dict)):
-                yield Use("whole", KEYED, unit, call, objects)
+                yield Use("whole", KEYED, unit, call, objects), None
         elif not (tree or names & OBLIVIOUS):
             objects = tuple(self._exposed(call, names))
             if objects:
-                yield Use("whole", KEYED, unit, call, objects)
+                yield Use("whole", KEYED, unit, call, objects), None
 
     def _kind(self, call: ast.Call, tree: str, names: set[str]) -> str:
         """What a call may do with an optimizer that differs for a train state; empty for others."""
@@ -278,16 +306,19 @@ class Handling:
             return False
         return not self.world.comes_from_callers(node)
 
-    def _is_in_any_order(self, call: ast.Call, tree: str, names: set[str]) -> bool:
-        """Whether the order of the leaves that a call takes or returns makes no difference."""
-        # jax.tree_util.tree_reduce(lambda x, y: x or y, optimizer)
-        if names & REDUCING:
-            return bool(names & REDUCE_TREES) and reduces_in_any_order(call, self.facts)
-        # jax.tree_leaves(optimizer)
-        if tree not in ("leaves", "flatten"):
-            return False
-        counts = not self._is_countless(call)
-        return in_any_order(call, self.facts, counts)
+    def _is_counted_alike(
+        self, call: ast.Call, have_fixed_rates: HaveFixedRates
+    ) -> bool:
+        """Whether nothing depends on the order of the leaves that a call returns, and their number.
+
+        Where a train state has more of them than an optimizer, the number may.
+        """
+        objects = self.optimizers_in(call)
+        made: list[LegacyObject] = []
+        for obj in objects:
+            made += self.facts.legacy.definitions(obj) or [obj]
+        is_countless = all(map(_is_countless, made)) and have_fixed_rates(made, objects)
+        return in_any_order(call, self.facts, counts=not is_countless)
 
     def _exposed(self, call: ast.Call, names: set[str]) -> Iterator[LegacyObject]:
         """The state dicts whose keys a function that is not in view may read."""
@@ -467,16 +498,6 @@ class Handling:
     def _pickles(self, call: ast.Call) -> bool:
         names = set(names_of(self.facts, call.func))
         return self._kind(call, "", names) == PICKLED
-
-    def _is_countless(self, call: ast.Call) -> bool:
-        """Whether the optimizers in a call have as many leaves as their train states."""
-        objects = self.optimizers_in(call)
-        made: list[LegacyObject] = []
-        for obj in objects:
-            made += self.facts.legacy.definitions(obj) or [obj]
-        if not all(_is_countless(obj) for obj in made):
-            return False
-        return self._has_fixed_rates(made, objects)
 
     # What holds optimizers
 

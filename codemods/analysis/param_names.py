@@ -32,9 +32,9 @@ class ParamNames:
     names, which is reported.
     """
 
-    def __init__(self, facts: Facts, parameters: Parameters) -> None:
+    def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.parameters = parameters
+        self.parameters = facts.of(Parameters)
 
     @cached_property
     def may_be_rate(self) -> bool:

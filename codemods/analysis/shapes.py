@@ -36,10 +36,10 @@ KEYED = ("items", "keys", "values", "unfreeze")
 class Parameters:
     """Finds the shape of params from where they are made and how the program uses them."""
 
-    def __init__(self, origins: Origins) -> None:
-        self.facts = origins.facts
-        self.flow = origins.facts.flow
-        self.origins = origins
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.flow = facts.flow
+        self.origins = facts.of(Origins)
 
     def need_any(self, optimizer: LegacyObject) -> bool | None:
         """Whether `TrainState` fails when it looks for a key in an optimizer's params.

@@ -227,7 +227,7 @@ class Frontier:
         self._tells = tells
         self.texts = facts.others
         self.flow = facts.flow
-        self.world = ClosedWorld(facts)
+        self.world = facts.of(ClosedWorld)
         self.importers = importers
         self._parts: dict[ast.expr, frozenset[ast.expr]] = {}
         self._expressions: dict[int, frozenset[ast.expr]] = {}

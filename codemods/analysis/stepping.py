@@ -45,22 +45,22 @@ class Stepping:
         self.options = options or Options()
         self.plain = plain
         self.with_interface = with_interface
-        self.origins = Origins(facts)
+        self.origins = facts.of(Origins)
 
     @cached_property
     def world(self) -> ClosedWorld:
         """What escapes, and what comes from out of view."""
-        return ClosedWorld(self.facts)
+        return self.facts.of(ClosedWorld)
 
     @cached_property
     def parameters(self) -> Parameters:
         """The shape of what optimizers are created for."""
-        return Parameters(self.origins)
+        return self.facts.of(Parameters)
 
     @cached_property
     def param_names(self) -> ParamNames:
         """What the parameters of models may be called."""
-        return ParamNames(self.facts, self.parameters)
+        return self.facts.of(ParamNames)
 
     @cached_property
     def _steps(self) -> StepsByObject:

@@ -9,8 +9,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from codemods.analysis.facts import Facts
 from codemods.analysis.handling import Handling, names_of, tree_function
-from codemods.analysis.origins import Variable
+from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.uses import Use
 from codemods.flow.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
@@ -36,11 +37,11 @@ ZERO = "{jnp}.zeros((), {jnp}.int32)"
 class Steps:
     """Finds where a step is used as only an array can be."""
 
-    def __init__(self, handling: Handling) -> None:
-        self.facts = handling.facts
-        self.flow = handling.facts.flow
-        self.origins = handling.origins
-        self.handling = handling
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.flow = facts.flow
+        self.origins = facts.of(Origins)
+        self.handling = facts.of(Handling)
 
     def zero(self, optimizers: Iterable[LegacyObject]) -> str:
         """The step of optimizers that are created."""

@@ -50,8 +50,9 @@ ITERATING = frozenset(
 )
 
 
-def uses_taken_for_others(facts: Queries) -> Iterator[Use]:
+def uses_taken_for_others(facts: Queries) -> list[Use]:
     """The places where a test gives another result for the objects that replace legacy ones."""
+    found: list[Use] = []
     for unit in facts.project.units:
         for node in unit.nodes:
             if not isinstance(node, ast.expr | ast.Match):
@@ -59,7 +60,8 @@ def uses_taken_for_others(facts: Queries) -> Iterator[Use]:
             objects = tuple(dict.fromkeys(_tested(facts, unit, node)))
             if objects:
                 place = node.subject if isinstance(node, ast.Match) else node
-                yield Use("whole", TAKEN, unit, place, objects)
+                found.append(Use("whole", TAKEN, unit, place, objects))
+    return found
 
 
 def _tested(

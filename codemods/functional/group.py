@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Variable, block_of
 from codemods.analysis.stepping import Stepping
+from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
 from codemods.flow.binding import values_of
@@ -17,7 +18,6 @@ from codemods.flow.holders import unwrapped
 from codemods.flow.objects import Derivative, External, Function, LegacyObject, Result
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
-from codemods.idioms.counted import Counted
 from codemods.idioms.order import Edits
 from codemods.model import Location
 from codemods.sources.modules import Unit
@@ -79,7 +79,7 @@ class Group:
         self.beside = beside
         self.facts = beside.stepping.facts
         self.origins = beside.stepping.origins
-        self.counted = beside.results[Counted]
+        self.counted = self.facts.of(Steps)
         self.members = {*members}
         self.optimizers = [obj for obj in members if obj.kind == "optimizer"]
         self.removed = beside.removed(members)

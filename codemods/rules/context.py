@@ -23,7 +23,6 @@ from codemods.analysis.viewed import Viewed
 from codemods.flow.objects import External, LegacyObject, Object
 from codemods.functional import Functional
 from codemods.idioms.base import Results
-from codemods.idioms.counted import Counted
 from codemods.idioms.overrides import Overrides
 from codemods.model import Message, Options
 from codemods.rewriting.edits import Edit, Keep
@@ -60,12 +59,12 @@ class Context:
     @cached_property
     def counted(self) -> Steps:
         """What the program asks of the steps that optimizers count."""
-        return self.idioms[Counted]
+        return self.facts.of(Steps)
 
     @property
     def handling(self) -> Handling:
         """How the program handles optimizers as a whole."""
-        return self.counted.handling
+        return self.facts.of(Handling)
 
     @cached_property
     def older_checkpoints(self) -> OlderCheckpoints:
@@ -85,14 +84,14 @@ class Context:
             for item in self.taken_by_classes
             if isinstance(item, External)
         )
-        return exposed_classes(self.facts) | {
+        return self.facts.of(exposed_classes) | {
             name for name in taken if name is not None
         }
 
-    @cached_property
+    @property
     def taken_by_classes(self) -> frozenset[Object]:
         """What a class gets as an attribute through a variable: a function would be a method."""
-        return frozenset(taken_by_classes(self.facts))
+        return self.facts.of(taken_by_classes)
 
     @cached_property
     def more_uses(self) -> list[Use]:
@@ -103,8 +102,9 @@ class Context:
         uses = [*self.older_checkpoints.uses()]
         for idiom in self.idioms:
             uses += idiom.uses()
-        uses += [*self.handling.uses(), *ComplexNumbers(self.facts).uses()]
-        uses += uses_taken_for_others(self.facts)
+        uses += self.handling.uses(self.overrides.is_fixed)
+        uses += self.facts.of(ComplexNumbers).uses()
+        uses += self.facts.of(uses_taken_for_others)
         # a dict without values keeps its order, as a set does not: the output depends on it
         objects: dict[ast.AST, dict[LegacyObject, None]] = defaultdict(dict)
         for use in uses:
