@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from codemods.flow.binding import values_of
-from codemods.flow.scopes import Comprehension
+from codemods.sources.bindings import Comprehension
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Owner = ast.Module | FunctionNode

@@ -11,7 +11,8 @@ from codemods.dataflow.control_flow import ENTRY, FunctionNode
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import Program
 from codemods.flow.objects import Function
-from codemods.flow.scopes import SCOPES, Comprehension
+from codemods.flow.scopes import SCOPES
+from codemods.sources.bindings import Comprehension
 from codemods.sources.modules import Unit
 
 LOOPS = (

@@ -24,7 +24,7 @@ from codemods.flow.objects import (
     Record,
     Result,
 )
-from codemods.flow.scopes import Comprehension
+from codemods.sources.bindings import Comprehension
 from codemods.sources.modules import Unit
 
 STATES = (Instance, Container, Class)

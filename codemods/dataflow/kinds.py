@@ -12,7 +12,7 @@ from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import Program, is_any
 from codemods.flow.binding import Bound, bind_values, signature_of
 from codemods.flow.objects import Container, Result
-from codemods.flow.scopes import Comprehension
+from codemods.sources.bindings import Comprehension
 from codemods.vocabulary import COPY, GET, full_names
 
 TEXT, TEXTS, NUMBER, ARRAY, SCHEDULE = "text", "texts", "number", "array", "schedule"

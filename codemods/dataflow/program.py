@@ -23,7 +23,8 @@ from codemods.flow.objects import (
     Partial,
     Place,
 )
-from codemods.flow.scopes import Scope, ScopeNode
+from codemods.flow.scopes import Scope
+from codemods.sources.bindings import ScopeNode
 from codemods.sources.modules import Unit
 
 Members = dict[str, list[Function]]

@@ -32,8 +32,9 @@ from codemods.flow.objects import (
     Result,
 )
 from codemods.flow.reading import Annotation, Import, PassedOn, Reading, Store
-from codemods.flow.scopes import Comprehension, Scope, open_scope
+from codemods.flow.scopes import Scope, open_scope
 from codemods.flow.sites import CallSite, Key
+from codemods.sources.bindings import Comprehension
 from codemods.sources.modules import Project, Unit, file_of, name_of
 
 BUILTINS = frozenset(vars(builtins))

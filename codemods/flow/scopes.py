@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from codemods.sources.bindings import Comprehension, ScopeNode
 from codemods.sources.modules import Unit
 
-Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-ScopeNode = (
-    ast.Module
-    | ast.ClassDef
-    | ast.FunctionDef
-    | ast.AsyncFunctionDef
-    | ast.Lambda
-    | Comprehension
-)
 SCOPES = (
     ast.ClassDef,
     ast.FunctionDef,
@@ -73,81 +64,10 @@ class Scope:
         return None
 
 
-def bound_names(node: ScopeNode) -> Iterator[tuple[str, str]]:
-    """Each name that a scope binds or declares, with `""`, `"global"` or `"nonlocal"`."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        arguments = node.args
-        for argument in (
-            *arguments.posonlyargs,
-            *arguments.args,
-            *arguments.kwonlyargs,
-            arguments.vararg,
-            arguments.kwarg,
-        ):
-            if argument is not None:
-                yield argument.arg, ""
-    if isinstance(node, Comprehension):
-        for generator in node.generators:
-            for target in ast.walk(generator.target):
-                if isinstance(target, ast.Name):
-                    yield target.id, ""
-        return
-    pending: list[ast.AST] = (
-        [node.body] if isinstance(node, ast.Lambda) else list(node.body)
-    )
-    while pending:
-        current = pending.pop()
-        yield from _bindings(current)
-        if isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            pending.extend(current.decorator_list)
-        elif isinstance(current, ast.Lambda):
-            continue
-        elif isinstance(current, Comprehension):
-            # [(last := x) for x in xs] binds `last` around the comprehension.
-            pending.extend(
-                child for child in ast.walk(current) if isinstance(child, ast.NamedExpr)
-            )
-        else:
-            pending.extend(ast.iter_child_nodes(current))
-
-
-def _bindings(node: ast.AST) -> Iterator[tuple[str, str]]:
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name, ""
-        case (
-            ast.FunctionDef(name=name)
-            | ast.AsyncFunctionDef(name=name)
-            | ast.ClassDef(name=name)
-        ):
-            yield name, ""
-        # `import package.module` binds `package`.
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            for alias in names:
-                if alias.name != "*":
-                    yield alias.asname or alias.name.partition(".")[0], ""
-        case (
-            ast.ExceptHandler(name=str(name))
-            | ast.MatchAs(name=str(name))
-            | ast.MatchStar(name=str(name))
-        ):
-            yield name, ""
-        case ast.MatchMapping(rest=str(name)):
-            yield name, ""
-        case ast.Global(names=declared):
-            for name in declared:
-                yield name, "global"
-        case ast.Nonlocal(names=declared):
-            for name in declared:
-                yield name, "nonlocal"
-        case _:
-            pass
-
-
 def open_scope(unit: Unit, node: ScopeNode, parent: Scope | None) -> Scope:
     """A scope with its names filled in."""
     scope = Scope(unit, node, parent)
-    for name, declared in bound_names(node):
+    for name, declared in unit.bindings.get(node, ()):
         if declared:
             scope.elsewhere[name] = declared
             if declared == "global":

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from codemods.analysis.origins import Origins, Variable, statement_of
-from codemods.flow.scopes import ScopeNode, bound_names
 from codemods.functional.group import Group
 from codemods.idioms import Unproven
 from codemods.renaming.new_names import WORD
+from codemods.sources.bindings import ScopeNode
 from codemods.sources.modules import Unit
 
 PARAMS = ("params", "model_params")
@@ -216,15 +216,15 @@ def _binders(name: str, variable: Variable) -> set[ast.AST | None]:
         match node:
             case ast.Name(id=mentioned) | ast.arg(arg=mentioned) if mentioned == name:
                 around = variable.unit.ancestors(node)
-                binding = (outer for outer in around if _binds(outer, name))
+                binding = (
+                    outer for outer in around if _binds(outer, name, variable.unit)
+                )
                 found.add(next(binding, None))
     return found
 
 
-def _binds(node: ast.AST, name: str) -> bool:
+def _binds(node: ast.AST, name: str, unit: Unit) -> bool:
     """Whether a node is a scope that binds a name, and does not declare it as global."""
-    if not isinstance(node, ScopeNode):
-        return False
     # `how` is that of `global params`
-    own_names = (bound for bound, how in bound_names(node) if not how)
+    own_names = (bound for bound, how in unit.bindings.get(node, ()) if not how)
     return name in own_names

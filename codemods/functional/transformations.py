@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from codemods.analysis.origins import FunctionNode, Variable, names_read, statement_of
 from codemods.analysis.uses import Use
 from codemods.flow.objects import Function
-from codemods.flow.scopes import bound_names
 from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.parts import TRANSFORMATION, Names
@@ -85,7 +84,7 @@ class Transformations:
         """The name is known to a function from around it, if it does not bind the same name."""
         name = self._in(outer, unit)
         # tx = None, within the function; but `global tx` binds nothing there
-        own_names = {bound for bound, how in bound_names(owner) if not how}
+        own_names = {bound for bound, how in unit.bindings.get(owner, ()) if not how}
         if name in own_names:
             where = self.group.where(owner, unit)
             raise Unproven("the name `{}` is taken in {}", name, where)

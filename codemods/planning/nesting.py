@@ -10,8 +10,8 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.uses import Use
 from codemods.flow.reading import Import
-from codemods.flow.scopes import ScopeNode
 from codemods.rules.imports import shares_its_line
+from codemods.sources.bindings import ScopeNode
 from codemods.sources.modules import Unit
 
 

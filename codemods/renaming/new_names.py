@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from codemods.flow.objects import Derived, LegacyObject, Object, Result
-from codemods.flow.scopes import ScopeNode
+from codemods.sources.bindings import ScopeNode
 from codemods.sources.modules import Unit
 
 WORD = re.compile(r"optimizer|(?<![a-z])(?:optim|opt)(?![a-z])")

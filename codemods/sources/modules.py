@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from posixpath import dirname
 
 from codemods.model import Location
+from codemods.sources.bindings import Bindings, bindings
 from codemods.sources.text import Columns
 
 RUN = re.compile(
@@ -52,6 +53,11 @@ class Unit:
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
                 self.nodes.append(child)
+
+    @cached_property
+    def bindings(self) -> Bindings:
+        """What each scope binds."""
+        return bindings(self.nodes, self.parents)
 
     @cached_property
     def columns(self) -> Columns:

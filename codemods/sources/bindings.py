@@ -1,0 +1,79 @@
+"""The names that each scope of a file binds, by Python's rules."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+ScopeNode = (
+    ast.Module
+    | ast.ClassDef
+    | ast.FunctionDef
+    | ast.AsyncFunctionDef
+    | ast.Lambda
+    | Comprehension
+)
+Bindings = Mapping[ast.AST, list[tuple[str, str]]]
+"""By scope each name that it binds or declares, with `""`, `"global"` or `"nonlocal"`."""
+
+
+def bindings(nodes: Iterable[ast.AST], parents: Mapping[ast.AST, ast.AST]) -> Bindings:
+    """What each scope of a file binds; it has all nodes of the file, and the parent of each."""
+    found: defaultdict[ast.AST, list[tuple[str, str]]] = defaultdict(list)
+    for node in nodes:
+        for bound in _bound_by(node):
+            found[_scope_of(node, parents)].append(bound)
+    return found
+
+
+def _bound_by(node: ast.AST) -> Iterator[tuple[str, str]]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            yield name, ""
+        case ast.Name() | ast.expr_context():
+            return
+        case (
+            ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+            | ast.ClassDef(name=name)
+        ):
+            yield name, ""
+        # `import package.module` binds `package`.
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            for alias in names:
+                if alias.name != "*":
+                    yield alias.asname or alias.name.partition(".")[0], ""
+        case (
+            ast.ExceptHandler(name=str(name))
+            | ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+            | ast.MatchMapping(rest=str(name))
+        ):
+            yield name, ""
+        case ast.Global(names=declared):
+            for name in declared:
+                yield name, "global"
+        case ast.Nonlocal(names=declared):
+            for name in declared:
+                yield name, "nonlocal"
+
+
+def _scope_of(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST:
+    """The scope in which a node binds its name."""
+    is_parameter = isinstance(node, ast.arg)
+    while node in parents:
+        child, node = node, parents[node]
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                # decorators, defaults and annotations belong to the scope around it
+                if is_parameter or isinstance(child, ast.stmt):
+                    return node
+            case ast.Lambda(body=body):
+                if is_parameter or child is body:
+                    return node
+            # in [(last := x) for x in xs], `last` is bound around the comprehension
+            case ast.comprehension(target=target) if child is target:
+                return parents[node]
+    return node
