@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -13,9 +14,12 @@ from codemods.analysis.uses import Use
 from codemods.model import Location
 from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit
+from codemods.sources.parsing import parse
+from codemods.sources.prefilter import uses_jax
 
 NUMERIC = ("jax.", "numpy.")
 TYPES = ("complex", "complex64", "complex128")
+COMPLEX = re.compile(r"\bcomplex(?:64|128)?\b|\d[jJ]\b|\d\.[jJ]\b")
 
 
 class ComplexNumbers:
@@ -29,8 +33,6 @@ class ComplexNumbers:
 
         The cause of each is where its program makes complex numbers.
         """
-        if not self._made:
-            return
         for obj in self.facts.groups:
             if obj.kind != "definition" or obj.made_by not in self._of_reals:
                 continue
@@ -57,6 +59,13 @@ class ComplexNumbers:
                 if isinstance(node, ast.expr) and self._is_complex(node, unit):
                     found[unit.path] = unit.location(node.lineno)
                     break
+        # a model with such params may be where no optimizer gets to
+        for path, text in self.facts.others.items():
+            if COMPLEX.search(text) is None or not uses_jax(text.encode()):
+                continue
+            place = _made_out_of_view(path, text)
+            if place is not None:
+                found[path] = place
         return found
 
     def _is_complex(self, node: ast.expr, unit: Unit) -> bool:
@@ -75,6 +84,25 @@ class ComplexNumbers:
             case ast.Name() | ast.Attribute() if last_word(node).startswith("complex"):
                 return self.facts.full_name(node).startswith(NUMERIC)
         return False
+
+
+def _made_out_of_view(path: str, text: str) -> Location | None:
+    """The first place of a file that is not analysed that names a complex number or type."""
+    try:
+        unit = Unit(path, text, parse(text))
+    except (SyntaxError, RecursionError, MemoryError):
+        return None
+    for node in unit.nodes:
+        match node:
+            case (
+                ast.Constant(value=complex() | "complex64" | "complex128")
+                | ast.Attribute(attr="complex" | "complex64" | "complex128")
+                | ast.Name(id="complex64" | "complex128")
+            ):
+                return unit.location(node.lineno)
+            case ast.Name(id="complex") if not _is_checked(node, unit):
+                return unit.location(node.lineno)
+    return None
 
 
 def _is_checked(node: ast.expr, unit: Unit) -> bool:

@@ -49,11 +49,14 @@ Tells = dict[str, tuple[bool, bool]]
 ANY_NAME = r"\bimport[ \t(]*\*|\b(?:getattr|vars|attrgetter|methodcaller)\(|__dict__"
 """Code that may read a variable of a module without naming it."""
 
-SMALL = 1_000_000
-"""A program with fewer characters is analysed as a whole: that is faster than to choose files."""
-
 MOST = 0.5
-"""So is one of which a larger part speaks of optimizers, or stands beside what does."""
+"""A program of which a larger part speaks of optimizers, or is beside that, is analysed as a whole.
+
+To choose files would take longer.
+"""
+
+SMALL, PLAIN = 1_000_000, 100_000
+"""So is one with fewer characters, so that rules know all its values, if it has fewer facts."""
 
 
 class Slice:
@@ -101,8 +104,11 @@ class Slice:
         start = {*relevance.speaking, *relevance.beside}
         length = sum(map(len, texts.values()))
         begun = sum(len(texts[path]) for path in start if path in texts)
-        is_whole = length < SMALL or begun > MOST * length
-        facts = self._taking(texts) if is_whole else None
+        facts = None
+        if begun > MOST * length:
+            facts = self._taking(texts)
+        elif length < SMALL:
+            facts = self._taking(texts, min(self._left, PLAIN))
         # files that nest too deeply matter only if an optimizer gets to them
         if facts is None or self.too_deep:
             facts = self._grown(relevance.speaking, relevance.beside)

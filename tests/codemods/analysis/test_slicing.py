@@ -53,12 +53,13 @@ TABLES = "".join(
 )
 
 
-def project(**files: str) -> dict[str, FileResult]:
+def project(budget: int = 400, **files: str) -> dict[str, FileResult]:
     sources = [
         Source(f"{name.replace('__', '/', 1)}.py", dedent(text).encode())
         for name, text in files.items()
     ]
-    return {result.path: result for result in migrate(sources, Options(budget=400))}
+    results = migrate(sources, Options(budget=budget))
+    return {result.path: result for result in results}
 
 
 @pytest.mark.usefixtures("_all_are_large")
@@ -170,3 +171,42 @@ def test_where_even_what_speaks_of_optimizers_is_beyond_the_budget() -> None:
     assert not train.changed
     assert "raise --budget" in (train.error or "")
     assert "cannot be parsed" in (broken.error or "")
+
+
+MODELS = """
+    import jax.numpy as jnp
+
+
+    def initial():
+        return {{"w": jnp.ones(2, {dtype})}}
+
+
+    def is_known(dtype):
+        return isinstance(dtype, complex)
+    """
+MAIN = "import train\nfrom lab import models\n\ntrain.train(models.initial(), [])\n"
+
+
+@pytest.mark.usefixtures("_all_are_large")
+def test_params_may_be_complex_where_no_optimizer_gets_to() -> None:
+    results = project(
+        train=ALONE, main=MAIN, lab__models=MODELS.format(dtype="jnp.float32")
+    )
+    assert results["train.py"].changed
+    for dtype in ("jnp.complex64", "'complex64'", "complex", "1j"):
+        results = project(
+            train=ALONE, main=MAIN, lab__models=MODELS.format(dtype=dtype)
+        )
+        assert not results["train.py"].changed
+        assert "FO925" in {site.code for site in results["train.py"].sites}
+        assert not results["lab/models.py"].analysed
+
+
+def test_a_small_program_that_is_entangled_is_analysed_in_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = {"train": ALONE, "main": "import train, lab.tables", "lab__tables": TABLES}
+    monkeypatch.setattr("codemods.analysis.slicing.PLAIN", 400)
+    results = project(budget=10_000, **files)
+    assert results["train.py"].changed
+    assert not results["lab/tables.py"].analysed
