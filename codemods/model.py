@@ -128,7 +128,7 @@ class Options:
     rename: bool = False
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
-    budget: int = 1_500_000
+    budget: int = 1_000_000
     old_checkpoints: bool = False
     trace: bool = False
     declined: frozenset[Location] = frozenset()

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
 from codemods.analysis.evidence import last_word
 from codemods.analysis.facts import Facts
@@ -89,19 +90,21 @@ class ComplexNumbers:
 def _made_out_of_view(path: str, text: str) -> Location | None:
     """The first place of a file that is not analysed that names a complex number or type."""
     try:
-        unit = Unit(path, text, parse(text))
+        tree = parse(text)
     except (SyntaxError, RecursionError, MemoryError):
         return None
-    for node in unit.nodes:
+    checked: set[ast.AST] = set()
+    for node in ast.walk(tree):
         match node:
+            # isinstance(x, (complex, str)), which comes ahead of what is within it
+            case ast.Call(func=ast.Name(id="isinstance"), args=arguments):
+                checked.update(chain.from_iterable(map(ast.walk, arguments)))
             case (
                 ast.Constant(value=complex() | "complex64" | "complex128")
                 | ast.Attribute(attr="complex" | "complex64" | "complex128")
-                | ast.Name(id="complex64" | "complex128")
-            ):
-                return unit.location(node.lineno)
-            case ast.Name(id="complex") if not _is_checked(node, unit):
-                return unit.location(node.lineno)
+                | ast.Name(id="complex" | "complex64" | "complex128")
+            ) if node not in checked:
+                return Location(path, node.lineno)
     return None
 
 

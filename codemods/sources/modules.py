@@ -22,6 +22,8 @@ RUN = re.compile(
 )
 """What runs another file as if its code stood here: `%run train.py` in a notebook, `exec`."""
 
+WORD = re.compile(r"\w+")
+STAR = re.compile(r"\bimport[ \t(]*\*")
 LEFT_OUT = re.compile(r"/(.*?\.py)(?![^.(\[])")
 """The names of what is in a file that is not analysed, see `name_of`."""
 
@@ -292,6 +294,7 @@ class Project:
         self.others = others
         self._by_path = {unit.path: unit for unit in self.units}
         self._layout = Layout((*self._by_path, *self.others))
+        self._words: dict[str, frozenset[str] | None] = {}
 
     def at(self, path: str) -> tuple[Unit | None, str] | None:
         """The module at a path without its ending: its file and, for a package, its folder."""
@@ -335,10 +338,13 @@ class Project:
 
     def may_have(self, path: str, name: str) -> bool:
         """Whether a file that is not analysed may have a variable of a name."""
-        # from models import *: any name may come from there
-        says_so = rf"\b{re.escape(name)}\b|\bimport[ \t(]*\*"
-        text = self.others[path]
-        return re.search(says_so, text) is not None
+        if path not in self._words:
+            text = self.others[path]
+            # from models import *: any name may come from there
+            is_open = STAR.search(text) is not None
+            self._words[path] = None if is_open else frozenset(WORD.findall(text))
+        words = self._words[path]
+        return words is None or name in words
 
     def others_matching(self, pattern: re.Pattern[str]) -> list[str]:
         """The files of such a name that are not analysed."""
