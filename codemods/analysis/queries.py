@@ -81,7 +81,10 @@ class Queries:
     @cached_property
     def dataflow(self) -> Dataflow:
         """When things happen, and what changes them."""
-        return Dataflow(self.flow)
+        importers = self._graphs[1]
+        above = reachable((unit.path for unit in self.project.units), importers)
+        others = [text for path, text in self.others.items() if path in above]
+        return Dataflow(self.flow, others)
 
     def together(self, unit: Unit) -> set[str]:
         """The paths of the files that may run in one program with a file.

@@ -10,6 +10,7 @@ from itertools import takewhile
 from codemods.dataflow.control_flow import EXIT, FunctionNode, Order, Owner
 from codemods.dataflow.definitions import LOOPS, Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
+from codemods.dataflow.elsewhere import Elsewhere
 from codemods.dataflow.evaluation import Evaluations
 from codemods.dataflow.program import EvaluationSite, Program, is_any
 from codemods.flow.binding import parameters_of, values_of
@@ -33,10 +34,16 @@ Run = tuple[Order, int, int]
 
 
 class Dataflow:
-    """Answers when things happen, and whether that matters, for a whole project."""
+    """Answers when things happen, and whether that matters, for a whole project.
 
-    def __init__(self, flow: Constraints) -> None:
+    Args:
+      flow: what is known of the files that are analysed.
+      others: the texts of files that are not, and import them.
+    """
+
+    def __init__(self, flow: Constraints, others: Iterable[str] = ()) -> None:
         self.flow = flow
+        self.elsewhere = Elsewhere(flow, others)
         self.program = Program(flow)
         self.definitions = Definitions(self.program)
         self.evaluations = Evaluations(self.program, self.definitions)
@@ -115,6 +122,8 @@ class Dataflow:
             for node in unit.nodes:
                 for value in self._given_away(unit, node):
                     escaping += self.program.objects(value)
+        for variable in self.elsewhere.changed:
+            escaping += self.program.objects_at(variable.scope, variable.name)
         return frozenset(self._within(escaping))
 
     def _passed(self, call: ast.Call) -> Iterator[Object]:
@@ -209,7 +218,7 @@ class Dataflow:
                 scope = self.flow.modules[item.unit]
                 modules |= {Variable(scope, name) for name in scope.names}
         found = self.evaluations.of_all(functions)
-        found.writes |= modules
+        found.writes |= modules | self.elsewhere.assigned
         return found
 
     # Within one run of a function

@@ -210,3 +210,80 @@ def test_a_small_program_that_is_entangled_is_analysed_in_part(
     results = project(budget=10_000, **files)
     assert results["train.py"].changed
     assert not results["lab/tables.py"].analysed
+
+
+CLIPPING = """
+    from flax import optim
+    from jax.example_libraries.optimizers import clip_grads
+
+    CLIP = 1.0
+    LIMITS = {{"clip": 1.0}}
+
+
+    def set_clip(clip):
+        global CLIP
+        CLIP = clip
+
+
+    def tick(number):
+        pass
+
+
+    def train(params, grads):
+        optimizer = optim.Adam(0.1).create(params)
+        for number, grad in enumerate(grads):
+            tick(number)
+            grad = clip_grads(grad, {limit})
+            optimizer = optimizer.apply_gradient(grad)
+        return optimizer.target
+    """
+CALLING = (
+    "import hooks, train\n\ntrain.tick = hooks.slow_down\nprint(train.train({}, []))\n"
+)
+HOOK = "import train\n\n\ndef slow_down(number, config=None):\n    {}\n"
+
+
+@pytest.mark.usefixtures("_all_are_large")
+@pytest.mark.parametrize(
+    ("limit", "hook"),
+    [
+        ("CLIP", "train.CLIP = 0.1"),
+        ("CLIP", "train.CLIP *= 0.1"),
+        ("CLIP", "other, train.CLIP = 0, 0.1"),
+        ("CLIP", "setattr(train, 'CLIP', 0.1)"),
+        ("LIMITS['clip']", "train.LIMITS['clip'] = 0.1"),
+        ("LIMITS['clip']", "train.LIMITS.update(clip=0.1)"),
+    ],
+)
+def test_what_is_set_where_no_optimizer_gets_to_is_not_read_at_another_time(
+    limit: str, hook: str
+) -> None:
+    results = project(
+        budget=10_000,
+        train=CLIPPING.format(limit=limit).replace("global CLIP", "CLIP = 0"),
+        main=CALLING,
+        hooks=HOOK.format(hook),
+    )
+    assert not results["hooks.py"].analysed
+    assert results["train.py"].changed
+    assert b"clip_by_global_norm" not in results["train.py"].after
+
+
+@pytest.mark.usefixtures("_all_are_large")
+def test_what_a_function_sets_may_be_set_where_no_optimizer_gets_to() -> None:
+    files = {"main": CALLING, "hooks": HOOK.format("train.set_clip(0.1)")}
+    results = project(budget=10_000, train=CLIPPING.format(limit="CLIP"), **files)
+    assert not results["hooks.py"].analysed
+    assert b"clip_by_global_norm" not in results["train.py"].after
+
+
+@pytest.mark.usefixtures("_all_are_large")
+@pytest.mark.parametrize("hook", ["print(train.CLIP == 0.1)", "config.RATE = 0.1"])
+def test_what_is_set_nowhere_is_read_once(hook: str) -> None:
+    results = project(
+        budget=10_000,
+        train=CLIPPING.format(limit="CLIP").replace("global CLIP", "CLIP = 0"),
+        main=CALLING,
+        hooks=HOOK.format(hook),
+    )
+    assert b"optax.clip_by_global_norm(CLIP)" in results["train.py"].after
