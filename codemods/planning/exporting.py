@@ -243,7 +243,14 @@ class Exports:
             _lists(scope.unit, name)
             or self._taken(scope, name)
             or self._read_elsewhere(scope.unit, name)
+            or self._named_out_of_view(scope.unit, name)
         )
+
+    def _named_out_of_view(self, owner: Unit, name: str) -> bool:
+        """Whether a file that is not analysed imports a module and has the name."""
+        project = self.facts.project
+        importers = self.facts.importers_of(owner) & self.facts.others.keys()
+        return any(project.may_have(path, name) for path in importers)
 
     def _taken(self, scope: Scope, name: str) -> bool:
         """Whether an import in another file takes a name from a module, and stays."""
@@ -270,7 +277,10 @@ class Exports:
                 return True
             return self._leaves(passed.scope, name)
         imported = self.facts.imported(unit)
-        items = (item for item in imported if item.alias is passed.alias)
+        items = [item for item in imported if item.alias is passed.alias]
+        # only imports of legacy names are ever removed
+        if not items:
+            return True
         return any(self.reason_to_stay(item) is not None for item in items)
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:

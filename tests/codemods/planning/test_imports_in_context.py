@@ -1188,6 +1188,41 @@ def test_an_import_that_another_file_takes_from_here_stays() -> None:
     assert not results["other"].changed
 
 
+CLIPS = """
+    from flax import optim
+    from jax.example_libraries.optimizers import clip_grads
+
+    def train(params, grads):
+        optimizer = optim.Adam(1e-3).create(params)
+        for grad in grads:
+            grad = clip_grads(grad, 1.0)
+            optimizer = optimizer.apply_gradient(grad)
+        return optimizer.target
+    """
+
+
+@pytest.mark.parametrize(
+    "taking",
+    [
+        "from train import clip_grads\nprint(clip_grads)\n",
+        "import train\nprint(train.clip_grads)\n",
+        "from train import *\nprint(clip_grads)\n",
+    ],
+)
+@pytest.mark.parametrize("most", [0.5, 1])
+def test_an_import_that_is_dead_here_and_taken_by_others_stays(
+    taking: str, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = b"from jax.example_libraries.optimizers import clip_grads\n"
+    assert kept not in project({"train": CLIPS})["train"].after
+    # the other file is analysed, or not
+    monkeypatch.setattr("codemods.analysis.slicing.MOST", most)
+    monkeypatch.setattr("codemods.analysis.slicing.SMALL", 0)
+    results = project({"train": CLIPS, "other": taking})
+    assert kept in results["train"].after
+    assert b"optax.clip_by_global_norm(1.0)" in results["train"].after
+
+
 def test_nothing_is_imported_twice_or_without_use() -> None:
     after = migrated("""
         from flax import optim
