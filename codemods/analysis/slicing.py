@@ -12,7 +12,7 @@ import gc
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -312,9 +312,15 @@ class Frontier:
                     yield path, [obj for objects in offered.values() for obj in objects]
 
     def _offered_by(self, unit: Unit) -> dict[str, list[LegacyObject]]:
-        """The variables of a module that hold, take or return objects, or a legacy name."""
+        """The variables of a module that hold, take, return or use objects, or a legacy name.
+
+        Who calls what uses an optimizer gives it the values of which the optimizer is made.
+        """
         scope = self.flow.modules[unit]
-        found = {name: self._of_variable(scope, name) for name in scope.names}
+        found = {
+            name: [*self._of_variable(scope, name), *self._used_by(scope, name)]
+            for name in scope.names
+        }
         return {
             name: objects
             for name, objects in found.items()
@@ -441,6 +447,41 @@ class Frontier:
         for item in self.flow.solver.at(place):
             if isinstance(item, Module) and item.unit is not None:
                 found += self._of_module[item.unit]
+        return found
+
+    def _used_by(self, scope: Scope, name: str) -> Iterator[LegacyObject]:
+        """What the function in a variable uses, or a method of the class there."""
+        for item in self.flow.solver.at(("variable", scope, name)):
+            match item:
+                case Function(node=node) | Partial(function=Function(node=node)):
+                    yield from self._used.get(node, ())
+                case Class(node=node) | Instance(cls=Class(node=node)):
+                    yield from self._used.get(node, ())
+
+    @cached_property
+    def _used(self) -> Mapping[ast.AST, dict[LegacyObject, None]]:
+        """The objects that each function uses, itself or by functions that it calls."""
+        found: dict[ast.AST, dict[LegacyObject, None]] = defaultdict(dict)
+        pending: list[tuple[ast.AST, LegacyObject]] = []
+
+        def add(scope: Scope | None, objects: Iterable[LegacyObject]) -> None:
+            # what is within a function is its own, too
+            while scope is not None:
+                for obj in objects:
+                    if obj not in found[scope.node]:
+                        found[scope.node][obj] = None
+                        pending.append((scope.node, obj))
+                scope = scope.parent
+
+        for node in self.flow.places:
+            objects = self.facts.legacy_objects(node, "definition", "optimizer")
+            known = [obj for obj in objects if obj.evidence != "likely"]
+            if known:
+                add(self.flow.reading.scopes.get(node), known)
+        while pending:
+            function, obj = pending.pop()
+            for site, _ in self.flow.entered.get(function, ()):
+                add(site.scope or self.flow.reading.scopes.get(site.node), [obj])
         return found
 
     def _is_legacy(self, scope: Scope, name: str) -> bool:

@@ -395,7 +395,7 @@ class Evaluations:
         for item in known:
             found.add(self._callee(item, node))
         # Something out of view may be called: its name has to tell, or the kind of its owner.
-        if not items or len(known) < len(items):
+        if not items or len(known) < len(items) or self._may_be_more(node.func):
             found.add(self._external(name, node) if name else self._method(node))
         # Whatever is called may read what it is given.
         for argument in values_of(node):
@@ -404,6 +404,18 @@ class Evaluations:
             if owners:
                 found.reads.add(Field(None, owners))
         return found
+
+    def _may_be_more(self, node: ast.expr) -> bool:
+        """Whether something of which nothing is known may be at an expression, beside the rest."""
+        for root in self.flow.derivation.roots.of(self.flow.places.get(node)):
+            match root:
+                # train.hook = library.hook
+                case ast.Constant():
+                    continue
+                case ast.expr() | ("variable", _, str()):
+                    if not self.flow.solver.at(root):
+                        return True
+        return False
 
     def _callee(self, item: Object, node: ast.Call) -> Effects:
         match inner := behind(item):

@@ -229,7 +229,7 @@ CLIPPING = """
         pass
 
 
-    def train(params, grads):
+    def fit(params, grads):
         optimizer = optim.Adam(0.1).create(params)
         for number, grad in enumerate(grads):
             tick(number)
@@ -238,7 +238,7 @@ CLIPPING = """
         return optimizer.target
     """
 CALLING = (
-    "import hooks, train\n\ntrain.tick = hooks.slow_down\nprint(train.train({}, []))\n"
+    "import hooks, train\n\ntrain.tick = hooks.slow_down\nprint(train.fit({}, []))\n"
 )
 HOOK = "import train\n\n\ndef slow_down(number, config=None):\n    {}\n"
 
@@ -287,3 +287,38 @@ def test_what_is_set_nowhere_is_read_once(hook: str) -> None:
         hooks=HOOK.format(hook),
     )
     assert b"optax.clip_by_global_norm(CLIP)" in results["train.py"].after
+
+
+RUN = """
+    from flax import optim
+
+    def run(params, grads):
+        optimizer = optim.Adam(0.1).create(params)
+        for grad in grads:
+            optimizer = optimizer.apply_gradient(grad)
+        print(optimizer.target)
+
+    class Runner:
+        def start(self, params, grads):
+            run(params, grads)
+
+    {call}
+    """
+IN_VIEW = "if __name__ == '__main__':\n        run({'w': 1.0}, [])"
+
+
+@pytest.mark.usefixtures("_all_are_large")
+@pytest.mark.parametrize("call", ["", IN_VIEW])
+@pytest.mark.parametrize("sweep", ["sgd.run(ones, [])", "sgd.Runner().start(ones, [])"])
+def test_who_calls_what_uses_an_optimizer_is_in_view(call: str, sweep: str) -> None:
+    sweeping = f"import jax.numpy as jnp\nimport sgd\n\nones = jnp.ones(3)\n{sweep}\n"
+    results = project(
+        budget=10_000,
+        sgd=RUN.format(call=call),
+        sweep=sweeping,
+        idle="import sgd\n\nprint(sgd)\n",
+    )
+    assert results["sweep.py"].analysed
+    assert not results["idle.py"].analysed
+    # the params are no dict
+    assert b"AnyParamsTrainState.create(" in results["sgd.py"].after

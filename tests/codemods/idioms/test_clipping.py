@@ -607,3 +607,44 @@ def test_a_chain_is_laid_out_as_the_constructor_was(
             return optimizer.target
         """)
     assert indent(dedent(transformation).strip(), " " * 8) in new
+
+
+HOOKED = """
+    import lab
+    from flax import optim
+    from jax.example_libraries.optimizers import clip_grads
+
+    LIMITS = {{"clip": 1.0}}
+    lab.configure(LIMITS)
+
+    def idle(number):
+        pass
+
+    def fit(params, grads, hook):
+        optimizer = optim.Adam(0.1).create(params)
+        for number, grad in enumerate(grads):
+            hook(number)
+            grad = clip_grads(grad, LIMITS["clip"])
+            optimizer = optimizer.apply_gradient(grad)
+        return optimizer.target
+
+    fit({{}}, [], {first})
+    fit({{}}, [], {second})
+    """
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_link"),
+    [
+        ("idle", "idle", True),
+        ("idle", "lab.hook", False),
+        ("lab.hook", "idle", False),
+        ("idle", "idle if lab else lab.hook", False),
+    ],
+)
+def test_a_function_that_may_be_one_of_a_library_may_change_what_that_was_given(
+    first: str, second: str, is_link: bool
+) -> None:
+    after = migrated(HOOKED.format(first=first, second=second))
+    assert ("optax.clip_by_global_norm" in after) is is_link
+    assert ("clip_grads(grad" in after) is not is_link
