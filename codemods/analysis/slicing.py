@@ -121,7 +121,11 @@ class Slice:
         self.left_out = {*speaking} - self.units.keys() - self.too_deep
         wanted = self._wanted(facts)
         beyond: set[str] = set()
+        least = facts.flow.solver.facts
         while new := self._by_length(wanted.keys() - beyond - self.too_deep):
+            # with more files there are no fewer facts
+            if least > self._left:
+                break
             facts = None  # two sets of facts at once would take too much memory
             gc.collect()
             facts = self._taking({*self.units, *new})
@@ -129,6 +133,7 @@ class Slice:
                 beyond.update(new[len(new) // 2 :])
             else:
                 wanted = self._wanted(facts)
+                least = facts.flow.solver.facts
         if facts is None:
             facts = self._taking(self.units, math.inf, with_packages=False)
             assert facts is not None  # these files were within the budget before
