@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 from pathlib import PurePosixPath
 
 from codemods.analysis.closed_world import ClosedWorld
@@ -22,8 +23,10 @@ from codemods.analysis.legacy import legacy_name
 from codemods.analysis.queries import Beyond
 from codemods.flow.constraints import LAZY, TooDeepError
 from codemods.flow.containers import arguments
+from codemods.flow.holders import holders, unwrapped
 from codemods.flow.objects import (
     Class,
+    Container,
     External,
     Function,
     Instance,
@@ -455,13 +458,32 @@ class Frontier:
         return found
 
     def _used_by(self, scope: Scope, name: str) -> Iterator[LegacyObject]:
-        """What the function in a variable uses, or a method of the class there."""
+        """What the function in a variable uses, or one that the object there holds or returns."""
         for item in self.flow.solver.at(("variable", scope, name)):
+            match unwrapped(item):
+                case Function(node=node) | Class(node=node) if node in self._used:
+                    yield from self._used[node]
+                case held if held in self._using:
+                    yield from dict.fromkeys(chain(*self._used.values()))
+
+    @cached_property
+    def _using(self) -> set[Object]:
+        """The functions and classes that use objects, and all that hold one or return it."""
+
+        def uses(item: Object) -> bool:
+            return isinstance(item, Function | Class) and item.node in self._used
+
+        def parts(item: Object) -> Iterable[Place]:
             match item:
-                case Function(node=node) | Partial(function=Function(node=node)):
-                    yield from self._used.get(node, ())
-                case Class(node=node) | Instance(cls=Class(node=node)):
-                    yield from self._used.get(node, ())
+                case Container():
+                    return [("elements", item)]
+                case Instance(cls=cls):
+                    return self.flow.field_places(cls)
+                case Function(node=node):
+                    return [("return", node)]
+            return ()
+
+        return holders(self.flow.solver, uses, parts)
 
     @cached_property
     def _used(self) -> Mapping[ast.AST, dict[LegacyObject, None]]:

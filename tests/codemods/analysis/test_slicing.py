@@ -302,6 +302,11 @@ RUN = """
         def start(self, params, grads):
             run(params, grads)
 
+    ALL = {{"sgd": [run]}}
+
+    def chosen(name):
+        return ALL[name][0]
+
     {call}
     """
 IN_VIEW = "if __name__ == '__main__':\n        run({'w': 1.0}, [])"
@@ -309,7 +314,15 @@ IN_VIEW = "if __name__ == '__main__':\n        run({'w': 1.0}, [])"
 
 @pytest.mark.usefixtures("_all_are_large")
 @pytest.mark.parametrize("call", ["", IN_VIEW])
-@pytest.mark.parametrize("sweep", ["sgd.run(ones, [])", "sgd.Runner().start(ones, [])"])
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        "sgd.run(ones, [])",
+        "sgd.Runner().start(ones, [])",
+        "sgd.ALL['sgd'][0](ones, [])",
+        "sgd.chosen('sgd')(ones, [])",
+    ],
+)
 def test_who_calls_what_uses_an_optimizer_is_in_view(call: str, sweep: str) -> None:
     sweeping = f"import jax.numpy as jnp\nimport sgd\n\nones = jnp.ones(3)\n{sweep}\n"
     results = project(
