@@ -315,9 +315,10 @@ class Frontier:
             names = rf"\b(?:{'|'.join(map(re.escape, offered))})\b"
             # a module with a `__getattr__` has variables of any name
             named = re.compile(rf"{names}|{ANY_NAME}" if LAZY not in offered else "")
+            objects = [*dict.fromkeys(chain.from_iterable(offered.values()))]
             for path in users:
                 if named.search(self.texts[path]):
-                    yield path, [obj for objects in offered.values() for obj in objects]
+                    yield path, objects
 
     def _offered_by(self, unit: Unit) -> dict[str, list[LegacyObject]]:
         """The variables of a module that hold, take, return or use objects, or a legacy name.
@@ -464,7 +465,7 @@ class Frontier:
                 case Function(node=node) | Class(node=node) if node in self._used:
                     yield from self._used[node]
                 case held if held in self._using:
-                    yield from dict.fromkeys(chain(*self._used.values()))
+                    yield from self._used_anywhere
 
     @cached_property
     def _using(self) -> set[Object]:
@@ -510,6 +511,10 @@ class Frontier:
             for site, _ in self.flow.entered.get(function, ()):
                 add(site.scope or self.flow.reading.scopes.get(site.node), [obj])
         return found
+
+    @cached_property
+    def _used_anywhere(self) -> dict[LegacyObject, None]:
+        return dict.fromkeys(chain.from_iterable(self._used.values()))
 
     def _is_legacy(self, scope: Scope, name: str) -> bool:
         items = self.flow.solver.at(("variable", scope, name))

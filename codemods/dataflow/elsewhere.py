@@ -78,7 +78,10 @@ def _set_in(text: str) -> Iterator[str]:
             yield match[1]
     for match in SETTING_SEVERAL.finditer(text):
         for target in match[1].split(","):
-            yield target.rpartition(".")[2].strip()
+            owner, _, name = target.strip().rpartition(".")
+            # train.RATE, but not self.rate nor rate
+            if owner.partition(".")[0] not in ("", "self", "cls"):
+                yield name
     yield from SETTING_BY_NAME.findall(text)
 
 

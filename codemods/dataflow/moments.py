@@ -123,7 +123,9 @@ class Dataflow:
                 for value in self._given_away(unit, node):
                     escaping += self.program.objects(value)
         for variable in self.elsewhere.changed:
-            escaping += self.program.objects_at(variable.scope, variable.name)
+            found = self.program.objects_at(variable.scope, variable.name)
+            # of a module, the variables that are set are known by their names
+            escaping += (item for item in found if not isinstance(item, Module))
         return frozenset(self._within(escaping))
 
     def _passed(self, call: ast.Call) -> Iterator[Object]:

@@ -278,7 +278,15 @@ def test_what_a_function_sets_may_be_set_where_no_optimizer_gets_to() -> None:
 
 
 @pytest.mark.usefixtures("_all_are_large")
-@pytest.mark.parametrize("hook", ["print(train.CLIP == 0.1)", "config.RATE = 0.1"])
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "print(train.CLIP == 0.1)",
+        "config.RATE = 0.1",
+        "CLIP, rate = 0.1, 0.2",
+        "self.CLIP, train.rate = 0.1, 0.2",
+    ],
+)
 def test_what_is_set_nowhere_is_read_once(hook: str) -> None:
     results = project(
         budget=10_000,
