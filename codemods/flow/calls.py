@@ -139,7 +139,7 @@ class Calls(Elements):
     _begun: set[tuple[Class, str, CallSite]] = field(default_factory=set)
     """What calls of classes do, by name: each once, though every base that shows up asks again."""
     _bound: set[tuple[object, ...]] = field(default_factory=set)
-    """The functions, each with unpacked arguments that calls give to it."""
+    """The functions, each with the places of arguments that a call binds to it."""
 
     # Attributes
 
@@ -647,8 +647,8 @@ class Calls(Elements):
         The first `offset` of the parameters are bound already.
         """
         self.entered[function.node].append((site, offset))
-        # many methods of a container may give its elements to a function
-        if site.starred is not None and not self._binds(function, site, offset):
+        # a method comes to a call once for each instance that has it
+        if not self._binds(function, site, offset):
             return
         arguments = function.node.args
         by_position = (*arguments.posonlyargs, *arguments.args)
