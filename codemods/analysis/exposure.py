@@ -11,6 +11,23 @@ from codemods.flow.objects import Container, External, Instance, Object, Place
 
 CLASSES = frozenset((*DEFINITIONS, Unnamed.RUN_TIME))
 
+VALUES = frozenset(
+    f"builtins.{name}"
+    for name in (
+        "bool",
+        "bytes",
+        "complex",
+        "dict",
+        "float",
+        "int",
+        "list",
+        "set",
+        "str",
+        "tuple",
+    )
+)
+"""Types whose instances are neither classes nor functions."""
+
 ASKING = frozenset(
     ("add", "count", "discard", "get", "index", "pop", "remove", "setdefault")
 )
@@ -44,7 +61,9 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
         # registry.register(optim.Adam)
         case ast.Call(func=callee, args=args, keywords=keywords):
             place = facts.flow.places[callee]
-            if not facts.flow.derivation.is_unknown(place):
+            if not facts.flow.derivation.is_unknown(place) or _asks_for_values(
+                facts, node
+            ):
                 return
             for argument in args:
                 value = argument
@@ -58,6 +77,17 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
         case ast.Assign(targets=targets, value=value):
             if any(_is_unknown_slot(facts, target) for target in targets):
                 yield from _classes(facts, value)
+
+
+def _asks_for_values(facts: Queries, call: ast.Call) -> bool:
+    """Whether this asks for types of which neither a class nor a function is an instance."""
+    if facts.externals(call.func) != ["builtins.isinstance"] or len(call.args) != 2:
+        return False
+    asked = call.args[1]
+    types = asked.elts if isinstance(asked, ast.Tuple) else [asked]
+    return all(
+        {*facts.externals(one)} <= VALUES and facts.externals(one) for one in types
+    )
 
 
 def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:

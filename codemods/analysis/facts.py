@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar, cast
 
 from codemods.analysis.evidence import Seeding
+from codemods.analysis.lookups import Lookups
 from codemods.analysis.queries import Beyond, Queries
 from codemods.analysis.reflection import reflections
 from codemods.analysis.removed_names import removed_uses
@@ -103,8 +104,9 @@ class Facts(Queries):
         return found
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
+        lookups = self.of(Lookups)
         reflected = (
-            use for node in unit.nodes for use in reflections(self, unit, node)
+            use for node in unit.nodes for use in reflections(self, lookups, unit, node)
         )
         found = [*uses, *reflected, *removed_uses(self, unit)]
         return sorted(

@@ -9,6 +9,7 @@ from enum import Enum
 
 from codemods.analysis.evidence import last_word
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
+from codemods.analysis.lookups import EVALUATING, Lookups
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.flow.binding import values_of
@@ -25,7 +26,6 @@ BY_NAME = (
 PATCHING = ("setattr", "delattr", "object", "patch")
 """The names of functions that assign an attribute: of Python, `unittest.mock` and pytest."""
 
-EVALUATING = frozenset(("builtins.eval", "builtins.exec", "builtins.compile"))
 PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
 WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.fields")
 IMPORTING = (
@@ -57,11 +57,21 @@ TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
 """Attributes that hardly any other object than an optimizer has."""
 
 
-def reflections(facts: Queries, unit: Unit, node: ast.AST) -> list[Use]:
+def reflections(
+    facts: Queries, lookups: Lookups, unit: Unit, node: ast.AST
+) -> list[Use]:
     """The uses that a call, a subscript or a pattern is."""
     uses: list[Use] = []
     if isinstance(node, ast.Call):
         uses += _stored(facts, unit, node)
+        # eval("optim." + name)
+        if lookups.are_in_text(unit, node):
+            uses.append(Use("in_text", "", unit, node, ()))
+    # from flax.optim import *; globals()[name]
+    if isinstance(node, ast.Call | ast.Subscript):
+        hidden = lookups.among_stars(unit, node)
+        if hidden:
+            uses.append(Use("in_text", "*", unit, node, hidden))
     found = _patch(facts, unit, node) or _reflection(facts, unit, node)
     if found is not None:
         uses.append(found)

@@ -61,6 +61,7 @@ class Use:
     - `dynamic` (a class chosen at run time),
     - `custom` (an optimizer of the user's own class is made),
     - `reflection` (an attribute by its name),
+    - `in_text` (a text that is run as code, or a key, that may name what is legacy),
     - `filter` (the predicate of a traversal),
     - `stored` (an optimizer that goes to a checkpoint),
     - `restored` (a call that reads one),

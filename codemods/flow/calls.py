@@ -42,6 +42,7 @@ from codemods.flow.objects import (
 from codemods.flow.scopes import Scope
 from codemods.flow.sites import CallSite, Effect, Key
 from codemods.flow.solver import Watcher
+from codemods.sources.modules import Unit
 
 DEEPEST_WRAPPING = 3
 """`f = partial(f, …)` in a loop must not wrap without end."""
@@ -126,6 +127,10 @@ class Calls(Elements):
         default_factory=lambda: defaultdict(dict)
     )
     """The places of what functions return, by the place that gets it."""
+    looked_up: dict[Unit, dict[tuple[str | None, Place], None]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    """The keys by which variables of each module are read, None for any, and where these go."""
     got: dict[ast.Call, dict[tuple[LegacyObject, str], None]] = field(
         default_factory=lambda: defaultdict(dict)
     )
@@ -863,7 +868,7 @@ class Calls(Elements):
             self._call_inherited(owner.owner, name, site)
         # globals().update(options)
         elif isinstance(owner, Module):
-            self._call_of_variables(owner, site)
+            self._call_of_variables(owner, name, site)
         elif isinstance(owner, Function):
             # update.register(Model, update_model): another implementation of the function
             for place in arguments(site):
@@ -896,8 +901,16 @@ class Calls(Elements):
             self.solver.add(site.result, outcome)
             self.store_element(outcome, None, read)
 
-    def _call_of_variables(self, module: Module, site: CallSite) -> None:
+    def _call_of_variables(self, module: Module, name: str, site: CallSite) -> None:
         """A method of `globals()`, or of a module's `__dict__`."""
+        # for name, value in globals().items()
+        if name in ("copy", "items", "keys", "popitem", "values"):
+            variables = Container(site.node, "variables")
+            value = ("variables", site.node)
+            self.load_from_module(module, None, value)
+            self.store_element(variables, None, value)
+            self.call_container_method(variables, name, site)
+            return
         self.load_from_module(module, key_argument(site), site.result)
         for word, place in site.keywords.items():
             self.store_in_module(module, word, place)

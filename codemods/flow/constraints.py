@@ -561,6 +561,9 @@ class Constraints(Calls):
             self.solver.add(result, Method(module, name))
 
     def load_from_module(self, module: Module, name: Key, result: Place) -> None:
+        if module.unit is not None:
+            key = name if isinstance(name, str) else None
+            self.looked_up[module.unit][key, result] = None
         if isinstance(name, str):
             self._member(module, name, result)
         elif module.unit is not None:
@@ -604,11 +607,7 @@ class Constraints(Calls):
         named = named_module(call, directory.replace("/", "."))
         if isinstance(named, str):
             # importlib.import_module("package.models")
-            paths = self._absolute(site.unit, named)
-            for path in paths:
-                self._bind_module(site.result, path)
-            if not paths:
-                self.solver.add(site.result, External(named))
+            self._load_module(named, site.unit, site.result)
             return
         # importlib.import_module(f"package.configs.{name}")
         if named is not ANY_NAME:
@@ -624,6 +623,14 @@ class Constraints(Calls):
             self.solver.add(site.result, Module(unit, inner))
         for file in others:
             self.solver.add(site.result, External(name_of(file)))
+
+    def _load_module(self, name: str, importer: Unit, result: Place) -> None:
+        """Let the module of a dotted name reach `result`."""
+        paths = self._absolute(importer, name)
+        for path in paths:
+            self._bind_module(result, path)
+        if not paths:
+            self.solver.add(result, External(name))
 
     # Assignment
 
@@ -898,19 +905,23 @@ class Constraints(Calls):
     ) -> None:
         """What a subscript of a table of modules or of variables gives."""
         if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            self._load_by_name(source, key.value, result)
+            self._load_by_name(source, key.value, result, unit)
         if isinstance(key, ast.Name) and key.id == "__name__":
             self._load_own_module(source, unit, result)
 
-    def _load_by_name(self, source: Place, name: str, result: Place) -> None:
+    def _load_by_name(
+        self, source: Place, name: str, result: Place, unit: Unit
+    ) -> None:
         """What a namespace has under a name: `sys.modules[name]`, `vars(module)[name]`."""
 
         def arrive(item: Object) -> None:
             if isinstance(item, Module):
                 self._member(item, name, result)
+            elif item == External("sys.modules"):
+                self._load_module(name, unit, result)
             elif isinstance(item, External):
-                member = name if item.name == "sys.modules" else f"{item.name}.{name}"
-                if item.name == "sys.modules" or self.library.follows(member):
+                member = f"{item.name}.{name}"
+                if self.library.follows(member):
                     self.solver.add(result, External(member))
 
         self.solver.watch(source, arrive)

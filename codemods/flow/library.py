@@ -625,12 +625,18 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
         # getattr(state, "optimizer")
         case ast.Constant(value=str(name)):
             flow.load_attribute(owner, name, site.result)
+            flow.solver.watch(owner, lambda item: _look_up(flow, item, name, site))
         # getattr(state, name)
         case _:
             flow.solver.watch(owner, lambda item: _load_any(flow, item, site.result))
     # getattr(state, "optimizer", None)
     for place in site.positional[2:]:
         flow.solver.connect(place, site.result)
+
+
+def _look_up(flow: Calls, item: Object, name: str, site: CallSite) -> None:
+    if isinstance(item, Module) and item.unit is not None:
+        flow.looked_up[item.unit][name, site.result] = None
 
 
 def _load_any(flow: Calls, item: Object, result: Place) -> None:

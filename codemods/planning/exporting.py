@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
+from codemods.analysis.lookups import Lookups
 from codemods.analysis.removed_names import imported_name
 from codemods.analysis.uses import Use
 from codemods.dataflow.bindings import bound_anywhere
-from codemods.flow.objects import Module
+from codemods.flow.objects import External, Module
 from codemods.flow.reading import Import, PassedOn
 from codemods.flow.scopes import Scope
 from codemods.messages import joined, message
 from codemods.model import Refusal, Status
-from codemods.optimizers.base import Support
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.sharing import Homes
@@ -136,11 +136,16 @@ class Exports:
                 for node in remaining
                 if _is_legacy_chain(node, item.unit, self.facts)
             ]
-        if not isinstance(item.statement, ast.Import):
-            return remaining
+        left = [one.use for one in decisions if not one.applies]
         # sys.modules["flax.optim"]
-        looking = filter(_looks_up_module, decisions)
-        return remaining + [decision.use.node for decision in looking]
+        if isinstance(item.statement, ast.Import):
+            remaining += [use.node for use in left if _looks_up_module(use)]
+        # eval("optim." + name)
+        remaining += [use.node for use in left if use.kind == "in_text"]
+        # make = globals()[name], where anything stays
+        if self.facts.of(Lookups).may_be_any(item.unit):
+            remaining += [use.node for use in left if use.kind != "import"]
+        return remaining
 
     def exported(self, item: Import) -> tuple[str, str] | None:
         """From where a module imports the replacement of a legacy name that it offered, and how.
@@ -172,9 +177,9 @@ class Exports:
         """From where a module imports the class with the interface of a legacy one, and how."""
         unit = item.unit
         shared = self.plan.shared
-        supports: dict[str, Support] = {}
-        if self.plan.options.selects("FO706"):
-            supports = {support.name: support for support in interface_of(name)}
+        if not self.plan.options.selects("FO706"):
+            return None
+        supports = {support.name: support for support in interface_of(name)}
         home = self._home(unit) if supports else None
         is_here = home in (None, unit)
         # the module has the class itself
@@ -244,6 +249,18 @@ class Exports:
             or self._taken(scope, name)
             or self._read_elsewhere(scope.unit, name)
             or self._named_out_of_view(scope.unit, name)
+            or self._looked_up(scope, name)
+        )
+
+    def _looked_up(self, scope: Scope, name: str) -> bool:
+        """Whether a legacy name of a module may be read by a key, as in `globals()[key]`."""
+        lookups = self.facts.of(Lookups)
+        items = self.facts.flow.solver.at(("variable", scope, name))
+        names = (item.name for item in items if isinstance(item, External))
+        return any(
+            lookups.are_by_key(scope.unit, name, legacy)
+            for legacy in map(legacy_name, names)
+            if legacy is not None
         )
 
     def _named_out_of_view(self, owner: Unit, name: str) -> bool:
@@ -388,11 +405,9 @@ def _lists(unit: Unit, name: str) -> bool:
     return False
 
 
-def _looks_up_module(decision: Decision) -> bool:
-    """Whether a file still asks for `sys.modules["flax.optim"]`, so that it has to be imported."""
-    use = decision.use
-    is_left = use.kind == "module" and not decision.applies
-    return is_left and isinstance(use.node, ast.Subscript)
+def _looks_up_module(use: Use) -> bool:
+    """Whether a file asks for `sys.modules["flax.optim"]`, so that it has to be imported."""
+    return use.kind == "module" and isinstance(use.node, ast.Subscript)
 
 
 def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:

@@ -112,8 +112,8 @@ def _concerned(
     makes_state = decision.rule.code in MAKING_STATES and not use.objects
     if makes_state and viewed is not None:
         return (viewed,)
-    # what a class makes that is used as a value may come back from out of view
-    if use.kind == "value" and not decision.applies:
+    # what a class makes that is a value, or the module, may come back from out of view
+    if use.kind in ("value", "module", "in_text") and not decision.applies:
         return (*use.objects, *facts.of_unknown_origin(use.unit))
     return use.objects
 

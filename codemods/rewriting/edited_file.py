@@ -77,8 +77,11 @@ class EditedFile:
         self.raw: dict[Span, cst.BaseExpression] = {}
 
     def say(self, template: str, supports: Sequence[Support] = ()) -> str:
-        """A template in which the placeholders for names are filled in."""
+        """A template in which the placeholders for names are filled in, with the file's quotes."""
         self.need(supports)
+        # not where one stands within the other
+        if not re.search(r"['\\]", template):
+            template = template.replace('"', self.quote)
         # a helper that a template names outside of placeholders cannot be called otherwise
         literal = {*WORD.findall(PLACEHOLDER.sub("", template))}
         known = dict(self.names)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.bound import stands_in_class
 from codemods.analysis.legacy import Unnamed
+from codemods.analysis.lookups import Lookups
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
 from codemods.flow.objects import LegacyObject
@@ -23,6 +24,7 @@ COMMONEST = ("Adam", "GradientDescent", "Momentum")
 LOOKUPS = frozenset(("builtins.getattr", "builtins.hasattr"))
 """The functions that look a class up by its name."""
 
+BY_KEY = "Put the classes that may be meant into a dictionary, and look them up there."
 CALLABLE = Support("Callable", "", ("from typing import Callable",))
 
 
@@ -33,6 +35,7 @@ CALLABLE = Support("Callable", "", ("from typing import Callable",))
     "class",
     "dynamic",
     "module",
+    "in_text",
     "patched",
     before=(
         "optimizer_class = optim.LAMB if config.lamb else optim.Adam\n"
@@ -55,11 +58,19 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown
     function or, through a variable, another class gets, is left, with a reason, and with all that
     it may have made out of view. So is the module `flax.optim` where a variable holds it, or where
-    it is found by its name, with all that it made.
+    it is found by its name, with all that it made, and a text with its name that `eval` runs.
     """
     # getattr(optim, name)
     if use.kind == "module":
         return _looked_up(use, context)
+    # eval("optim." + name)
+    if use.kind == "in_text":
+        reason = "A text that may name what is of `flax.optim` is run as code."
+        if use.name == "*":
+            reason = (
+                "A class is looked up here among the names that a star import brought."
+            )
+        return reasons.run_time_class(reason, BY_KEY)
     # optimizer_class: Type[optim.Optimizer]
     if use.kind == "class":
         return _annotation(use)
@@ -79,6 +90,13 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     classes = {use.legacy, *(obj.made_by for obj in use.objects)}
     replaceable = {*optimizers(), Unnamed.RUN_TIME, Unnamed.CUSTOM} - composite()
     if use.kind == "dynamic" and classes <= replaceable:
+        # globals()[name]: only a class of the same name can take its place
+        by_key = not context.facts.of(Lookups).by_key.isdisjoint(classes)
+        if by_key and not context.stepping.options.selects("FO706"):
+            return reasons.run_time_class(
+                "A class is looked up by its name among the variables of a module.",
+                BY_KEY,
+            )
         return Keep()
     remedy = (
         "Use the optax function instead, and rename the arguments where it is called."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import json
 import re
 from inspect import Signature
 from itertools import takewhile
@@ -452,7 +453,7 @@ def averaged_gradients(use: Use, context: Context) -> str | Refusal:
             "Not all optimizers that take this step average the gradients over the same devices.",
             "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients before each step.",
         )
-    return f"{{jax}}.lax.pmean({{grads}}, axis_name={axes.pop()!r})"
+    return f"{{jax}}.lax.pmean({{grads}}, axis_name={json.dumps(axes.pop(), ensure_ascii=False)})"
 
 
 def _stand_together(one: Use, other: Use) -> bool:

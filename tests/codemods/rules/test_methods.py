@@ -137,7 +137,7 @@ REWRITTEN = {
         """,
         """
         def step(optimizer, grads):
-            return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name='devices'))
+            return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name="devices"))
 
         def train(params, devices, grads):
             optimizer = jax_utils.replicate(make(params), devices)
@@ -156,7 +156,7 @@ REWRITTEN = {
         """,
         """
         def step(optimizer, grads):
-            return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name='i'))
+            return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name="i"))
 
         def train(params, grads):
             optimizer = jax_utils.replicate(make(params))
