@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 from codemods.analysis.evidence import Seeding
 from codemods.analysis.lookups import Lookups
 from codemods.analysis.queries import Beyond, Queries
-from codemods.analysis.reflection import reflections
+from codemods.analysis.reflection import paths_in_texts, reflections
 from codemods.analysis.removed_names import removed_uses
 from codemods.analysis.uses import Use, Uses
 from codemods.flow.objects import LegacyObject
@@ -109,6 +109,7 @@ class Facts(Queries):
             use for node in unit.nodes for use in reflections(self, lookups, unit, node)
         )
         found = [*uses, *reflected, *removed_uses(self, unit)]
+        found += paths_in_texts(unit, found)
         return sorted(
             found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:])
         )

@@ -15,7 +15,7 @@ from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.flow.binding import values_of
 from codemods.flow.objects import Class, LegacyObject, Result
 from codemods.sources.modules import Unit
-from codemods.vocabulary import FILL, READ_PLAIN, STORE
+from codemods.vocabulary import FILL, PACKAGE, READ_PLAIN, STORE
 
 BY_NAME = (
     "builtins.getattr",
@@ -25,6 +25,12 @@ BY_NAME = (
 )
 PATCHING = ("setattr", "delattr", "object", "patch")
 """The names of functions that assign an attribute: of Python, `unittest.mock` and pytest."""
+
+WITHIN = re.compile(rf"{re.escape(PACKAGE)}(?:[.:]\w*)*")
+PATH = re.compile(
+    rf"""@?{WITHIN.pattern}(?:\(.*\))?|[\[{{].*["']{WITHIN.pattern}["'].*""", re.DOTALL
+)
+"""A path within the legacy module as a text, or data with one: `{"class": "flax.optim.Adam"}`."""
 
 PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
 WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.fields")
@@ -76,6 +82,25 @@ def reflections(
     if found is not None:
         uses.append(found)
     return uses
+
+
+def paths_in_texts(unit: Unit, uses: Iterable[Use]) -> Iterator[Use]:
+    """The texts that are the path of something legacy, by which a function may look it up.
+
+    What is used by such a text in a way that is known, as `uses` has it, is none of them.
+    """
+    known: set[ast.AST] = set()
+    for use in uses:
+        # mock.patch("flax.optim.Adam"), eval("flax.optim." + name)
+        parts = ast.walk if use.kind == "in_text" else ast.iter_child_nodes
+        known.update((use.node, *parts(use.node)))
+    for node in unit.nodes:
+        match node:
+            case ast.Constant(value=str(text)) if PATH.fullmatch(text):
+                is_docstring = isinstance(unit.parents[node], ast.Expr)
+                if node not in known and not is_docstring:
+                    path = WITHIN.findall(text)[0]
+                    yield Use("in_text", path, unit, node, ())
 
 
 def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:

@@ -255,6 +255,10 @@ class Uses:
         """A legacy class as an attribute of a variable that holds the module `flax.optim`."""
         if not isinstance(node, ast.Attribute) or self.facts.legacy_objects(node.value):
             return None  # a variable of any name may hold something else, too
+        # importlib.import_module("flax").optim
+        if node.attr == "optim" and "flax" in self.facts.externals(node.value):
+            made = self._made_by_name(unit, node, unit.parents.get(node))
+            return Use("module", "", unit, node, made)
         if Unnamed.MODULE not in map(legacy_name, self.facts.externals(node.value)):
             return None
         made = self._made_by(

@@ -33,9 +33,9 @@ def quoted_annotations(unit: Unit) -> Iterator[ast.Constant]:
 def names_in_strings(unit: Unit, old: str, new: str) -> Iterator[tuple[int, Splice]]:
     """The new texts of other strings that are the name of a module, or of something in it.
 
-    There may be a dot at the end. Each comes with its line.
+    There may be a dot at the end, or a colon in the place of one. Each comes with its line.
     """
-    whole = re.compile(rf"{re.escape(old)}((?:\.\w+)*\.?)")
+    whole = re.compile(rf"{re.escape(old)}((?:[.:]\w+)*[.:]?)")
     others = {*quoted_annotations(unit), *_parts(unit)}
     for node in unit.nodes:
         if not isinstance(node, ast.Constant) or node in others:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
+from codemods.analysis.reflection import PATH
 from codemods.flow.solver import EntangledError
 from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import PACKAGE
@@ -36,6 +37,9 @@ def _gets_at(node: ast.expr, facts: Facts) -> bool:
         # Adam, behind `from flax.optim import Adam`
         case ast.Name():
             return _is_legacy(node, facts) and facts.names_legacy(node)
+        # json.loads('{"class": "flax.optim.Adam"}')
+        case ast.Constant(value=str(text)):
+            return PATH.fullmatch(text) is not None
         # f"flax.optim.{name}"
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
             return text.startswith(f"{PACKAGE}.")
