@@ -421,6 +421,9 @@ class Calls(Elements):
                 self.load_from_module(item, key, result)
             case Opaque() if isinstance(key, str):
                 self.solver.connect(self.field(item, key), result)
+            # Trainer[State](…), of a generic class
+            case Class():
+                self.solver.add(result, item)
             case Result() if item.is_instance:
                 pass  # an element of it is no such instance
             case Derived() | AnyDerived() | Result():

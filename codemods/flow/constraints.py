@@ -410,7 +410,11 @@ class Constraints(Calls):
         inner = open_scope(scope.unit, node, scope)
         self.reading.scopes[node] = inner
         cls = Class(scope.unit, node, inner)
-        self.declare_class(cls, [self.expression(base, scope) for base in node.bases])
+        bases = [self.expression(base, scope) for base in node.bases]
+        # class Agent(library.Agent[State])
+        generic = (base.value for base in node.bases if isinstance(base, ast.Subscript))
+        bases += (self.expression(base, scope) for base in generic)
+        self.declare_class(cls, bases)
         self.reading.classes.append(cls)
         for keyword in node.keywords:
             self.expression(keyword.value, scope)

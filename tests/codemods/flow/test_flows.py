@@ -645,6 +645,35 @@ FLOWS = {
             thing = state.best
             return state.replace(inner=optimizer)
         """,
+    "a method of a generic base": """
+        T = typing.TypeVar("T")
+
+        class Holder(typing.Generic[T]):
+            def __init__(self, params):
+                self.inner = make(params)
+
+        class IntHolder(Holder[int]):
+            pass
+
+        thing = IntHolder(None).inner
+        """,
+    "a generic class with its type": """
+        T = typing.TypeVar("T")
+
+        class Holder(typing.Generic[T]):
+            def __init__(self, inner):
+                self.inner = inner
+
+        Ints = Holder[int]
+        thing = Ints(make(None)).inner
+        """,
+    "the variables of the module": """
+        held = make(None)
+
+        for name, value in globals().items():
+            if name == "held":
+                thing = value
+        """,
     "a bound type variable": """
         T = typing.TypeVar("T", bound=optim.Optimizer)
 
