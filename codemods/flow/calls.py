@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from codemods.flow.classes import is_generic
 from codemods.flow.containers import (
     MERGING,
     METHODS,
@@ -422,7 +423,7 @@ class Calls(Elements):
             case Opaque() if isinstance(key, str):
                 self.solver.connect(self.field(item, key), result)
             # Trainer[State](…), of a generic class
-            case Class():
+            case Class() if is_generic(item.node):
                 self.solver.add(result, item)
             case Result() if item.is_instance:
                 pass  # an element of it is no such instance

@@ -150,6 +150,12 @@ class Classes(Fields):
         return found
 
 
+def is_generic(node: ast.ClassDef) -> bool:
+    """Whether a class can be given types: `class Holder(Generic[T])`, or `class Holder[T]`."""
+    has_types = any(isinstance(base, ast.Subscript) for base in node.bases)
+    return has_types or bool(getattr(node, "type_params", ()))
+
+
 def order_of(cls: Class, bases: dict[Class, dict[Object, None]]) -> list[Object]:
     """The ancestors of a class, breadth first, each once."""
     found: dict[Object, None] = {}
