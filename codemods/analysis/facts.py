@@ -109,7 +109,7 @@ class Facts(Queries):
             use for node in unit.nodes for use in reflections(self, lookups, unit, node)
         )
         found = [*uses, *reflected, *removed_uses(self, unit)]
-        found += paths_in_texts(unit, found)
+        found += paths_in_texts(self, unit, found)
         return sorted(
             found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:])
         )

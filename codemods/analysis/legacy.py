@@ -451,7 +451,7 @@ def _run_time_class(flow: Calls, site: CallSite) -> None:
     # getattr(optim, "Adam") is no choice at run time
     if len(site.positional) < 2 or not isinstance(node, ast.Call):
         return
-    if isinstance(node.args[1], ast.Constant):
+    if isinstance(site.positional[1], ast.Constant):
         return
 
     def arrive(item: Object) -> None:

@@ -27,16 +27,15 @@ class Lookups:
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
 
-    def are_by_key(self, unit: Unit, name: str, legacy: LegacyName) -> bool:
-        """Whether a variable of a module that holds something legacy may be read by a key.
+    def by_keys(self, unit: Unit, name: str, legacy: LegacyName) -> Iterator[Place]:
+        """Where a variable of a module goes that holds something legacy and may be read by a key.
 
         A key that may be any counts for a class that is called by another name than its own.
         """
         is_called = isinstance(legacy, str) and legacy in self._called
-        return any(
-            key == name or (key is None and is_called and self._has(result, legacy))
-            for key, result in self.facts.flow.looked_up.get(unit, ())
-        )
+        for key, result in self.facts.flow.looked_up.get(unit, ()):
+            if key == name or (key is None and is_called and self._has(result, legacy)):
+                yield result
 
     @cached_property
     def by_key(self) -> set[LegacyName]:
@@ -46,7 +45,7 @@ class Lookups:
             for unit in self.facts.flow.looked_up
             for item in self.facts.imported(unit)
             if (legacy := legacy_name(item.target)) is not None
-            and self.are_by_key(unit, item.name, legacy)
+            and any(self.by_keys(unit, item.name, legacy))
         }
 
     def may_be_any(self, unit: Unit) -> bool:
@@ -62,8 +61,10 @@ class Lookups:
         self, unit: Unit, node: ast.Call | ast.Subscript
     ) -> tuple[LegacyObject, ...]:
         """What may be made of a class that is looked up where a star import brought all of them."""
-        if node not in self._of_stars:
-            return ()
+        return self.made(unit) if node in self._of_stars else ()
+
+    def made(self, unit: Unit) -> tuple[LegacyObject, ...]:
+        """What calls of classes make in a program that reach them otherwise than by imports."""
         program = self.facts.together(unit)
         return tuple(
             obj

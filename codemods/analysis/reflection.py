@@ -13,7 +13,7 @@ from codemods.analysis.lookups import EVALUATING, Lookups
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.flow.binding import values_of
-from codemods.flow.objects import Class, LegacyObject, Result
+from codemods.flow.objects import Class, LegacyObject, Module, Result
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FILL, PACKAGE, READ_PLAIN, STORE
 
@@ -31,6 +31,9 @@ PATH = re.compile(
     rf"""@?{WITHIN.pattern}(?:\(.*\))?|[\[{{].*["']{WITHIN.pattern}["'].*""", re.DOTALL
 )
 """A path within the legacy module as a text, or data with one: `{"class": "flax.optim.Adam"}`."""
+
+SILENCING = ("logging.", "warnings.")
+"""The modules whose functions compare the names of modules, and look nothing up by them."""
 
 PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
 WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.fields")
@@ -73,6 +76,9 @@ def reflections(
         # eval("optim." + name)
         if lookups.are_in_text(unit, node):
             uses.append(Use("in_text", "", unit, node, ()))
+        path = path_from_package(facts, node)
+        if path is not None:
+            uses.append(Use("in_text", path, unit, node, lookups.made(unit)))
     # from flax.optim import *; globals()[name]
     if isinstance(node, ast.Call | ast.Subscript):
         hidden = lookups.among_stars(unit, node)
@@ -84,7 +90,7 @@ def reflections(
     return uses
 
 
-def paths_in_texts(unit: Unit, uses: Iterable[Use]) -> Iterator[Use]:
+def paths_in_texts(facts: Queries, unit: Unit, uses: Iterable[Use]) -> Iterator[Use]:
     """The texts that are the path of something legacy, by which a function may look it up.
 
     What is used by such a text in a way that is known, as `uses` has it, is none of them.
@@ -96,11 +102,38 @@ def paths_in_texts(unit: Unit, uses: Iterable[Use]) -> Iterator[Use]:
         known.update((use.node, *parts(use.node)))
     for node in unit.nodes:
         match node:
-            case ast.Constant(value=str(text)) if PATH.fullmatch(text):
-                is_docstring = isinstance(unit.parents[node], ast.Expr)
-                if node not in known and not is_docstring:
-                    path = WITHIN.findall(text)[0]
-                    yield Use("in_text", path, unit, node, ())
+            case ast.Constant(value=str(text)) if (
+                PACKAGE in text
+                and PATH.fullmatch(text)
+                and node not in known
+                and not _is_only_said(facts, unit, node)
+            ):
+                yield Use("in_text", WITHIN.findall(text)[0], unit, node, ())
+
+
+def path_from_package(facts: Queries, call: ast.Call) -> str | None:
+    """The path of what a call takes of the package `flax`, as far as it is known."""
+    match call:
+        # operator.attrgetter("optim.Adam")
+        case ast.Call(func=callee, args=[ast.Constant(value=str(path))]) if (
+            path.startswith("optim.")
+            and "operator.attrgetter" in facts.externals(callee)
+        ):
+            return f"flax.{path}"
+    # functools.reduce(getattr, path.split("."), flax)
+    given = {name for one in call.args for name in facts.externals(one)}
+    return "flax" if given >= {"flax", "builtins.getattr"} else None
+
+
+def _is_only_said(facts: Queries, unit: Unit, node: ast.Constant) -> bool:
+    """Whether a text is a docstring, or names what is to be silent: nothing is looked up."""
+    parent = unit.parents[node]
+    # warnings.filterwarnings("ignore", module="flax.optim")
+    if isinstance(parent, ast.keyword):
+        parent = unit.parents[parent]
+    if not isinstance(parent, ast.Call):
+        return isinstance(parent, ast.Expr)
+    return facts.full_name(parent.func).startswith(SILENCING)
 
 
 def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
@@ -206,6 +239,12 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             facts.externals(value)
         ):
             if _is_legacy(facts.externals(node)):
+                return Use("module", "", unit, node, _definitions_of(facts, unit))
+        # globals()["optim"]
+        case ast.Subscript(value=value, slice=ast.Constant(value=str())) if any(
+            isinstance(item, Module) for item in facts.objects(value)
+        ):
+            if Unnamed.MODULE in map(legacy_name, facts.externals(node)):
                 return Use("module", "", unit, node, _definitions_of(facts, unit))
         # optimizer.__dict__
         case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
@@ -357,10 +396,12 @@ def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[LegacyObject, 
         ) if PARTS.search(text):
             return _given(facts, node)
     # functools.partial(getattr, optimizer)
-    for argument in node.args:
-        if "builtins.getattr" in facts.externals(argument):
-            return _given(facts, node)
-    return ()
+    return _given(facts, node) if _hands_on(facts, node) else ()
+
+
+def _hands_on(facts: Queries, call: ast.Call) -> bool:
+    """Whether `getattr` is an argument of a call."""
+    return any("builtins.getattr" in facts.externals(one) for one in call.args)
 
 
 def _given(facts: Queries, call: ast.Call) -> tuple[LegacyObject, ...]:

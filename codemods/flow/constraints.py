@@ -32,7 +32,7 @@ from codemods.flow.objects import (
     Result,
 )
 from codemods.flow.reading import Annotation, Import, PassedOn, Reading, Store
-from codemods.flow.scopes import Scope, open_scope
+from codemods.flow.scopes import Scope, first_bound, open_scope
 from codemods.flow.sites import CallSite, Key
 from codemods.sources.bindings import Comprehension
 from codemods.sources.modules import Project, Unit, file_of, name_of
@@ -110,6 +110,7 @@ class Constraints(Calls):
         self.project = project
         self.reading = Reading()
         self.derivation = Derivation(self)
+        self._bound_in_class: dict[ast.ClassDef, dict[str, tuple[int, int]]] = {}
         self.modules: dict[Unit, Scope] = {
             unit: open_scope(unit, unit.tree, None) for unit in project.units
         }
@@ -763,9 +764,25 @@ class Constraints(Calls):
         """The place of an expression's value; the expression is read the first time."""
         if node not in self.places:
             self.places[node] = node
+            if isinstance(node, ast.Name) and isinstance(scope.node, ast.ClassDef):
+                scope = self._seen_from_class(node, scope, scope.node)
             self.reading.scopes[node] = scope
             self.places[node] = self._expression(node, scope)
         return self.places[node]
+
+    def _seen_from_class(
+        self, name: ast.Name, scope: Scope, cls: ast.ClassDef
+    ) -> Scope:
+        """The scope from which a name in the body of a class is seen.
+
+        Until the class binds it, that is the one around: `class Library: optim = optim`.
+        """
+        if cls not in self._bound_in_class:
+            self._bound_in_class[cls] = first_bound(cls)
+        bound = self._bound_in_class[cls].get(name.id)
+        is_before = bound is not None and (name.lineno, name.col_offset) < bound
+        is_read = isinstance(name.ctx, ast.Load)
+        return scope.parent if is_before and is_read and scope.parent else scope
 
     def _expression(self, node: ast.expr, scope: Scope) -> Place:
         match node:

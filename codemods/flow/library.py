@@ -621,7 +621,8 @@ def named_attribute(flow: Calls, site: CallSite) -> None:
     if len(site.positional) < 2 or not isinstance(node, ast.Call):
         return
     owner = site.positional[0]
-    match node.args[1]:
+    # the place of a literal is the literal
+    match site.positional[1]:
         # getattr(state, "optimizer")
         case ast.Constant(value=str(name)):
             flow.load_attribute(owner, name, site.result)

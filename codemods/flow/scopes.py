@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from codemods.sources.bindings import Comprehension, ScopeNode
@@ -75,3 +76,31 @@ def open_scope(unit: Unit, node: ScopeNode, parent: Scope | None) -> Scope:
         else:
             scope.names.add(name)
     return scope
+
+
+def first_bound(cls: ast.ClassDef) -> dict[str, tuple[int, int]]:
+    """Where the statement ends, by line and column, in which a class first binds each name."""
+    found: dict[str, tuple[int, int]] = {}
+    for statement in cls.body:
+        end = (statement.end_lineno or 0, statement.end_col_offset or 0)
+        for name in _bound_by(statement):
+            found.setdefault(name, end)
+    return found
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[str]:
+    pending: list[ast.AST] = [statement]
+    while pending:
+        match pending.pop():
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from (one.asname or one.name.partition(".")[0] for one in names)
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Lambda():
+                pass
+            case part:
+                pending += ast.iter_child_nodes(part)

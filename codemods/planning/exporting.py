@@ -258,9 +258,12 @@ class Exports:
         items = self.facts.flow.solver.at(("variable", scope, name))
         names = (item.name for item in items if isinstance(item, External))
         return any(
-            lookups.are_by_key(scope.unit, name, legacy)
+            not any(
+                place in self.removed_nodes(unit) for unit in self.facts.project.units
+            )
             for legacy in map(legacy_name, names)
             if legacy is not None
+            for place in lookups.by_keys(scope.unit, name, legacy)
         )
 
     def _named_out_of_view(self, owner: Unit, name: str) -> bool:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from codemods.analysis.facts import Facts, unify
+from codemods.analysis.lookups import Lookups
 from codemods.analysis.trace import Traces, Way
 from codemods.analysis.uses import Use
 from codemods.flow.objects import LegacyObject
@@ -112,10 +113,15 @@ def _concerned(
     makes_state = decision.rule.code in MAKING_STATES and not use.objects
     if makes_state and viewed is not None:
         return (viewed,)
-    # what a class makes that is a value, or the module, may come back from out of view
-    if use.kind in ("value", "module", "in_text") and not decision.applies:
-        return (*use.objects, *facts.of_unknown_origin(use.unit))
-    return use.objects
+    if decision.applies:
+        return use.objects
+    if use.kind not in ("value", "module", "in_text"):
+        return use.objects
+    # what a class makes that is a value may come back from out of view
+    objects = (*use.objects, *facts.of_unknown_origin(use.unit))
+    # so may a class of the module
+    is_class = use.kind == "value"
+    return objects if is_class else (*objects, *facts.of(Lookups).made(use.unit))
 
 
 def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:

@@ -82,6 +82,13 @@ ALIKE = {
         """Once used flax.optim.Adam."""
         HINT = "pip install 'flax<0.6'  # for flax.optim"
         ''',
+    "a name of the module by which it is to be silent": """
+        import logging
+        import warnings
+
+        warnings.filterwarnings("ignore", module="flax.optim")
+        logging.getLogger("flax.optim").setLevel(logging.ERROR)
+        """,
 }
 
 

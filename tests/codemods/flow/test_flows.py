@@ -645,6 +645,23 @@ FLOWS = {
             thing = state.best
             return state.replace(inner=optimizer)
         """,
+    "a name that a class takes over from around it": """
+        held = make(None)
+
+        class Box:
+            held = held
+
+        thing = Box.held
+        """,
+    "a name that a class binds before": """
+        held = 3
+
+        class Box:
+            held = make(None)
+            other = held
+
+        thing = Box.other
+        """,
     "a method of a generic base": """
         T = typing.TypeVar("T")
 
