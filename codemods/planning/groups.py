@@ -113,9 +113,7 @@ def _concerned(
     makes_state = decision.rule.code in MAKING_STATES and not use.objects
     if makes_state and viewed is not None:
         return (viewed,)
-    if decision.applies:
-        return use.objects
-    if use.kind not in ("value", "module", "in_text"):
+    if decision.applies or use.kind not in ("value", "module", "in_text"):
         return use.objects
     # what a class makes that is a value may come back from out of view
     objects = (*use.objects, *facts.of_unknown_origin(use.unit))
