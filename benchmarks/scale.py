@@ -24,7 +24,7 @@ import click
 from benchmarks.bad_cases import CASES, write
 from benchmarks.measuring import editing, linting, parsing, rewriting, upgrading
 from codemods.sources.relevance import import_graph, relevant
-from optim2optax.project import Patterns, find_files, module_paths, root_of
+from optim2optax.project import Patterns, find_files, read_file, root_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PLANTED = (
@@ -46,15 +46,17 @@ def texts_of(tree: Path) -> tuple[Path, dict[str, str]]:
     The root is as the tool finds it: of a package, the folder around it.
     """
     files = find_files([str(tree)], Patterns(str(tree), ()))
-    paths = dict(zip(files, module_paths(files), strict=True))
+    contents = {file: read_file(file) for file in files}
+    root = Path(root_of(contents).folder)
     texts = {}
-    for file, path in paths.items():
+    for file, content in contents.items():
+        path = Path(file.location).relative_to(root).as_posix()
         try:
             if path.endswith(".py"):
-                texts[path] = Path(file.location).read_text("utf-8")
-        except (UnicodeDecodeError, OSError):
+                texts[path] = content.decode("utf-8")
+        except UnicodeDecodeError:
             continue
-    return Path(root_of(paths)), texts
+    return root, texts
 
 
 def most_imported(texts: Mapping[str, str]) -> list[str]:

@@ -23,7 +23,6 @@ from optim2optax.project import (
     Found,
     UnreadableError,
     by_repository,
-    module_paths,
     read_file,
     root_of,
     shown,
@@ -261,18 +260,18 @@ def _migrated(
     vendoring: Vendoring,
 ) -> Results:
     """The results of the engine for a project, by file, with those for new files."""
-    paths = dict(zip(contents, module_paths(list(contents), repository), strict=True))
+    root = root_of(contents, repository)
+    paths = {file: root.path(file.location) for file in contents}
     options = replace(options, declined=_within_project(options.declined, paths))
     run: Migrate = partial(migrate, options=options)
     sources = [
         Source(paths[file], content, file.path) for file, content in contents.items()
     ]
-    migrated = migrated_with_copies(paths, sources, run, vendoring)
+    migrated = migrated_with_copies(root, list(contents), sources, run, vendoring)
     files = {path: file for file, path in paths.items()}
-    root = root_of(paths)
     # the results behind those of the sources are for new files
     for result in migrated[len(sources) :]:
-        location = os.path.join(root, *result.path.split("/"))
+        location = root.location(result.path)
         files[result.path] = Found(shown(location), location, os.path.dirname(location))
     names = {path: file.path for path, file in files.items()}
     return {files[result.path]: _with_paths(result, names) for result in migrated}

@@ -5,14 +5,13 @@ from optim2optax.project.finding import (
     Found,
     by_repository,
     find_files,
-    module_paths,
     printable,
     repository_finder,
-    root_of,
     shown,
 )
 from optim2optax.project.patterns import PatternError, Patterns
 from optim2optax.project.reading import UnreadableError, read_file
+from optim2optax.project.roots import Root, root_of
 from optim2optax.project.writing import FileChange, write_files
 
 __all__ = [
@@ -20,12 +19,12 @@ __all__ = [
     "Found",
     "PatternError",
     "Patterns",
+    "Root",
     "UnreadableError",
     "by_repository",
     "concerning",
     "find_declaring",
     "find_files",
-    "module_paths",
     "printable",
     "read_file",
     "repository_finder",

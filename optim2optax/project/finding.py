@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
 
 SUFFIXES = (".py", ".ipynb")
-ROOT_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 ALWAYS_SKIPPED = frozenset(
     (
         ".bzr",
@@ -130,27 +129,6 @@ def repository_finder() -> Callable[[str], str]:
     return repository
 
 
-def module_paths(found: Sequence[Found], repository: str = "") -> list[str]:
-    """The path of each file from the project's root on, which gives its module a name.
-
-    The root is the nearest folder around the files with a marker such as `pyproject.toml`; without
-    one, the folder that was named, or that of the outermost package around it. It is in the
-    repository of the files, if that is given. It does not depend on where the command is run.
-    """
-    if not found:
-        return []
-    # both are around the file: the longer one is the inner one
-    named = [max(file.named, repository, key=len) for file in found]
-    root = _project_root(os.path.commonpath(named))
-    return [_posix(file.location.removeprefix(root).lstrip(os.sep)) for file in found]
-
-
-def root_of(files: Mapping[Found, str]) -> str:
-    """The project's root, from which the paths of `module_paths` go."""
-    file, path = next(iter(files.items()))
-    return file.location[: -len(path)].rstrip(os.sep) or os.sep
-
-
 def shown(location: str) -> str:
     """A path as people read it: from the current folder on, with `/`, and printable."""
     # relative to the current folder, wherever it is: ../src/train.py, or ../..
@@ -175,7 +153,7 @@ def _shown(file: str, ways: dict[str, str]) -> str:
 def _readable(path: str) -> str:
     if os.sep == "/" and path.isprintable():
         return path
-    return printable(_posix(os.fsencode(path).decode("utf-8", "replace")))
+    return printable(posix(os.fsencode(path).decode("utf-8", "replace")))
 
 
 def printable(text: str) -> str:
@@ -278,28 +256,6 @@ def _outer_ignores(root: str) -> list[Patterns]:
     ]
 
 
-def _project_root(directory: str) -> str:
-    """The nearest folder with a marker; without one, the folder around the packages."""
-    candidate = directory
-    while not _has_marker(candidate):
-        parent = os.path.dirname(candidate)
-        if parent == candidate:
-            return _around_packages(directory)
-        candidate = parent
-    return candidate
-
-
-def _has_marker(directory: str) -> bool:
-    places = (os.path.join(directory, marker) for marker in ROOT_MARKERS)
-    return any(map(os.path.exists, places))
-
-
-def _around_packages(directory: str) -> str:
-    # src/kit/models is imported as kit.models, from src
-    while os.path.exists(os.path.join(directory, "__init__.py")):
-        directory = os.path.dirname(directory)
-    return directory
-
-
-def _posix(path: str) -> str:
+def posix(path: str) -> str:
+    """A path with `/` between its steps."""
     return path.replace(os.sep, "/")

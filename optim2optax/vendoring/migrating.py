@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from codemods.model import FileResult, Source
 from codemods.sources.prefilter import mentions_legacy
-from optim2optax.project import Found, root_of
+from optim2optax.project import Found, Root
 from optim2optax.vendoring.content import PACKAGE_NAME, package_files
 from optim2optax.vendoring.recognising import copies_among, copies_near, packages_around
 
@@ -27,7 +27,8 @@ class Vendoring:
 
 
 def migrated_with_copies(
-    files: Mapping[Found, str],
+    root: Root,
+    files: Sequence[Found],
     sources: Sequence[Source],
     migrate: Migrate,
     vendoring: Vendoring,
@@ -35,7 +36,8 @@ def migrated_with_copies(
     """Migrate a project as if it had no copy of `flax.optim`, and point what is left at the copy.
 
     Args:
-      files: the files as they are on the disk, with their paths within the project.
+      root: the root of the project.
+      files: the files as they are on the disk.
       sources: their contents.
       migrate: migrates other contents of the same files.
       vendoring: what the user asked for.
@@ -49,7 +51,6 @@ def migrated_with_copies(
     """
     # a copy may be among the files of the run, or elsewhere in the project
     own = copies_among(sources)
-    root = root_of(files)
     existing = {copy.path for copy in own}
     existing |= copies_near(root, _legacy_folders(files, sources))
     if not existing and not vendoring.wanted:
@@ -65,9 +66,9 @@ def migrated_with_copies(
         # --vendor-as kit/old_optim is imported as `old_optim`
         location = vendoring.location
         name = os.path.basename(location) if location else PACKAGE_NAME
-        place = copies.place_for(new, name, _within(root, location))
-    if place is not None and _is_occupied(place, root, existing):
-        # nothing of the user's is overwritten
+        wanted = root.path(os.path.abspath(location)) if location else None
+        place = copies.place_for(new, name, wanted)
+    if place is not None and not _is_free(place, root, existing):
         place = None
     finished = copies.pointed_at(results, new, place) if existing or new else results
     by_path = {result.path: result for result in finished}
@@ -81,12 +82,14 @@ def migrated_with_copies(
     return [*kept, *_new_files(place)]
 
 
-def _is_occupied(place: str, root: str, existing: Collection[str]) -> bool:
-    """Whether something other than a copy is at a path of the project."""
-    return place not in existing and os.path.lexists(os.path.join(root, place))
+def _is_free(place: str, root: Root, existing: Collection[str]) -> bool:
+    """Whether a copy is, or can be, at a path: nothing of the user's is overwritten."""
+    if place in existing:
+        return True
+    return root.is_around(place) and not os.path.lexists(root.location(place))
 
 
-def _legacy_folders(files: Mapping[Found, str], sources: Sequence[Source]) -> set[str]:
+def _legacy_folders(files: Sequence[Found], sources: Sequence[Source]) -> set[str]:
     """The folders of the files that mention `flax.optim`."""
     folders: set[str] = set()
     for file, source in zip(files, sources, strict=True):
@@ -97,13 +100,6 @@ def _legacy_folders(files: Mapping[Found, str], sources: Sequence[Source]) -> se
 
 def _unchanged(source: Source) -> FileResult:
     return FileResult(source.path, source.content, source.content)
-
-
-def _within(root: str, location: str | None) -> str | None:
-    """A path from the root of the project on."""
-    if location is None:
-        return None
-    return os.path.relpath(location, root).replace(os.sep, "/")
 
 
 def _new_files(place: str) -> Iterator[FileResult]:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from codemods.messages import text_of
 from codemods.model import FileResult, Site, Source
-from optim2optax.project import Found, Patterns, UnreadableError, find_files, read_file
+from optim2optax.project import (
+    Found,
+    Patterns,
+    Root,
+    UnreadableError,
+    find_files,
+    read_file,
+)
 from optim2optax.vendoring.content import is_as_written, origin_of
 
 INIT = "__init__.py"
@@ -29,7 +36,7 @@ class Copy:
         return self.path.rpartition("/")[2]
 
     def if_unneeded(
-        self, results: Iterable[FileResult], root: str, files: Mapping[Found, str]
+        self, results: Iterable[FileResult], root: Root, files: Iterable[Found]
     ) -> Iterator[FileResult]:
         """Its files, deleted, if no file of the project names it.
 
@@ -39,9 +46,9 @@ class Copy:
         # import legacy_flax_optim, or its name in a text: either is a reason to stay
         if any(name in result.after for result in results):
             return
-        if any(name in text for text in _others(root, files)):
+        if any(name in text for text in _others(root.folder, files)):
             return
-        changed = self._changed(os.path.join(root, self.path))
+        changed = self._changed(root.location(self.path))
         # the site is on the `__init__.py` alone
         for source in self.files:
             if not changed:
@@ -77,26 +84,22 @@ def _folder(source: Source) -> str:
     return source.path.rpartition("/")[0]
 
 
-def copies_near(root: str, folders: Collection[str]) -> set[str]:
+def copies_near(root: Root, folders: Collection[str]) -> set[str]:
     """The paths of the copies in some folders, and in those around them in the project."""
     found: set[str] = set()
-    for folder in _around(root, folders):
+    for folder in _around(root.folder, folders):
         with contextlib.suppress(OSError):
             locations = [os.path.join(folder, name) for name in os.listdir(folder)]
             found.update(filter(_is_copy, locations))
-    return {_within(root, location) for location in found}
+    return {root.path(location) for location in found}
 
 
-def packages_around(root: str, files: Iterable[Found]) -> list[str]:
+def packages_around(root: Root, files: Iterable[Found]) -> list[str]:
     """The paths of the `__init__.py` around some files, whether they are among these or not."""
-    folders = _around(root, {os.path.dirname(file.location) for file in files})
+    own = {os.path.dirname(file.location) for file in files}
+    folders = _around(root.folder, own)
     inits = [os.path.join(folder, INIT) for folder in sorted(folders)]
-    return [_within(root, location) for location in inits if os.path.isfile(location)]
-
-
-def _within(root: str, location: str) -> str:
-    """A path from the root of the project on."""
-    return os.path.relpath(location, root).replace(os.sep, "/")
+    return [root.path(location) for location in inits if os.path.isfile(location)]
 
 
 def _around(root: str, folders: Collection[str]) -> set[str]:
@@ -129,7 +132,7 @@ def _begins_copy(path: str, content: bytes) -> bool:
     return path.endswith(f"/{INIT}") and origin_of(content) == INIT
 
 
-def _others(root: str, files: Mapping[Found, str]) -> Iterator[bytes]:
+def _others(root: str, files: Iterable[Found]) -> Iterator[bytes]:
     """The contents of the project's files that are not among those of a run."""
     known = {file.location for file in files}
     for file in find_files([root], Patterns(root, ())):

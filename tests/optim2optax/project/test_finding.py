@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from optim2optax.project import Patterns, find_files, module_paths, shown
+from optim2optax.project import Patterns, find_files, shown
 
 
 def make_files(root: Path, *names: str) -> None:
@@ -160,50 +160,3 @@ def test_names_that_are_not_utf_8(project: Path) -> None:
     [file] = find_files(["."], Patterns(".", ()))
     assert file.path == "caf\N{REPLACEMENT CHARACTER}.py"
     assert file.location == str(project / name)
-
-
-@pytest.mark.parametrize("marker", ["pyproject.toml", ".git", "setup.py"])
-@pytest.mark.parametrize("current", [".", "src", "src/pkg"])
-def test_modules_are_named_from_the_root_on(
-    project: Path, monkeypatch: pytest.MonkeyPatch, marker: str, current: str
-) -> None:
-    """Wherever the command is run, and whatever part of the project it is given."""
-    make_files(project, marker, "src/pkg/a.py", "src/pkg/b.py")
-    monkeypatch.chdir(project / current)
-    files = find_files(
-        [str(project / "src/pkg/a.py"), str(project / "src/pkg/b.py")],
-        Patterns(".", ()),
-    )
-    assert module_paths(files) == ["src/pkg/a.py", "src/pkg/b.py"]
-    assert module_paths(files[:1]) == ["src/pkg/a.py"]
-
-
-def test_modules_without_a_root_are_named_from_the_folder_on_that_was_named(
-    project: Path,
-) -> None:
-    make_files(project, "x/a.py", "x/y/b.py")
-    assert module_paths(find_files(["x"], Patterns(".", ()))) == ["a.py", "y/b.py"]
-    assert module_paths(find_files(["x/y", "x"], Patterns(".", ()))) == [
-        "a.py",
-        "y/b.py",
-    ]
-    assert module_paths(find_files(["x/y"], Patterns(".", ()))) == ["b.py"]
-    assert module_paths(find_files(["x/a.py", "x/y"], Patterns(".", ()))) == [
-        "a.py",
-        "y/b.py",
-    ]
-    assert module_paths([]) == []
-
-
-def test_a_single_package_below_what_was_named_keeps_its_name(project: Path) -> None:
-    make_files(project, "x/pkg/a.py", "x/pkg/b.py")
-    assert module_paths(find_files(["x"], Patterns(".", ()))) == [
-        "pkg/a.py",
-        "pkg/b.py",
-    ]
-
-
-@pytest.mark.parametrize("named", ["pkg", "pkg/inner", "pkg/inner/a.py"])
-def test_a_package_that_was_named_keeps_its_name(project: Path, named: str) -> None:
-    make_files(project, "pkg/__init__.py", "pkg/inner/__init__.py", "pkg/inner/a.py")
-    assert "pkg/inner/a.py" in module_paths(find_files([named], Patterns(".", ())))

@@ -1,0 +1,129 @@
+"""The root of a project, from which the paths of its modules go."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from optim2optax.project.finding import Found, posix
+
+MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+INIT = "__init__.py"
+WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*")
+"""A word of a folder's name: `pkg` of `pkg-main`, or of `owner__pkg`."""
+
+IMPORT = r"""\bfrom[ \t]+{0}(?P<source>(?:\.\w+)*)[ \t]+import[ \t]*(?P<members>\([^)]*\)|[\w \t,]+)
+|\bimport[ \t]+{0}\.(?P<module>\w+(?:\.\w+)*)"""
+"""An import from a package of some name."""
+
+ALIAS = re.compile(rb"#[^\r\n]*|\bas\s+\w+")
+"""What stands between the names of an import, and is none of them."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """The folder of a project, and what imports call it if it is a package itself."""
+
+    folder: str
+    package: str = ""
+
+    def path(self, location: str) -> str:
+        """The path of a file or folder by which its module is named."""
+        inner = posix(os.path.relpath(location, self.folder))
+        return f"{self.package}/{inner}" if self.package else inner
+
+    def location(self, path: str) -> str:
+        """The absolute path of such a path."""
+        steps = path.removeprefix(self._prefix).split("/")
+        return os.path.join(self.folder, *steps)
+
+    def is_around(self, path: str) -> bool:
+        """Whether a path is one in the folder: what is beside the package itself is not."""
+        return path.startswith(self._prefix)
+
+    @cached_property
+    def _prefix(self) -> str:
+        return f"{self.package}/" if self.package else ""
+
+
+def root_of(contents: Mapping[Found, bytes], repository: str = "") -> Root:
+    """The root of the project of some files.
+
+    It is the nearest folder around them with a marker such as `pyproject.toml`; without one, the
+    folder that was named, or that of the outermost package around it. It is in the repository of
+    the files, if that is given. It does not depend on where the command is run.
+    """
+    # both are around the file: the longer one is the inner one
+    named = [max(file.named, repository, key=len) for file in contents]
+    folder = _marked(os.path.commonpath(named))
+    return Root(folder, _package(folder, contents))
+
+
+def _marked(directory: str) -> str:
+    """The nearest folder with a marker; without one, the folder around the packages."""
+    candidate = directory
+    while not _has_marker(candidate):
+        parent = os.path.dirname(candidate)
+        if parent == candidate:
+            return _around_packages(directory)
+        candidate = parent
+    return candidate
+
+
+def _has_marker(directory: str) -> bool:
+    places = (os.path.join(directory, marker) for marker in MARKERS)
+    return any(map(os.path.exists, places))
+
+
+def _around_packages(directory: str) -> str:
+    # src/kit/models is imported as kit.models, from src
+    while os.path.exists(os.path.join(directory, INIT)):
+        directory = os.path.dirname(directory)
+    return directory
+
+
+def _package(folder: str, contents: Mapping[Found, bytes]) -> str:
+    """What imports call a folder that is a package; empty for any other folder.
+
+    That is its name, or a word of it, by which all imports find what they name.
+    """
+    try:
+        with open(os.path.join(folder, INIT), "rb") as file:
+            init = file.read()
+    except OSError:
+        return ""
+    own = os.path.basename(folder)
+    if any(_is_in(folder, init, name) for name in _imported(own, contents)):
+        return own
+    # a copy of `pkg` in `pkg-main`
+    words: list[str] = WORD.findall(own)
+    for word in words:
+        names = _imported(word, contents)
+        if names and all(_is_in(folder, init, name) for name in names):
+            return word
+    return ""
+
+
+def _imported(package: str, contents: Mapping[Found, bytes]) -> set[str]:
+    """What files import from a package, by the names below it: `models.vit`, or `VERSION`."""
+    pattern = re.compile(IMPORT.format(re.escape(package)).encode(), re.VERBOSE)
+    names: set[bytes] = set()
+    for content in contents.values():
+        for found in pattern.finditer(content):
+            # import pkg.models, or from pkg.models import vit
+            module = found["module"] or found["source"]
+            # from pkg import models, VERSION as version
+            members = re.findall(rb"\w+", ALIAS.sub(b"", found["members"] or b""))
+            names.update([module] if module else members)
+    return {name.decode("utf-8", "replace").lstrip(".") for name in names}
+
+
+def _is_in(folder: str, init: bytes, name: str) -> bool:
+    """Whether a name is that of a module in a package, or of what its `__init__.py` has."""
+    place = os.path.join(folder, *name.split("."))
+    if os.path.isdir(place) or os.path.isfile(f"{place}.py"):
+        return True
+    return re.search(rf"\b{re.escape(name)}\b".encode(), init) is not None
