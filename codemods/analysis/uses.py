@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from codemods.analysis.legacy import (
     DEFINITIONS,
@@ -420,17 +420,37 @@ class Uses:
         return isinstance(obj.node, ast.Call) and self.facts.names_legacy(obj.node.func)
 
     def _of_class_around(self, unit: Unit, node: ast.expr) -> tuple[LegacyObject, ...]:
-        """The custom definitions of the class around an expression."""
+        """The custom definitions of the class around an expression.
+
+        Where nothing in view makes one, those of the nearest class from which it derives; without
+        any, the outermost of these classes stands for them.
+        """
         around = class_around(unit, node)
         if around is None:
             return ()
-        cls = self.facts.flow.class_of(around)
-        return self._made_by(
-            unit, lambda obj: _is_custom(obj) and self._makes(obj, cls)
-        )
+        ancestry = self.facts.flow.ancestry(self.facts.flow.class_of(around))
+        own = (item for item in ancestry if isinstance(item, Class))
+        classes = [cls for cls in own if self._is_definition(cls)]
+        for cls in classes:
+            made = self._made_by(unit, partial(self._makes, cls=cls))
+            if made:
+                return made
+        if not classes:
+            return ()
+        outermost = classes[-1]
+        kind, made_by = "definition", Unnamed.CUSTOM
+        return (LegacyObject(kind, outermost.unit, outermost.node, made_by),)
+
+    def _is_definition(self, cls: Class) -> bool:
+        """Whether a class of the program derives from a legacy one."""
+        ancestry = self.facts.flow.ancestry(cls)
+        bases = (item.name for item in ancestry if isinstance(item, External))
+        return any(legacy_name(name) is not None for name in bases)
 
     def _makes(self, obj: LegacyObject, cls: Class) -> bool:
-        """Whether the allocation site of an object makes an instance of a class."""
+        """Whether the allocation site of an object makes an instance of a class of the program."""
+        if not _is_custom(obj):
+            return False
         items = (
             self.facts.objects(obj.node.func) if isinstance(obj.node, ast.Call) else ()
         )
