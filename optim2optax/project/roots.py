@@ -57,18 +57,25 @@ def root_of(contents: Mapping[Found, bytes], repository: str = "") -> Root:
     the files, if that is given. It does not depend on where the command is run.
     """
     # both are around the file: the longer one is the inner one
-    named = [max(file.named, repository, key=len) for file in contents]
-    folder = _marked(os.path.commonpath(named))
-    return Root(folder, _package(folder, contents))
+    named = os.path.commonpath(
+        [max(one.named, repository, key=len) for one in contents]
+    )
+    marked = _marked(named)
+    folder = marked or _outermost(named)
+    package = _package(folder, contents)
+    # src/kit/models is imported as kit.models, from src
+    if not marked and not package and _is_package(folder):
+        folder = os.path.dirname(folder)
+    return Root(folder, package)
 
 
-def _marked(directory: str) -> str:
-    """The nearest folder with a marker; without one, the folder around the packages."""
+def _marked(directory: str) -> str | None:
+    """The nearest folder with a marker, from a folder upwards."""
     candidate = directory
     while not _has_marker(candidate):
         parent = os.path.dirname(candidate)
         if parent == candidate:
-            return _around_packages(directory)
+            return None
         candidate = parent
     return candidate
 
@@ -78,33 +85,44 @@ def _has_marker(directory: str) -> bool:
     return any(map(os.path.exists, places))
 
 
-def _around_packages(directory: str) -> str:
-    # src/kit/models is imported as kit.models, from src
-    while os.path.exists(os.path.join(directory, INIT)):
+def _outermost(directory: str) -> str:
+    """The outermost package around a folder, or the folder."""
+    while _is_package(os.path.dirname(directory)):
         directory = os.path.dirname(directory)
     return directory
 
 
-def _package(folder: str, contents: Mapping[Found, bytes]) -> str:
-    """What imports call a folder that is a package; empty for any other folder.
+def _is_package(directory: str) -> bool:
+    return os.path.exists(os.path.join(directory, INIT))
 
-    That is its name, or a word of it, by which all imports find what they name.
+
+def _package(folder: str, contents: Mapping[Found, bytes]) -> str:
+    """What imports call a folder that is a package itself; empty for any other folder.
+
+    That is its name, or a word of it, by which all imports find what they name. Where its
+    `__init__.py` says that it is one, a module may be missing.
     """
-    try:
-        with open(os.path.join(folder, INIT), "rb") as file:
-            init = file.read()
-    except OSError:
-        return ""
     own = os.path.basename(folder)
-    if any(_is_in(folder, init, name) for name in _imported(own, contents)):
-        return own
-    # a copy of `pkg` in `pkg-main`
+    init = _read(os.path.join(folder, INIT))
     words: list[str] = WORD.findall(own)
-    for word in words:
+    # a copy of `pkg` in `pkg-main`
+    for word in dict.fromkeys((own, *words)):
         names = _imported(word, contents)
-        if names and all(_is_in(folder, init, name) for name in names):
+        # from pkg import models, where that is the folder pkg/pkg
+        if not names or _is_in(folder, b"", word):
+            continue
+        found = [_is_in(folder, init or b"", name) for name in names]
+        if all(found) or (word == own and init is not None and any(found)):
             return word
     return ""
+
+
+def _read(file: str) -> bytes | None:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read()
+    except OSError:
+        return None
 
 
 def _imported(package: str, contents: Mapping[Found, bytes]) -> set[str]:
@@ -112,6 +130,9 @@ def _imported(package: str, contents: Mapping[Found, bytes]) -> set[str]:
     pattern = re.compile(IMPORT.format(re.escape(package)).encode(), re.VERBOSE)
     names: set[bytes] = set()
     for content in contents.values():
+        # most files do not have the name anywhere
+        if package.encode() not in content:
+            continue
         for found in pattern.finditer(content):
             # import pkg.models, or from pkg.models import vit
             module = found["module"] or found["source"]

@@ -64,7 +64,15 @@ def test_a_package_that_was_named_keeps_its_name(project: Path, named: str) -> N
 
 
 NO_PACKAGES: Mapping[str, Mapping[str, str]] = {
-    "it has no __init__.py": {"train.py": "from pkg import models\n", "models.py": ""},
+    "there is another of the name in it": {
+        "train.py": "from pkg import models\n",
+        "models.py": "",
+        "pkg/models.py": "",
+    },
+    "it has no __init__.py, and not all of what is imported": {
+        "train.py": "from pkg import models\nfrom pkg.layers import dense\n",
+        "models.py": "",
+    },
     "nothing is imported by its name": {
         "__init__.py": "",
         "train.py": "import models\n",
@@ -126,11 +134,12 @@ def test_a_root_that_is_a_package_has_the_name_of_its_folder(
 
 
 @pytest.mark.parametrize("folder", ["pkg-main", "owner__pkg", "my.pkg", "PKG-pkg"])
+@pytest.mark.parametrize("marker", [["pyproject.toml"], []])
 def test_a_copy_has_the_name_by_which_it_is_imported(
-    project: Path, folder: str
+    project: Path, folder: str, marker: list[str]
 ) -> None:
     files = {"__init__.py": "", "train.py": "from pkg.models import vit\n"}
-    make_files(project / folder, "pyproject.toml", "models/vit.py", **files)
+    make_files(project / folder, *marker, "models/vit.py", **files)
     assert root(folder).package == "pkg"
     # that is sure as long as nothing else is imported from a package of the name
     more = {"eval.py": "from pkg.layers import dense\n"}
