@@ -8,6 +8,7 @@ belongs to those that have escaped in the same program.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from codemods.flow.carriers import Token
 from codemods.flow.constraints import FromOutside
 from codemods.flow.containers import POOL
 from codemods.flow.derived import Escape
+from codemods.flow.holders import unwrapped
 from codemods.flow.objects import (
     Class,
     Container,
@@ -30,7 +32,7 @@ from codemods.flow.objects import (
     Place,
     Result,
 )
-from codemods.flow.out_of_view import is_number, is_well_known
+from codemods.flow.out_of_view import effect_of, is_number, is_well_known
 from codemods.flow.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.sources.prefilter import uses_jax
@@ -176,6 +178,51 @@ class ClosedWorld:
             case ("variable", _, name):
                 return name is not FromOutside.UNNAMED
         return True
+
+    def may_be_unseen(self, node: ast.expr) -> bool:
+        """Whether an object may come from a package out of view that was given no legacy one."""
+        place = self.flow.places[node]
+        if place in self._from_mixed_calls:
+            return True
+        return any(map(self._is_unseen, self.flow.derivation.roots.of(place)))
+
+    def _is_unseen(self, root: Place) -> bool:
+        items = self.flow.solver.at(root)
+        # what is given an optimizer may give that back, and `create` is asked by itself
+        if any(isinstance(item, Derived) or _is_optimizer(item) for item in items):
+            return False
+        # Own(rate), or `TABLE[name](rate)` of a table that has `Own` among others
+        return (
+            self._calls_unseen(root) if isinstance(root, ast.Call) else _unknown(items)
+        )
+
+    def _calls_unseen(self, call: ast.Call) -> bool:
+        """Whether a call may be of a function or class out of view."""
+        if _unknown(map(unwrapped, self.facts.objects(call.func))):
+            return True
+        roots = self.flow.derivation.roots
+        sources = roots.of(self.flow.places[call.func])
+        expressions = (root for root in sources if isinstance(root, ast.expr))
+        return any(
+            _is_unknown(name) for one in expressions for name in roots.names(one)
+        )
+
+    @cached_property
+    def _from_mixed_calls(self) -> set[Place]:
+        """Where the results of calls go that may be of a function in view or of one out of view."""
+        calls = [call for _, call in self.flow.reading.calls]
+        # table[name](rate), of a table of both
+        seen = (call for call in calls if self.facts.functions(call.func))
+        found: set[Place] = {call for call in seen if self._calls_unseen(call)}
+        targets: dict[Place, list[Place]] = defaultdict(list)
+        for source, target in self.flow.solver.edges() if found else ():
+            targets[source].append(target)
+        pending = list(found)
+        while pending:
+            new = [place for place in targets[pending.pop()] if place not in found]
+            found.update(new)
+            pending += new
+        return found
 
     def _is_made_of_unknown(self, call: ast.Call) -> bool:
         """Whether a package may return its argument, and the argument is unknown."""
@@ -367,6 +414,21 @@ class ClosedWorld:
             found.update(new)
             pending.extend(new)
         return found
+
+
+def _unknown(items: Iterable[Object]) -> bool:
+    """Whether one of some objects is of a package of which nothing is known."""
+    names = (item.name for item in items if isinstance(item, External | Result))
+    return any(map(_is_unknown, names))
+
+
+def _is_unknown(name: str) -> bool:
+    """Whether a full name is one of a package of which nothing is known."""
+    return bool(name) and effect_of(name) == "unknown" and not is_well_known(name)
+
+
+def _is_optimizer(item: Object) -> bool:
+    return isinstance(item, LegacyObject) and item.kind == "optimizer"
 
 
 def _is_field(place: Place) -> bool:

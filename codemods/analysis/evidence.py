@@ -10,11 +10,17 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
-from codemods.analysis.closed_world import ClosedWorld, creates, replaces_target
-from codemods.analysis.legacy import CLASS_AT_RUN_TIME, legacy_name
+from codemods.analysis.closed_world import (
+    PURPOSES,
+    ClosedWorld,
+    creates,
+    replaces_target,
+)
+from codemods.analysis.legacy import CLASS_AT_RUN_TIME, Unnamed, legacy_name
 from codemods.analysis.members import Members, tells
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES
@@ -281,7 +287,9 @@ class Seeding:
 
     def _seed_stepping(self, unit: Unit, node: ast.Attribute) -> bool:
         """Seed the receiver of `x.apply_gradient(…)`; return whether that was new."""
-        if self._known(unit, node.value, node.attr) or self._defines_apply_gradient:
+        if self._known(unit, node.value, node.attr):
+            return self._seed_unseen(unit, node)
+        if self._defines_apply_gradient:
             return False
         evidence = _steps_by_hand(unit, node)
         if evidence is not None and self._is_of_jax(unit):
@@ -304,7 +312,7 @@ class Seeding:
         Returns whether that was new.
         """
         if self._known(unit, function.value, "create"):
-            return False
+            return self._seed_unseen(unit, function)
         of_optimizer = (
             isinstance(function.value, ast.Attribute)
             and function.value.attr == "optimizer_def"
@@ -314,9 +322,29 @@ class Seeding:
             call, self._has_optimizer
         ):
             return False
-        obj = LegacyObject("definition", unit, function, evidence="deduced")
+        is_unseen = self.world.may_be_unseen(function.value)
+        made_by = Unnamed.UNSEEN if is_unseen else None
+        obj = LegacyObject("definition", unit, function, made_by, "deduced")
         self._seed_expression(function.value, obj)
         self._link_unknown(obj, unit, function.value)
+        return True
+
+    def _seed_unseen(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Seed what code out of view makes beside legacy objects; return whether that was new.
+
+        It is used as these are: `Own(rate) if own else optim.Adam(rate)`, then `.create(params)`.
+        """
+        kind = PURPOSES[node.attr]
+        if not self.facts.legacy_objects(node.value, kind):
+            return False
+        definition = LegacyObject("definition", unit, node, Unnamed.UNSEEN, "deduced")
+        obj = replace(definition, kind=kind)
+        is_seeded = obj in self.facts.objects(node.value)
+        if is_seeded or not self.world.may_be_unseen(node.value):
+            return False
+        if obj != definition:
+            self.facts.legacy.links[obj, definition] = None
+        self._seed_expression(node.value, obj)
         return True
 
     def _link_unknown(self, obj: LegacyObject, unit: Unit, node: ast.expr) -> None:

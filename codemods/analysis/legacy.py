@@ -110,6 +110,9 @@ class Unnamed(Enum):
     CUSTOM = "custom"
     """A class of the program that derives from a legacy one."""
 
+    UNSEEN = "unseen"
+    """What a package out of view has or makes, and is used as a definition."""
+
     DEFINITION = "definition"
     """A definition, by its `init_state`: it makes a state without an optimizer."""
 

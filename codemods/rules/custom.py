@@ -75,11 +75,6 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     ]
     if any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes):
         return refuse_traversals(use.node, context) or Keep()
-    if any(obj in context.overrides.injected for obj in use.objects):
-        return reasons.overrides(
-            "A step sets the learning rate of an optimizer of your own, and of others.",
-            "Inject it with `optax.inject_hyperparams` by hand.",
-        )
     return Keep()
 
 

@@ -6,13 +6,14 @@ import ast
 import re
 from dataclasses import replace
 
-from codemods.analysis.legacy import MULTI_OPTIMIZER, legacy_optimizer
+from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed, legacy_optimizer
 from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
 from codemods.flow.objects import Class, LegacyObject
-from codemods.model import Refusal
+from codemods.messages import message
+from codemods.model import Prose, Refusal
 from codemods.optimizers.base import RATE, Support, given
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
@@ -84,7 +85,8 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     """
     assert isinstance(use.node, ast.Attribute)
     read = rate_read(use)
-    if read is not None and context.overrides.overridden.isdisjoint(use.objects):
+    is_injected = context.overrides.overridden.isdisjoint(use.objects)
+    if read is not None and is_injected and not _has_own_rule(use, context):
         return _injected_rate(read, use.node, use, context)
     # optimizer.optimizer_def.hyper_params.beta1
     field = use.parent
@@ -213,12 +215,12 @@ def keeps_rate(remedy: str) -> Refusal:
 
 def refuse_rate(use: Use, context: Context) -> Refusal | None:
     """Why a step cannot set the learning rate of its optimizer or definition, if it cannot."""
-    if not all(_is_made_in_view(obj, context) for obj in use.objects):
+    if (refusal := refuse_unseen(use, context)) is not None:
+        return refusal
+    if _has_own_rule(use, context):
         return reasons.overrides(
-            "This step sets the learning rate, but the place that makes the optimizer is not in "
-            "view.",
-            "Run on the files that make it too, or inject its learning rate with "
-            "`optax.inject_hyperparams` by hand.",
+            "A step sets the learning rate of an optimizer of your own.",
+            "Inject it with `optax.inject_hyperparams` by hand.",
         )
     # make_optimizer().apply_gradient(grads, learning_rate=rate)
     if not is_path(use.owner) and use.kind != "definition.apply_gradient":
@@ -229,10 +231,47 @@ def refuse_rate(use: Use, context: Context) -> Refusal | None:
     return None
 
 
+def refuse_unseen(use: Use, context: Context) -> Refusal | None:
+    """Why a step cannot set hyperparameters, if not all that makes its optimizers is in view."""
+    made = _definitions(use, context)
+    unseen = next((one for one in made if one.made_by is Unnamed.UNSEEN), None)
+    if unseen is None and all(_is_made_in_view(obj, context) for obj in use.objects):
+        return None
+    what: Prose = "the place that makes the optimizer is not in view."
+    if unseen is not None:
+        where = unseen.unit.location(getattr(unseen.node, "lineno", 1))
+        what = message("what makes the optimizer at {} is not all in view.", where)
+    return reasons.overrides(
+        message("This step sets the learning rate, but {}", what),
+        "Run on the files that make it too, or inject its learning rate with "
+        "`optax.inject_hyperparams` by hand.",
+    )
+
+
+def _definitions(use: Use, context: Context) -> list[LegacyObject]:
+    """The definitions at a use, and those of the optimizers there."""
+    own = (obj for obj in use.objects if obj.kind == "definition")
+    return [*own, *context.stepping.definitions(use)]
+
+
 def _is_made_in_view(obj: LegacyObject, context: Context) -> bool:
     if obj.kind == "definition":
         return obj.evidence == "proven"
     return bool(context.facts.legacy.definitions(obj))
+
+
+def _has_own_rule(use: Use, context: Context) -> bool:
+    """Whether a class of the program's own has the hyperparameters of an optimizer at a use."""
+    own = (one for one in _definitions(use, context) if one.made_by is Unnamed.CUSTOM)
+    return any(not _has_parts(definition, context) for definition in own)
+
+
+def _has_parts(definition: LegacyObject, context: Context) -> bool:
+    """Whether a definition of the program's own has those of its parts, as a MultiOptimizer has."""
+    call = definition.node
+    made = context.facts.objects(call.func) if isinstance(call, ast.Call) else ()
+    classes = [item for item in made if isinstance(item, Class)]
+    return any(context.facts.derives_from(item, MULTI_OPTIMIZER) for item in classes)
 
 
 def with_rate(

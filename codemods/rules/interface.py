@@ -23,6 +23,7 @@ from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.custom import custom
+from codemods.rules.hyper_params import refuse_unseen
 from codemods.rules.types import named
 
 FIELDS = {"target": "params", "state": "opt_state", "optimizer_def": "tx"}
@@ -187,7 +188,7 @@ def _of_object(use: Use, context: Context) -> Edit | Keep | Refusal:
         return _replaced(use, use.call, context)
     if use.name in STORED:
         return _stored(use, use.call, context)
-    return _step(use, use.call)
+    return _step(use, use.call, context)
 
 
 def _refuse(use: Use) -> Refusal | None:
@@ -313,7 +314,7 @@ def _use_of_whole_state_dict(use: Use, context: Context) -> Use | None:
     return None
 
 
-def _step(use: Use, call: ast.Call) -> Edit | Refusal:
+def _step(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
     """A step; one with hyperparameters of its own gives them to a helper, in the same order."""
     found = bind(STEP, call)
     if isinstance(found, Wrong):
@@ -326,6 +327,8 @@ def _step(use: Use, call: ast.Call) -> Edit | Refusal:
         arguments: tuple[Argument, ...] = (Argument("grads", index=0),)
         function = "{owner}.apply_gradients"
         return RewriteCall(use.unit.span(call), function, arguments, (use.owner_hole,))
+    if (refusal := refuse_unseen(use, context)) is not None:
+        return refusal
     # optimizer.apply_gradient(grads, learning_rate=rate, beta1=0.8)
     same = (Argument(None, index=index) for index in range(len(given)))
     arguments = (Argument(None, template="{owner}"), *same)
