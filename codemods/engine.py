@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import named_classes
@@ -19,6 +19,7 @@ from codemods.analysis.removed_names import (
     uses_removed,
 )
 from codemods.analysis.slicing import Slice
+from codemods.containment import Failure, contained
 from codemods.flow.objects import LegacyObject
 from codemods.flow.solver import EntangledError
 from codemods.messages import text_of
@@ -62,6 +63,9 @@ from codemods.sources.unread import ENTANGLED, with_sites
 Files = Mapping[str, tuple[bytes, Text | Notebook]]
 """The files of a project by path, each as it is and as read."""
 
+Found = tuple[dict[str, FileResult], dict[str, str]]
+"""The results of files that were analysed, and what is wrong with others."""
+
 Edited = tuple[str, ImportPlan, Applied]
 """A file's new code, and what came of its imports and of each edit."""
 
@@ -90,12 +94,7 @@ def migrate(
     options = options or Options()
     report = progress or _no_progress
     report("Analysing", 0, 0)
-    texts, errors = _decoded(sources, options)
-    codes = Codes(texts)
-    relevance = Relevance(codes)
-    program = Codes(texts, relevance.paths)
-    read = _Parser(texts, errors, report)
-    facts = _analysed(program, codes, read, relevance, options)
+    texts, errors, failures = _decoded(sources, options)
     files: dict[str, tuple[bytes, Text | Notebook]] = {}
     shown: dict[str, str] = {}
     for source in sources:
@@ -103,17 +102,35 @@ def migrate(
             files[source.path] = (source.content, texts[source.path])
         if source.shown is not None:
             shown[source.path] = source.shown
-    results = _results(facts, files, shown, options, share, report)
-    if options.modernize:
-        for path, code in codes.items():
-            # files that no optimizer can get to: jax.tree_map(f, params)
-            if path in results or path in errors or not uses_removed(code):
-                continue
-            unit = read(path)
-            if unit is not None and names_removed(unit):
-                alone = Facts([unit])
-                results |= _results(alone, files, shown, options, in_turn, _no_progress)
-    return [_result(source, results, errors) for source in sources]
+
+    def program(paths: Iterable[str], aside: Collection[str]) -> Found:
+        chosen = {*paths, *aside}
+        codes = Codes(texts, (path for path in texts if path in chosen))
+        read = _Parser(texts, {}, report)
+        facts = _analysed(codes, read, options, aside)
+        return _results(facts, files, shown, options, share, report), read.errors
+
+    def alone(paths: Iterable[str], _: Collection[str]) -> Found:
+        read = _Parser(texts, {}, _no_progress)
+        parsed = [read(path) for path in paths if uses_removed(texts[path].code)]
+        units = [unit for unit in parsed if unit is not None and names_removed(unit)]
+        if not units:
+            return {}, read.errors
+        facts = Facts(units)
+        results = _results(facts, files, shown, options, in_turn, _no_progress)
+        return results, read.errors
+
+    (results, problems), failing = contained(texts, program)
+    errors |= problems
+    failures |= failing
+    for path in texts if options.modernize else ():
+        # files that no optimizer can get to: jax.tree_map(f, params)
+        if path not in results and path not in errors and path not in failures:
+            (own, problems), failing = contained([path], alone)
+            results |= own
+            errors |= problems
+            failures |= failing
+    return [_result(source, results, errors, failures) for source in sources]
 
 
 class _Parser:
@@ -147,13 +164,15 @@ class _Parser:
 
 
 def _analysed(
-    program: Codes, codes: Codes, read: _Parser, relevance: Relevance, options: Options
+    codes: Codes, read: _Parser, options: Options, aside: Collection[str]
 ) -> Facts:
-    """The facts of a program, as far as the budget allows."""
+    """The facts of a program, as far as the budget allows, without the files set aside."""
+    relevance = Relevance(codes)
+    program = Codes(read.texts, relevance.paths)
     errors = read.errors
     named = {name for code in codes.values() for name in named_classes(code)}
     try:
-        found = Slice(program, read, relevance, named, options.budget)
+        found = Slice(program, read, relevance, named, options.budget, aside)
     except EntangledError:
         facts, left_out = Facts(()), {*relevance.speaking}
     else:
@@ -165,12 +184,20 @@ def _analysed(
 
 
 def _result(
-    source: Source, results: Mapping[str, FileResult], errors: Mapping[str, str]
+    source: Source,
+    results: Mapping[str, FileResult],
+    errors: Mapping[str, str],
+    failures: Mapping[str, Failure],
 ) -> FileResult:
-    error = errors.get(source.path)
-    if error is None and source.path in results:
-        return results[source.path]
-    return FileResult(source.path, source.content, source.content, error=error)
+    path, content = source.path, source.content
+    unchanged = FileResult(path, content, content, error=errors.get(path))
+    if path in failures:
+        problem = with_sites(failures[path].of_file(), content.decode(errors="replace"))
+        tracebacks = (failures[path].traceback,)
+        return unchanged._replace(error=problem, tracebacks=tracebacks)
+    if unchanged.error is None and path in results:
+        return results[path]
+    return unchanged
 
 
 def _results(
@@ -195,6 +222,8 @@ def _results(
         hints = tuple(accounting.site(hint, ImportPlan(), applied) for hint in own)
         comments = plan.comments[unit]
         unused = [one for one in comments if (unit, one) not in plan.used_comments]
+        refusals = (one.refusal for one in plan.of(unit) if one.refusal is not None)
+        tracebacks = dict.fromkeys(refusal.traceback for refusal in refusals)
         results[unit.path] = FileResult(
             unit.path,
             before,
@@ -206,6 +235,7 @@ def _results(
             hints,
             needs=tuple(dict.fromkeys(_needs(plan.of(unit)))),
             analysed=True,
+            tracebacks=tuple(filter(None, tracebacks)),
         )
     return results
 
@@ -235,10 +265,11 @@ def _needs(decisions: Iterable[Decision]) -> Iterator[Need]:
 
 def _decoded(
     sources: Iterable[Source], options: Options
-) -> tuple[dict[str, Text | Notebook], dict[str, str]]:
+) -> tuple[dict[str, Text | Notebook], dict[str, str], dict[str, Failure]]:
     """The texts of all files, and the errors of those without that speak of optimizers."""
     texts: dict[str, Text | Notebook] = {}
     errors: dict[str, str] = {}
+    failures: dict[str, Failure] = {}
     for source in sources:
         content = source.content
         is_notebook = source.path.endswith(SUFFIX)
@@ -252,7 +283,9 @@ def _decoded(
             if mentions_legacy(content):
                 text = only_code(content) if is_notebook else content.decode("latin-1")
                 errors[source.path] = with_sites(str(error), text)
-    return texts, errors
+        except Exception as error:  # noqa: BLE001 - whatever it is, other files go on
+            failures[source.path] = Failure.of(error)
+    return texts, errors, failures
 
 
 def _no_progress(stage: Stage, done: int, of: int) -> None:

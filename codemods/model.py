@@ -222,6 +222,7 @@ class FileResult(NamedTuple):
     `error` is set, and nothing is changed, if the file could not be read as Python. A new file has
     no content before, a deleted one none after. `needs` are the versions that have what was written
     in the place of removed names. `analysed` is false for files that no optimizer can get to.
+    `tracebacks` are those of the internal errors because of which something in the file stays.
     """
 
     path: str
@@ -235,6 +236,7 @@ class FileResult(NamedTuple):
     kind: Kind = "edited"
     needs: tuple[Need, ...] = ()
     analysed: bool = False
+    tracebacks: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -245,9 +247,10 @@ class FileResult(NamedTuple):
 class Refusal:
     """Why a site is left as it is: a code of the FO9 family (or of the rule), reason and remedy.
 
-    Reason and remedy are one sentence each.
+    Reason and remedy are one sentence each. An internal error has its `traceback`.
     """
 
     code: str
     reason: Prose
     remedy: Prose
+    traceback: str = ""

@@ -361,4 +361,11 @@ def _unwritten(result: FileResult, reason: str) -> FileResult:
             left.append(replace(site, status="unresolved"))
         elif site.status != "rewritten":
             left.append(site)
-    return FileResult(result.path, result.before, result.before, tuple(left), reason)
+    return FileResult(
+        result.path,
+        result.before,
+        result.before,
+        tuple(left),
+        reason,
+        tracebacks=result.tracebacks,
+    )

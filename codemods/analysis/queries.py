@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from codemods.analysis.legacy import FlaxOptim, Unnamed, legacy_name
 from codemods.dataflow.moments import Dataflow
@@ -32,12 +32,17 @@ from codemods.flow.solver import Solver
 from codemods.sources.modules import Project, Unit
 from codemods.sources.relevance import Graph, import_graph, reachable
 
+WhyBeyond = Literal["budget", "too deep", "aside"]
+
 
 class Beyond(NamedTuple):
-    """A file that is not analysed, and why: it nests too deeply, or is beyond the budget."""
+    """A file that is not analysed, and why.
+
+    It is beyond the budget, nests too deeply, or is set aside as an internal error came of it.
+    """
 
     path: str
-    nests: bool
+    why: WhyBeyond
 
 
 class Queries:

@@ -13,6 +13,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
@@ -20,7 +21,7 @@ from pathlib import PurePosixPath
 from codemods.analysis.closed_world import ClosedWorld
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
-from codemods.analysis.queries import Beyond
+from codemods.analysis.queries import Beyond, WhyBeyond
 from codemods.flow.constraints import LAZY, TooDeepError
 from codemods.flow.containers import arguments
 from codemods.flow.holders import holders, unwrapped
@@ -79,6 +80,7 @@ class Slice:
         relevance: Relevance,
         named: Iterable[str],
         budget: int,
+        aside: Collection[str] = (),
     ) -> None:
         """Analyse a program.
 
@@ -88,6 +90,7 @@ class Slice:
           relevance: what the texts tell of the files.
           named: the legacy classes that the project names in quotes.
           budget: the number of facts beyond which no more files are taken in.
+          aside: the files that are not to be taken in.
 
         Raises:
           EntangledError: if even the smallest of those that speak of optimizers is beyond it.
@@ -100,6 +103,7 @@ class Slice:
         self._graphs = relevance.imports, relevance.importers
         self._named = frozenset(named)
         self._left: float = budget
+        self._aside = frozenset(aside)
         self._layout = Layout(texts)
         self._tells: Tells = {}
         self._beyond: tuple[Collection[str], float] = ((), 0)
@@ -112,8 +116,8 @@ class Slice:
             facts = self._taking(texts)
         elif length < SMALL:
             facts = self._taking(texts, min(self._left, PLAIN))
-        # files that nest too deeply matter only if an optimizer gets to them
-        if facts is None or self.too_deep:
+        # files that cannot be taken in matter only if an optimizer gets to them
+        if facts is None or self._closed:
             facts = self._grown(relevance.speaking, relevance.beside)
         self.facts = facts
 
@@ -121,11 +125,11 @@ class Slice:
         """The facts once all needed files are taken in, as far as the budget allows."""
         facts: Facts | None
         facts = self._begun(speaking, beside)
-        self.left_out = {*speaking} - self.units.keys() - self.too_deep
+        self.left_out = {*speaking} - self.units.keys() - self._closed
         wanted = self._wanted(facts)
         beyond: set[str] = set()
         least = facts.flow.solver.facts
-        while new := self._by_length(wanted.keys() - beyond - self.too_deep):
+        while new := self._by_length(wanted.keys() - beyond - self._closed):
             # with more files there are no fewer facts
             if least > self._left:
                 break
@@ -141,15 +145,27 @@ class Slice:
             facts = self._taking(self.units, math.inf, with_packages=False)
             assert facts is not None  # these files were within the budget before
         facts.beyond = {
-            obj: Beyond(path, path in self.too_deep)
+            obj: Beyond(path, self._why(path))
             for path, objects in wanted.items()
             for obj in objects
+            if path in self._texts
         }
         return facts
 
+    @property
+    def _closed(self) -> AbstractSet[str]:
+        """The files that cannot be taken in."""
+        return self.too_deep | self._aside
+
+    def _why(self, path: str) -> WhyBeyond:
+        if path in self._aside:
+            return "aside"
+        return "too deep" if path in self.too_deep else "budget"
+
     def _by_length(self, paths: Iterable[str]) -> list[str]:
-        """Paths in the order of the lengths of their texts."""
-        return sorted(paths, key=lambda path: len(self._texts[path]))
+        """Paths in the order of the lengths of their texts, without those that are not Python."""
+        read = [path for path in paths if path in self._texts]
+        return sorted(read, key=lambda path: len(self._texts[path]))
 
     def _wanted(self, facts: Facts) -> Wanted:
         """The files that are needed and were not taken in."""
@@ -163,7 +179,7 @@ class Slice:
         """
         budget = self._left
         facts = self._taking({*speaking, *beside})
-        paths = self._by_length(path for path in speaking if path in self._texts)
+        paths = self._by_length(speaking)
         with_packages = True
         while facts is None and paths:
             self._left = budget
@@ -213,7 +229,7 @@ class Slice:
         pending = [path for path in self._texts if path in wanted]
         while pending:
             path = pending.pop()
-            if path in found or path not in self._texts or path in self.too_deep:
+            if path in found or path not in self._texts or path in self._closed:
                 continue
             unit = self.units.get(path) or self._read(path)
             # it is not Python, and cannot be analysed

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.removed_names import MODERNIZED
 from codemods.analysis.uses import Use
+from codemods.containment import Failure
 from codemods.messages import message
 from codemods.model import File, Options, Prose, Refusal
 from codemods.planning.attempts import Attempts
@@ -107,7 +109,12 @@ def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
     if file is None:
         return None
     where = File(file.path)
-    if file.nests:
+    if file.why == "aside":
+        return reasons.internal(
+            message("It may get to {}, on which this tool fails.", where),
+            "Please report that file, with what `--verbose` prints.",
+        )
+    if file.why == "too deep":
         return reasons.nests(
             message("It may get to {}, which nests too deeply to be analysed.", where),
             "Divide the longest expression there, and give its parts names.",
@@ -130,9 +137,20 @@ def _not_valid(use: Use, attempts: Attempts) -> Refusal | None:
     problem = attempts.problem(use)
     if problem is None:
         return None
+    if problem.failure is not None:
+        return of_failure(problem.failure)
     return reasons.failed(
         f"The rewritten file would not be valid: {problem.text}.", problem.remedy
     )
+
+
+def of_failure(failure: Failure) -> Refusal:
+    """The refusal of what this tool fails on."""
+    refusal = reasons.internal(
+        f"An error within this tool ({failure.summary}).",
+        "Please report it, with what `--verbose` prints.",
+    )
+    return replace(refusal, traceback=failure.traceback)
 
 
 def _line_of(use: Use) -> str:

@@ -13,6 +13,7 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import names_for
 from codemods.analysis.removed_names import MODERNIZED, UNKNOWN
 from codemods.analysis.uses import Use
+from codemods.containment import Failure
 from codemods.flow.objects import LegacyObject
 from codemods.messages import joined
 from codemods.model import Message, Options, Refusal
@@ -26,7 +27,7 @@ from codemods.planning.groups import (
     grouped,
     keep_modules,
 )
-from codemods.planning.judging import judge, still_left, suppressing
+from codemods.planning.judging import judge, of_failure, still_left, suppressing
 from codemods.planning.keeping import may_keep_interface, staying
 from codemods.planning.sharing import shared
 from codemods.rewriting.edits import Edit, Keep
@@ -137,11 +138,13 @@ def _decision(
     stepping = context.stepping
     if stepping.with_interface and is_decided(use) and stepping.keeps_interface(use):
         rule = catalogue()["FO706"]
-    outcome = rule.decide(use, context) if rule.decide is not None else Keep()
-    # what has no general form has no other either
-    if not isinstance(outcome, Refusal):
-        outcome = context.form(use, outcome)
-    decision = _with_outcome(use, rule, outcome, context)
+    try:
+        decision = _with_outcome(use, rule, context)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it costs this group alone
+        decision = Decision(use, rule, None)
+        decision.refuse(of_failure(Failure.of(error)))
+        judge(decision, plan, attempts)
+        return decision
     # jax.numpy.einsun
     if use.kind == UNKNOWN:
         return decision if _is_reported(decision, plan) else None
@@ -149,7 +152,8 @@ def _decision(
     if use.kind in MODERNIZED and not plan.options.modernize:
         decision.status = "hint"
         return decision
-    if isinstance(outcome, Keep) and use.kind != "import":
+    is_kept = decision.edit is None and decision.refusal is None
+    if is_kept and use.kind != "import":
         return None
     judge(decision, plan, attempts)
     return decision
@@ -169,10 +173,12 @@ def _foreign_traversal(use: Use, facts: Facts) -> bool:
     return is_call or not use.legacy_import
 
 
-def _with_outcome(
-    use: Use, rule: Rule, outcome: Edit | Keep | Refusal, context: Context
-) -> Decision:
+def _with_outcome(use: Use, rule: Rule, context: Context) -> Decision:
     """A decision with the outcome of its rule, and with the notes on it."""
+    outcome = rule.decide(use, context) if rule.decide is not None else Keep()
+    # what has no general form has no other either
+    if not isinstance(outcome, Refusal):
+        outcome = context.form(use, outcome)
     edit = outcome if isinstance(outcome, Edit) else None
     notes = context.notes.of(use)
     if edit is not None and edit.note:

@@ -13,6 +13,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, PositionProvider
 from libcst.metadata.position_provider import PositionProvidingCodegenState
 
+from codemods.containment import Failure
 from codemods.cst.alignment import realigned
 from codemods.cst.blanks import blanks_lost, with_blanks
 from codemods.dataflow.bindings import Scopes, bound_anywhere
@@ -39,10 +40,14 @@ TOO_DEEP = "nested too deeply"
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with new code, and what its author may do about it."""
+    """What is wrong with new code, and what its author may do about it.
+
+    `failure` is the unexpected exception because of which there is none.
+    """
 
     text: str
     remedy: str = "Please report this file."
+    failure: Failure | None = None
 
 
 Outcome = tuple[str, Applied, Problem | None]
@@ -86,8 +91,8 @@ def edit_file(work: Work) -> Outcome:
         remedy = "Divide its longest expression, and give the parts names."
         return work.code, Applied(), Problem(TOO_DEEP, remedy)
     except Exception as error:  # noqa: BLE001 - an error must not keep other files from migration
-        problem = Problem(f"{type(error).__name__} within this tool: {error}")
-        return work.code, Applied(), problem
+        failure = Failure.of(error)
+        return work.code, Applied(), Problem(failure.summary, failure=failure)
 
 
 class Positions(PositionProvider):

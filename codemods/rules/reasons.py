@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codemods.containment import INTERNAL
 from codemods.rules import reason
 
 sibling = reason(
@@ -175,6 +176,12 @@ nests = reason(
     """A chain of some hundred calls, or as many lists in each other, is more than the analysis goes
     down. Of such a file nothing is known, so an optimizer that may get there stays as it is; the
     others are not held back.""",
+)
+internal = reason(
+    INTERNAL,
+    "an error within this tool",
+    """An unexpected exception of this tool. It costs the place, or else the file, in which it
+    happens: what has to do with that stays, and all else is migrated. The exit code is 2.""",
 )
 unpointed = reason(
     "FO927",

@@ -241,6 +241,8 @@ def command(
     prove = _prover(settings.jobs, proofs) if verify else None
     if from_stdin:
         results = [_rewrite_stdin(stdin_filename, settings)]
+        for traceback in results[0].tracebacks if verbose else ():
+            click.echo(traceback, err=True)
     elif interactive:
         from optim2optax.cli.interactive import make_chooser, print_choice
 

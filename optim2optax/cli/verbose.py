@@ -56,6 +56,7 @@ class Log:
         for result in results:
             what = _looked_at(result, result.path in code)
             yield f"{printable(result.path)}: {what}"
+            yield from result.tracebacks
         # Finding 0.01 s, Reading 0.02 s, Analysing 1.30 s; 1.33 s in all
         stages = [f"{stage} {taken:.2f} s" for stage, taken in self._seconds.items()]
         yield f"{', '.join(stages)}; {sum(self._seconds.values()):.2f} s in all"

@@ -63,7 +63,9 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0: nothing is left to do. 1: something is left, or a file could not be read."""
+        """0: nothing is left to do. 1: something is left, or not read. 2: an internal error."""
+        if any(result.tracebacks for result in self.results):
+            return 2
         if self.summary["unresolved"] or self.summary["errors"]:
             return 1
         return 1 if self.preview and self.changed else 0

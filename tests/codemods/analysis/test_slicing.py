@@ -62,6 +62,29 @@ def project(budget: int = 400, **files: str) -> dict[str, FileResult]:
     return {result.path: result for result in results}
 
 
+BOTH = """
+    from lab import broken, tables
+
+    def advance(one, grad):
+        return tables.advance(one, broken.advance(one, grad))
+    """
+
+
+@pytest.mark.usefixtures("_all_are_large")
+@pytest.mark.parametrize("budget", [300, 10_000])
+@pytest.mark.parametrize("text", ["def advance(one, grad)\n    print one\n", "\\"])
+def test_a_file_that_is_no_python_is_as_one_that_is_not_there(
+    budget: int, text: str
+) -> None:
+    files = {"train": WITH_LIBRARY, "lab__engine": BOTH, "lab__tables": TABLES}
+    results = project(budget, **files, apart=ALONE, lab__broken=text)
+    without = project(budget, **files, apart=ALONE)
+    assert "cannot be parsed" in str(results.pop("lab/broken.py").error)
+    assert results == without
+    assert results["apart.py"].changed
+    assert results["train.py"].changed == (budget > 300)
+
+
 @pytest.mark.usefixtures("_all_are_large")
 def test_what_does_not_matter_is_not_analysed() -> None:
     results = project(train=ALONE, main="import train, lab.tables", lab__tables=TABLES)

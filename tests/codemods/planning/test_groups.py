@@ -287,7 +287,7 @@ def test_a_result_with_undefined_names_is_refused() -> None:
     missing = replace(work, edits=(Replace((1, 0, 1, 99), "x"),))
     assert "not found" in problem(missing)
     invalid = replace(work, edits=(Replace((1, 4, 1, 5), "("),))
-    assert "ParserSyntaxError within this tool" in problem(invalid)
+    assert "ParserSyntaxError" in problem(invalid)
 
 
 def problem(work: Work) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from codemods import Options
+from codemods.sources.parsing import parse
 from optim2optax.project import Patterns, find_files, write_files
 from optim2optax.rewriting import rewrite_files
 from tests.optim2optax.conftest import Run
@@ -364,6 +366,31 @@ def test_an_unexpected_error_exits_with_2(project: Path) -> None:
     assert "internal error" in done.stderr
     assert done.stdout == ""
     assert (project / "train.py").read_text() == LEGACY
+
+
+@pytest.mark.parametrize("option", ["--check", "--diff", "--verbose", "--jobs=1"])
+def test_an_internal_error_costs_one_file_and_exits_with_2(
+    project: Path, run: Run, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, train=LEGACY, failing=LEGACY + "FAILING = True\n")
+
+    def failing(code: str) -> ast.Module:
+        if "FAILING" in code:
+            raise KeyError("planted")
+        return parse(code)
+
+    monkeypatch.setattr("codemods.engine.parse", failing)
+    result = run("rewrite", option, ".")
+    assert result.exit_code == 2
+    assert (
+        "failing.py: error: FO930 an error within this tool (KeyError: 'planted'): please report it "
+        "with what --verbose prints; not seen: line 2: from flax import optim, "
+    ) in (result.stdout if option != "--diff" else result.stderr)
+    is_told = "Traceback (most recent call last):\n" in result.stderr
+    assert is_told == (option == "--verbose")
+    assert (project / "failing.py").read_text() == LEGACY + "FAILING = True\n"
+    is_written = option in ("--verbose", "--jobs=1")
+    assert ("optax" in (project / "train.py").read_text()) == is_written
 
 
 def test_what_is_beyond_the_budget_is_told_in_one_line(project: Path, run: Run) -> None:
