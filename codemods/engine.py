@@ -373,10 +373,11 @@ def _run(work: Sequence[Work], share: Share) -> Iterator[Outcome]:
 def _work(unit: Unit, plan: Plan, imports: ImportPlan) -> Work | None:
     """The work on a file; None if nothing changes in it."""
     decisions = plan.of(unit)
-    markers = _markers(decisions, plan)
     applied = [decision for decision in decisions if decision.applies]
     changes = (decision.edit for decision in applied)
     edits = tuple(edit for edit in changes if edit is not None and edit.imports is None)
+    # no comment in a file of which nothing is rewritten
+    markers = _markers(decisions, plan) if edits else {}
     given = plan.shared.given.get(unit, {})
     imported = plan.shared.imported.get(unit, {})
     if not (edits or imports.drop or markers or given):

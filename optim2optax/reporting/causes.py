@@ -2,52 +2,129 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from codemods.model import Location, Site
+from codemods.model import FileResult, Location, Site, Status
 from optim2optax.reporting.report import Report
 
 LEFT = ("unresolved", "vendored")
+IMPORT, NOTE = "FO911", "note"
+DEPENDENCIES = ("FO85", "FO95")
+"""The prefixes of the codes of dependencies."""
+
+Sites = list[tuple[str, Site]]
+"""Sites with the paths of their files."""
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """The sites that stay for the sake of another, by file.
+class Reason(NamedTuple):
+    """What there is to say of a site that is left, or has a note."""
 
-    `others` is the number of further sites of its group that stand in the way, too.
+    code: str
+    status: Status
+    message: str
+    remedy: str | None
+
+
+@dataclass
+class Entry:
+    """A root cause, or a note: the sites that it strikes, and those that wait for them.
+
+    `others` is the number of sites that keep the same optimizers for other reasons.
     """
 
-    sites: Mapping[str, Sequence[Site]]
-    others: int
-
-    @property
-    def count(self) -> int:
-        return sum(map(len, self.sites.values()))
+    reason: Reason
+    sites: Sites = field(default_factory=list)
+    waiting: Sites = field(default_factory=list)
+    others: int = 0
 
 
-def waiting(report: Report) -> dict[Location, Waiting]:
+def waiting(report: Report) -> Mapping[Location, Sites]:
     """What waits for each site for the sake of which others stay."""
-    sites: dict[Location, dict[str, list[Site]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    causes: dict[Location, Site] = {}
-    obstacles: dict[Location | None, int] = defaultdict(int)
+    causes = {
+        Location(result.path, site.line)
+        for result, site in report.sites
+        if _stands_in_the_way(site)
+    }
+    found: dict[Location, Sites] = defaultdict(list)
     for result, site in report.sites:
-        if site.status == "rewritten":
-            continue
-        if site.cause is None:
-            # of several at one line, the first stands for all
-            causes.setdefault(Location(result.path, site.line), site)
-            obstacles[site.group] += 1
-        elif site.status in LEFT:
-            sites[site.cause][result.path].append(site)
-    found: dict[Location, Waiting] = {}
-    for place, waiters in sites.items():
-        cause = causes.get(place)
-        # none, if its file could not be written
-        if cause is not None:
-            others = obstacles[cause.group] - 1 if cause.group is not None else 0
-            found[place] = Waiting(waiters, others)
+        # there is no such cause if its file could not be written
+        if site.status in LEFT and site.cause in causes:
+            found[site.cause].append((result.path, site))
     return found
+
+
+def entries(report: Report, told_elsewhere: str) -> Iterable[Entry]:
+    """What is left, an entry for each reason, and the notes on what was rewritten.
+
+    The sites of one code are told elsewhere.
+    """
+    waits = {**waiting(report)}
+    found: dict[Reason, Entry] = {}
+    obstacles = Counter(
+        site.group for _, site in report.sites if _stands_in_the_way(site)
+    )
+
+    def enter(reason: Reason, path: str, site: Site) -> None:
+        entry = found.setdefault(reason, Entry(reason))
+        entry.sites.append((path, site))
+        entry.waiting += waits.pop(Location(path, site.line), ())
+
+    waiters = {id(site) for sites in waits.values() for _, site in sites}
+    for result, site in report.sites:
+        is_told = site.code == told_elsewhere or id(site) in waiters
+        if site.status in LEFT and not is_told:
+            reason = Reason(site.code, site.status, site.message, site.remedy)
+            enter(reason, result.path, site)
+    for result, site in report.sites:
+        # what waits for a site that is suppressed or not selected
+        pending = waits.get(Location(result.path, site.line))
+        if pending and site.status == "suppressed":
+            # an import has no reason of its own to stay
+            _, first = min(pending, key=lambda waiter: waiter[1].code == IMPORT)
+            message = "This is suppressed or not selected."
+            reason = Reason(first.code, "suppressed", message, first.remedy)
+            enter(reason, result.path, site)
+        if site.note:
+            enter(Reason(NOTE, site.status, site.note, None), result.path, site)
+    for entry in found.values():
+        own = Counter(site.group for _, site in entry.sites if _stands_in_the_way(site))
+        groups = (group for group in own if group is not None)
+        entry.others = sum(obstacles[group] - own[group] for group in groups)
+    return found.values()
+
+
+def _stands_in_the_way(site: Site) -> bool:
+    return site.cause is None and site.status != "rewritten"
+
+
+class Partly(NamedTuple):
+    """Of so many sites that are left, `--partial` would rewrite some and mark some."""
+
+    left: int
+    rewritten: int
+    marked: int
+
+
+def partly(report: Report) -> Partly:
+    """What `--partial` would do with what is left, imports apart, which go by their uses."""
+    total = Partly(0, 0, 0)
+    for result in report.results:
+        found = _partly(result)
+        total = Partly(*map(sum, zip(total, found, strict=True)))
+    return total
+
+
+def _partly(result: FileResult) -> Partly:
+    left = 0
+    rewritten = 0
+    for site in result.sites:
+        is_import = site.before.startswith(("import ", "from "))
+        is_use = not is_import and not site.code.startswith(DEPENDENCIES)
+        if site.status == "unresolved" and is_use:
+            left += 1
+            rewritten += site.cause is not None
+    is_changed = rewritten or Report.of(result, "rewritten")
+    return Partly(left, rewritten, left - rewritten if is_changed else 0)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from posixpath import commonpath
 
 import click
 
-from codemods.model import FileResult, Location, Site
+from codemods.model import FileResult, Site
 from codemods.sources.unread import ENTANGLED
 from optim2optax.project import printable
-from optim2optax.reporting.causes import LEFT, Waiting, waiting
+from optim2optax.reporting.causes import (
+    DEPENDENCIES,
+    NOTE,
+    Entry,
+    Sites,
+    entries,
+    partly,
+)
 from optim2optax.reporting.numbers import by_repository, by_rule
 from optim2optax.reporting.report import Report
 
-IMPORT = "FO911"
 BEYOND = "FO921"
 REMOVED, UNKNOWN = "FO899", "FO898"
-FILES = 3
-"""The number of files that are named of each removed name."""
-
-DEPENDENCIES = ("FO85", "FO95")
-"""The prefixes of the codes of dependencies."""
+FILES, LINES = 3, 10
+"""The number of files that are named of what is in several, and of lines in each."""
 
 ADDED = {"FO851": "no optax", "FO853": "Python"}
 
@@ -43,15 +46,21 @@ def _lines(report: Report) -> Iterator[str]:
     if not report.stat:
         yield from _changed(report, done)
     yield from _totals(report, done)
+    yield from _partly(report)
     if len(report.repositories) > 1:
         yield from by_repository(report.repositories)
 
 
 def _details(report: Report) -> Iterator[str]:
     """What is left, with errors and notes, file by file."""
-    found = waiting(report)
+    # removed names are told by name at the end
+    by_file: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries(report, told_elsewhere=REMOVED):
+        path, _ = entry.sites[0]
+        if entry.reason.code != NOTE or not report.quiet:
+            by_file[path].append(entry)
     for result in report.results:
-        yield from _file(result, found, notes=not report.quiet)
+        yield from _file(result, by_file[result.path])
 
 
 def _changed(report: Report, done: str) -> Iterator[str]:
@@ -91,90 +100,64 @@ def _folders(report: Report, kind: str) -> dict[str, list[str]]:
     return folders
 
 
-def _file(
-    result: FileResult, waits: Mapping[Location, Waiting], *, notes: bool
-) -> Iterator[str]:
-    has_findings = bool(result.sites or result.unused_suppressions)
-    if result.error is None and not has_findings:
-        return
+def _file(result: FileResult, entries: Iterable[Entry]) -> Iterator[str]:
     path = click.style(printable(result.path), bold=True)
     if result.error is not None:
         title = click.style("error", fg="red", bold=True)
         yield f"{path}: {title}: {printable(result.error)}"
-    # a dict, because a constructor and its `create` are two sites at one place
-    lines: dict[str, None] = {}
-    pending = {
-        place.line: found for place, found in waits.items() if place.path == result.path
-    }
-    for site in result.sites:
-        # removed names are told by name at the end, and what waits for another site with that
-        is_told_elsewhere = site.code == REMOVED or site.cause in waits
-        if site.status in LEFT and not is_told_elsewhere:
-            lines[_unresolved(path, site)] = None
-            if site.line in pending:
-                lines[_waiting(pending.pop(site.line))] = None
-    # what waits for a site that is suppressed or not selected
-    for line, found in pending.items():
-        lines.update(dict.fromkeys(_left_by_choice(f"{path}:{line}", found)))
-    for site in result.sites:
-        if site.note and notes:
-            lines[_noted(path, site)] = None
-    yield from lines
+    for entry in entries:
+        yield from _entry(entry)
     unused = click.style("unused suppression", fg="yellow")
     for line in result.unused_suppressions:
         yield f"{path}:{line}: {unused}: there is nothing to ignore here"
 
 
-def _unresolved(path: str, site: Site) -> str:
-    code = click.style(site.code, fg="yellow", bold=True)
-    status = " vendored:" if site.status == "vendored" else ""
-    message = printable(site.message)
-    reason = f"{path}:{site.line}:{site.column}: {code}{status} {message}"
-    if not site.remedy:
-        return reason
-    return f"{reason}\n{_fix(site.remedy)}"
+def _entry(entry: Entry) -> Iterator[str]:
+    """A root cause, with what to do, where else it strikes, and what waits for that."""
+    path, site = entry.sites[0]
+    place = click.style(printable(path), bold=True)
+    colour = "blue" if entry.reason.code == NOTE else "yellow"
+    code = click.style(entry.reason.code, fg=colour, bold=True)
+    status = " vendored:" if entry.reason.status == "vendored" else ""
+    message = printable(entry.reason.message)
+    yield f"{place}:{site.line}:{site.column}: {code}{status} {message}"
+    if entry.reason.remedy:
+        yield _fix(entry.reason.remedy)
+    others = [one for one in entry.sites if (one[0], one[1].line) != (path, site.line)]
+    if others:
+        title = click.style("also at", fg="cyan")
+        yield f"    {title} {_listed(others)}"
+    if entry.waiting:
+        this = "these" if others else "this"
+        if entry.others:
+            group = "their groups" if others else "its group"
+            this += f" and {entry.others} more of {group}"
+        title = click.style(f"waiting for {this}:", fg="cyan")
+        sites = _counted(len(entry.waiting), "site")
+        yield f"    {title} {sites} at {_listed(entry.waiting)}"
 
 
-def _waiting(found: Waiting) -> str:
-    """`waiting for this: 3 sites in train.py`; of several files, with the number in each."""
-    this = "this"
-    if found.others:
-        this = f"this and {found.others} more of its group"
-    title = click.style(f"waiting for {this}:", fg="cyan")
-    sites = _counted(found.count, "site")
-    files = sorted(found.sites.items(), key=lambda item: -len(item[1]))
-    if len(files) == 1:
-        [(path, _)] = files
-        return f"    {title} {sites} in {printable(path)}"
-    # 5 in train.py, 2 in eval.py, 1 in models.py, 4 in 3 other files
+def _listed(sites: Sites) -> str:
+    """The lines of sites by file, first where most are: `train.py:7, 9; eval.py:5`."""
+    by_file: dict[str, list[int]] = defaultdict(list)
+    for path, site in sites:
+        by_file[path].append(site.line)
+    files = sorted(by_file.items(), key=lambda item: -len(item[1]))
     shown: list[str] = []
-    for path, waiters in files[:FILES]:
-        shown.append(f"{len(waiters)} in {printable(path)}")
+    for path, found in files[:FILES]:
+        lines = [*dict.fromkeys(found)]
+        numbers = ", ".join(map(str, lines[:LINES]))
+        more = f" and {len(lines) - LINES} more" if len(lines) > LINES else ""
+        shown.append(f"{printable(path)}:{numbers}{more}")
     rest = files[FILES:]
     if rest:
-        more = sum(len(waiters) for _, waiters in rest)
-        shown.append(f"{more} in {_counted(len(rest), 'other file')}")
-    return f"    {title} {sites}, {', '.join(shown)}"
-
-
-def _left_by_choice(place: str, found: Waiting) -> Iterator[str]:
-    sites = [site for waiters in found.sites.values() for site in waiters]
-    # an import has no reason of its own to stay
-    first = min(sites, key=lambda site: site.code == IMPORT)
-    code = click.style(first.code, fg="yellow", bold=True)
-    yield f"{place}: {code} This is suppressed or not selected."
-    if first.remedy:
-        yield _fix(first.remedy)
-    yield _waiting(found)
+        count = sum(len(found) for _, found in rest)
+        shown.append(f"{count} in {_counted(len(rest), 'other file')}")
+    return "; ".join(shown)
 
 
 def _fix(remedy: str) -> str:
     return f"    {click.style('fix:', fg='cyan')} {printable(remedy)}"
-
-
-def _noted(path: str, site: Site) -> str:
-    title = click.style("note", fg="blue", bold=True)
-    return f"{path}:{site.line}:{site.column}: {title} {printable(site.note)}"
 
 
 def _totals(report: Report, done: str) -> Iterator[str]:
@@ -203,6 +186,21 @@ def _totals(report: Report, done: str) -> Iterator[str]:
     if failed := summary["errors"] - len(_entangled(report)):
         files_left = _counted(failed, "file")
         yield f"{files_left} could not be read, parsed or written: see above"
+
+
+def _partly(report: Report) -> Iterator[str]:
+    """What `--partial` would do with what is left, if it would rewrite anything."""
+    left, rewritten, marked = partly(report)
+    if not rewritten:
+        return
+    marking = ""
+    if marked:
+        others = "the other" if marked == 1 else f"the other {marked}"
+        if marked < left - rewritten:
+            others = f"{marked} of the others"
+        marking = f", which marks {others} with a TODO"
+    uses = f"{_counted(left, 'use')} that {'stays' if left == 1 else 'stay'}"
+    yield f"{rewritten} of {uses} can be rewritten with `--partial`{marking}."
 
 
 def _beyond(report: Report) -> Iterator[str]:

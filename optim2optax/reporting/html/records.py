@@ -14,7 +14,7 @@ from markupsafe import Markup
 from codemods.model import EmittedOptimizer, FileResult, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import Rule, catalogue
-from optim2optax.reporting.causes import LEFT, Waiting, waiting
+from optim2optax.reporting.causes import DEPENDENCIES, LEFT, Sites, waiting
 from optim2optax.reporting.html.code import highlighted
 from optim2optax.reporting.html.excerpts import Excerpt, excerpts
 from optim2optax.reporting.html.flows import Step, flow
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 STATUSES = ("rewritten", "suppressed", "vendored", "unresolved")
 EVIDENCE = ("proven", "declared", "deduced", "likely")
-DEPENDENCIES = ("FO85", "FO95")
 IMPORT, REMOVED, UNKNOWN = "FO911", "FO899", "FO898"
 SIDE = re.compile(r"\b(Legacy|optax): ")
 UNNAMED = "optimizer of unknown origin"
@@ -361,16 +360,15 @@ class _Records:
         return sorted(causes, key=order)
 
     def _cause(self, group: object, found: Sequence[tuple[FileResult, Site]]) -> Cause:
-        waits: dict[Location, Waiting] = {}
+        waits: dict[Location, Sites] = {}
         for result, site in found:
             place = Location(result.path, site.line)
             if place in self.waiting:
                 waits[place] = self.waiting[place]
         waiters = [
             Location(path, site.line)
-            for waiter in waits.values()
-            for path, sites in waiter.sites.items()
-            for site in sites
+            for sites in waits.values()
+            for path, site in sites
         ]
         # a place for which others wait, if there is one
         result, site = found[0]

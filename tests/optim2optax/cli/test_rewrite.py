@@ -328,7 +328,7 @@ def test_reasons_name_other_files_as_people_see_them(
     monkeypatch.chdir(project / "src")
     stdout = run("rewrite", "--check", ".").stdout
     assert stdout.startswith("train.py:5:20: FO903 ")
-    assert "waiting for this: 2 sites in train.py" in stdout
+    assert "waiting for this: 2 sites at train.py:" in stdout
     assert "src/train.py" not in stdout
 
 
