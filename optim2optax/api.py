@@ -46,6 +46,7 @@ def rewrite(
 
     Raises:
         SyntaxError: if the source cannot be read as Python.
+        RuntimeError: if this tool fails on it.
 
     Example:
         >>> from optim2optax import Options, rewrite
@@ -68,6 +69,8 @@ def rewrite(
     [result] = migrate_sources(
         [Source(filename, source.encode(encoding))], options or Options()
     )
+    if result.error is not None and result.tracebacks:
+        raise RuntimeError("\n".join((result.error, *result.tracebacks)))
     if result.error is not None:
         raise SyntaxError(f"{filename}: {result.error}")
     return Rewritten(result.after.decode(encoding), result.sites)

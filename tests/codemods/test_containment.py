@@ -140,6 +140,47 @@ def test_sites_of_a_file_on_which_this_tool_fails_are_named(
     assert {site.code for site in sites} == {"FO911", "FO930"}
 
 
+RESTORED = """\
+from flax import optim
+import broken, config
+
+def main(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
+    optimizer = broken.restored(optimizer)
+    for count, grad in enumerate(grads):
+        optimizer = optimizer.apply_gradient(grad, learning_rate=config.rate(count))
+    return optimizer.target
+"""
+NO_PYTHON = {
+    "uses optimizers": "from flax import optim\ndef restored(optimizer):\n    print optimizer.state.param_states\n",
+    "takes it apart": "def restored(optimizer):\n    print list(optimizer.__dict__), type(optimizer)\n",
+    "sets what is read": "import config\nconfig.BASE = 2\nprint config\n",
+    "makes complex numbers": "import train\ntrain.main(1j, [2j])\nprint train\n",
+    "has such a method": "class Model:\n    def apply_gradient(self, g): return g\n    target = 1\nprint Model\n",
+    "loads by name": "import importlib\nimportlib.import_module(name).target\nexec name\n",
+    "nests deeply": "from flax import optim\nx = " + "(" * 5_000 + ")" * 5_000,
+    "is none of text": "from flax import optim\n\0",
+}
+
+
+@pytest.mark.parametrize("text", NO_PYTHON.values(), ids=NO_PYTHON)
+def test_a_file_that_cannot_be_parsed_holds_nobody_back(text: str) -> None:
+    files = {
+        "train.py": RESTORED,
+        "config.py": "BASE = 0.1\n\ndef rate(step):\n    return BASE * step\n",
+        "broken.py": text,
+    }
+    *without, _ = sources = [
+        Source(path, content.encode()) for path, content in files.items()
+    ]
+    *results, broken = migrate(sources)
+    assert broken.error
+    assert not broken.tracebacks
+    assert results == migrate(without)
+    assert results[0].changed
+    assert {site.status for site in results[0].sites} == {"rewritten"}
+
+
 NAMES = [f"{number:02}.py" for number in range(40)]
 
 

@@ -83,6 +83,15 @@ def test_what_is_not_python(source: str) -> None:
         rewrite(source)
 
 
+def test_an_internal_error_is_no_syntax_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(code: str) -> None:
+        raise KeyError(code[:4])
+
+    monkeypatch.setattr("codemods.engine.parse", parse)
+    with pytest.raises(RuntimeError, match=r"FO930 .*'impo'(.|\n)*Traceback"):
+        rewrite(LEGACY)
+
+
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
     ("old", "new", "error"),
