@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import tempfile
@@ -114,8 +115,8 @@ class Tree:
         self.declaring = [
             path for path in map(str, _below(self.root)) if declares(path)
         ]
-        texts = {path: self._text(path) for path in self.paths}
-        self.imports, self.importers = import_graph(texts)
+        self.texts = {path: self._text(path) for path in self.paths}
+        self.imports, self.importers = import_graph(self.texts)
 
     def _text(self, path: str) -> str:
         return (self.root / path).read_bytes().decode("utf-8", "replace")
@@ -145,11 +146,19 @@ class Tree:
             (self.root / path).unlink(missing_ok=True)
             shutil.copy2(self.source / path, self.root / path)
 
+    def _names(self, path: str, other: str) -> bool:
+        """Whether a file has an import with the name of another, whatever the packages around are called."""
+        name = re.escape(Path(other.removesuffix("/__init__.py")).stem)
+        statement = rf"^\s*(?:from|import)\b.*\b{name}\b"
+        return re.search(statement, self.texts.get(path, ""), re.MULTILINE) is not None
+
     def related(self, damaged: Iterable[str], runs: Sequence[Results]) -> set[str]:
         """The files whose results may differ."""
         found = {*damaged}
         for path in damaged:
             found |= self.imports[path] | self.importers[path]
+            found |= {other for other in self.paths if self._names(other, path)}
+            found |= {other for other in self.paths if self._names(path, other)}
         shared = set[Location]()
         for results in runs:
             shared |= _groups(results[path] for path in found if path in results)
@@ -217,7 +226,9 @@ class Trial:
                 yield f"{path}: internal error: {traceback.splitlines()[-1]}"
         related = self.tree.related(damages, [whole, results])
         for path in self.tree.paths:
-            if path in damages or path not in results:
+            # what is declared depends on all code
+            is_apart = path in damages or path in self.tree.declaring
+            if is_apart or path not in results:
                 continue
             if _same(results[path], whole[path]):
                 counts["other files the same"] += 1
@@ -238,16 +249,19 @@ def main(trees: Sequence[Path], runs: int, seed: int) -> None:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         laid_out = [Tree(tree.resolve(), Path(folder)) for tree in trees]
-        for number in range(seed, seed + runs):
-            tree = laid_out[number % len(trees)]
-            signal.alarm(LIMIT)
-            for finding in Trial(tree, number).findings(counts):
-                counts["FINDINGS"] += 1
-                click.echo(finding)
-            signal.alarm(0)
-    for what, count in sorted(counts.items()):
-        click.echo(f"{count:9,}  {what}")
-    click.echo(f"{runs} runs, {time.monotonic() - began:,.0f} s")
+        try:
+            for number in range(seed, seed + runs):
+                tree = laid_out[number % len(trees)]
+                signal.alarm(LIMIT)
+                for finding in Trial(tree, number).findings(counts):
+                    counts["FINDINGS"] += 1
+                    click.echo(finding)
+                signal.alarm(0)
+                counts["RUNS"] += 1
+        finally:
+            for what, count in sorted(counts.items()):
+                click.echo(f"{count:9,}  {what}")
+            click.echo(f"{time.monotonic() - began:,.0f} s")
 
 
 def _too_long(*_: object) -> NoReturn:
