@@ -183,7 +183,12 @@ def _totals(report: Report, done: str) -> Iterator[str]:
     yield from _beyond(report)
     yield from _removed(report)
     yield from _hints(report)
-    if failed := summary["errors"] - len(_entangled(report)):
+    failing = [result for result in report.results if result.tracebacks]
+    if failing:
+        files_failing = _counted(len(failing), "file")
+        yield f"An error within this tool in {files_failing}: please report what --verbose prints."
+    own = sum(result.error is not None for result in failing)
+    if failed := summary["errors"] - len(_entangled(report)) - own:
         files_left = _counted(failed, "file")
         yield f"{files_left} could not be read, parsed or written: see above"
 

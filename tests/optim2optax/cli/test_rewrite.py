@@ -382,10 +382,14 @@ def test_an_internal_error_costs_one_file_and_exits_with_2(
     monkeypatch.setattr("codemods.engine.parse", failing)
     result = run("rewrite", option, ".")
     assert result.exit_code == 2
+    told = result.stderr if option == "--diff" else result.stdout
     assert (
         "failing.py: error: FO930 an error within this tool (KeyError: 'planted'): please report it "
         "with what --verbose prints; not seen: line 2: from flax import optim, "
-    ) in (result.stdout if option != "--diff" else result.stderr)
+    ) in told
+    assert told.endswith(
+        "An error within this tool in 1 file: please report what --verbose prints.\n"
+    )
     is_told = "Traceback (most recent call last):\n" in result.stderr
     assert is_told == (option == "--verbose")
     assert (project / "failing.py").read_text() == LEGACY + "FAILING = True\n"
