@@ -2,7 +2,7 @@
 
 `python -m benchmarks.damage TREES --runs 500 --seed 0` damages one to three files of a tree in each run, and migrates it without
 writing. Nothing may raise, no internal error may be reported, and the result of another file may differ from that of the whole tree
-only if the file shares an optimizer with a damaged one, or with a file that imports it or is imported by it, or is such a file. What
+only if it imports a damaged one, is imported by it or by what imports it, or shares an optimizer with it or with such a file. What
 breaks that is printed with its seed; `--runs 1 --seed N` with the same TREES tries it again.
 """
 
@@ -116,7 +116,7 @@ class Tree:
             path for path in map(str, _below(self.root)) if declares(path)
         ]
         self.texts = {path: self._text(path) for path in self.paths}
-        self.imports, self.importers = import_graph(self.texts)
+        self.imports, _ = import_graph(self.texts)
 
     def _text(self, path: str) -> str:
         return (self.root / path).read_bytes().decode("utf-8", "replace")
@@ -146,8 +146,10 @@ class Tree:
             (self.root / path).unlink(missing_ok=True)
             shutil.copy2(self.source / path, self.root / path)
 
-    def _names(self, path: str, other: str) -> bool:
-        """Whether a file has an import with the name of another, whatever the packages around are called."""
+    def _imports(self, path: str, other: str) -> bool:
+        """Whether a file imports another, by its name whatever the packages around are called."""
+        if other in self.imports[path]:
+            return True
         name = re.escape(Path(other.removesuffix("/__init__.py")).stem)
         statement = rf"^\s*(?:from|import)\b.*\b{name}\b"
         return re.search(statement, self.texts.get(path, ""), re.MULTILINE) is not None
@@ -156,9 +158,11 @@ class Tree:
         """The files whose results may differ."""
         found = {*damaged}
         for path in damaged:
-            found |= self.imports[path] | self.importers[path]
-            found |= {other for other in self.paths if self._names(other, path)}
-            found |= {other for other in self.paths if self._names(path, other)}
+            importers = {one for one in self.paths if self._imports(one, path)}
+            found |= importers
+            # what a file gets of one that it imports, it may give to another
+            for importer in (path, *importers):
+                found |= {one for one in self.paths if self._imports(importer, one)}
         shared = set[Location]()
         for results in runs:
             shared |= _groups(results[path] for path in found if path in results)
