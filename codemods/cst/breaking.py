@@ -109,6 +109,10 @@ class _Breaker(cst.CSTTransformer):
             return updated_node
         return self._broken(updated_node)
 
+    def visit_FormattedString(self, node: cst.FormattedString) -> bool:
+        # Before Python 3.12, no line ends within f"{step(state)}".
+        return False
+
     def visit_Arg_value(self, node: cst.Arg) -> None:
         # f(rate if warm else 0.0): it breaks before `if`.
         choice = node.value

@@ -9,6 +9,7 @@ from libcst.metadata import CodeRange
 
 from codemods.cst.breaking import fit, joined
 from codemods.cst.comments import comments_within
+from codemods.cst.quotes import within_quotes
 from codemods.cst.template import expression, statement
 from codemods.optimizers.arguments import PLACEHOLDER, has_unset_rate
 from codemods.rewriting.edited_file import EditedFile
@@ -108,6 +109,12 @@ class Applier(cst.CSTTransformer):
         if span in self.planned.wanted:
             self.file.done[span] = node
         return node
+
+    def leave_FormattedString(
+        self, original_node: cst.FormattedString, updated_node: cst.FormattedString
+    ) -> cst.FormattedString:
+        # f"{optimizer.optimizer_def.hyper_params.learning_rate}"
+        return within_quotes(updated_node, original_node)
 
     def leave_Tuple(
         self, original_node: cst.Tuple, updated_node: cst.Tuple
