@@ -21,7 +21,7 @@ Choice = tuple[str, str, str]
 The attribute is empty if what is imported is wanted itself.
 """
 
-MOVED = ("DynamicScale", "ModelParamTraversal")
+MOVED = ("DynamicScale", "DynamicScaleResult", "ModelParamTraversal")
 """Classes of `flax.optim` that exist in other modules today, so that their names become free."""
 
 CHOICES: dict[str, tuple[Choice, ...]] = {
@@ -53,6 +53,14 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "DynamicScale": (
         ("flax.training.dynamic_scale.DynamicScale", "DynamicScale", ""),
         ("flax.training.dynamic_scale", "dynamic_scale_lib", "DynamicScale"),
+    ),
+    "DynamicScaleResult": (
+        (
+            "flax.training.dynamic_scale.DynamicScaleResult",
+            "DynamicScaleResult",
+            "",
+        ),
+        ("flax.training.dynamic_scale", "dynamic_scale_lib", "DynamicScaleResult"),
     ),
 }
 

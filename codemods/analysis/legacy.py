@@ -42,6 +42,7 @@ from codemods.vocabulary import (
 DEFINITIONS = tuple(optimizers())
 OTHER_NAMES = (
     "DynamicScale",
+    "DynamicScaleResult",
     "ModelParamTraversal",
     "Optimizer",
     "OptimizerDef",
@@ -437,7 +438,8 @@ def _makes_definition(legacy: LegacyName) -> bool:
 
 def _is_record(legacy: str) -> bool:
     """Whether a legacy name is one of a class whose instances are no legacy objects."""
-    return legacy in ("DynamicScale", "OptimizerState") or legacy.endswith("ParamState")
+    records = ("DynamicScale", "DynamicScaleResult", "OptimizerState")
+    return legacy in records or legacy.endswith("ParamState")
 
 
 def _unstarred(argument: ast.expr) -> ast.expr:

@@ -121,18 +121,20 @@ def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
 @rule(
     "FO501",
     "DynamicScale has moved",
-    "definition:DynamicScale",
-    "annotation:DynamicScale",
-    "check:DynamicScale",
-    "value:DynamicScale",
+    *(
+        f"{kind}:{name}"
+        for kind in ("definition", "annotation", "check", "value")
+        for name in ("DynamicScale", "DynamicScaleResult")
+    ),
     before="dynamic_scale = optim.DynamicScale()\n",
     after="dynamic_scale = DynamicScale()\n",
 )
 def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     """`flax.optim.DynamicScale` lives on, unchanged, as
-    `flax.training.dynamic_scale.DynamicScale`.
+    `flax.training.dynamic_scale.DynamicScale`; so does the class of what its functions give,
+    `DynamicScaleResult`.
     """
-    return named(use, "{DynamicScale}")
+    return named(use, f"{{{use.name}}}")
 
 
 @rule(

@@ -106,6 +106,25 @@ REWRITTEN = {
         def scaled(scale: DynamicScale): ...
         """,
     ),
+    "what a dynamic scale gives": (
+        """
+        from flax.optim import dynamic_scale as dynamic_scale_lib
+        from flax.optim.dynamic_scale import DynamicScale, DynamicScaleResult
+
+        def unscaled(scale: DynamicScale, loss_fn, params) -> DynamicScaleResult:
+            result = scale.value_and_grad(loss_fn)(params)
+            assert isinstance(result, dynamic_scale_lib.DynamicScaleResult)
+            return dynamic_scale_lib.DynamicScaleResult(scale, result.finite, result.aux, result.grad)
+        """,
+        """
+        from flax.training.dynamic_scale import DynamicScale, DynamicScaleResult
+
+        def unscaled(scale: DynamicScale, loss_fn, params) -> DynamicScaleResult:
+            result = scale.value_and_grad(loss_fn)(params)
+            assert isinstance(result, DynamicScaleResult)
+            return DynamicScaleResult(scale, result.finite, result.aux, result.grad)
+        """,
+    ),
     "whole types in quotes": (
         """
         from typing import Optional, Tuple
