@@ -6,6 +6,7 @@ It stays for the file itself, or for others that take it from there.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -46,6 +47,9 @@ INERT = (
 )
 """Statements that have no effect when a module is imported but to bind names."""
 
+
+ON_PURPOSE = re.compile(r"#\s*noqa(?!:)|#\s*noqa:.*\bF401\b", re.IGNORECASE)
+"""The comment on an import that linters are not to call unused."""
 
 Attributes = dict[str, list[tuple[Unit, ast.Attribute]]]
 """The places that read an attribute of a name, each with its file."""
@@ -181,6 +185,9 @@ class Exports:
             return None
         supports = {support.name: support for support in interface_of(name)}
         home = self._home(unit) if supports else None
+        # what only the comment of a linter says shows nobody who needs a class
+        if home is None and not self._is_offered(item):
+            return None
         is_here = home in (None, unit)
         # the module has the class itself
         if is_here and has_interface(name) and not self._is_bound_otherwise(item):
@@ -228,16 +235,26 @@ class Exports:
 
     def _is_export(self, item: Import) -> bool:
         """Whether a name is imported for other files, as far as can be seen."""
-        unit = item.unit
         if item.scope.parent is not None:
             return False
-        line = unit.code.split("\n")[item.statement.lineno - 1]
-        reads = loads(unit, item, self.facts)
-        # from flax.optim import Adam, with a comment for the linter
-        is_unused = not reads and (unit.is_package or "noqa" in line)
         # from flax.optim import Adam as Adam
-        on_purpose = item.alias.asname == item.alias.name
-        if is_unused or on_purpose:
+        is_renamed_as_itself = item.alias.asname == item.alias.name
+        on_purpose = is_renamed_as_itself or self._is_unused_on_purpose(item)
+        return on_purpose or self._is_offered(item)
+
+    def _is_unused_on_purpose(self, item: Import) -> bool:
+        """Whether a comment for linters says that a name is for others, and none is in view."""
+        lines = item.unit.code.split("\n")
+        said = (lines[node.lineno - 1] for node in (item.statement, item.alias))
+        if not any(map(ON_PURPOSE.search, said)):
+            return False
+        takers = (passed.alias.name for passed in self.facts.takers[item.scope])
+        is_taken = not {item.name, "*"}.isdisjoint(takers)
+        return not is_taken and not loads(item.unit, item, self.facts)
+
+    def _is_offered(self, item: Import) -> bool:
+        """Whether something shows for whom a name is imported: a package's users, or a file."""
+        if item.unit.is_package and not loads(item.unit, item, self.facts):
             return True
         names = _names_of(item, self.facts)
         return any(self._leaves(item.scope, name) for name in names)

@@ -236,6 +236,15 @@ EXPORTED = {
     "in __all__": ("from flax import optim\n\n__all__ = ['optim']\n", "train"),
     "in a package": ("from flax import optim\n", "pkg/__init__"),
     "on purpose": ("from flax import optim  # noqa: F401\n", "train"),
+    "a class, on purpose": (
+        "from flax.optim import Adam  # noqa: F401\nprint(1)\n",
+        "train",
+    ),
+    "a class, whatever the linter says": (
+        "from flax.optim import Adam  # noqa\n",
+        "train",
+    ),
+    "a class, as itself": ("from flax.optim import Adam as Adam\n", "train"),
 }
 
 
@@ -273,6 +282,49 @@ def test_an_import_that_nothing_uses_goes() -> None:
         print(os.name)
         """)
     assert result.after.decode() == "import os\n\nprint(os.name)\n"
+
+
+def test_an_import_that_is_only_late_goes() -> None:
+    result = result_of("""
+        print(1)
+        from flax.optim import Adam  # noqa: E402
+        """)
+    assert result.after == b"print(1)\n"
+
+
+def test_a_class_that_is_imported_on_purpose_goes_with_what_takes_it() -> None:
+    results = project(
+        {
+            "names": "from flax.optim import Momentum  # noqa: F401\n",
+            "train": """
+            from names import Momentum
+
+            def create(params):
+                return Momentum(1e-3).create(params).target
+            """,
+        }
+    )
+    assert b"optax.sgd(1e-3, momentum=0.9)" in results["train"].after
+    assert b"names" not in results["train"].after
+    assert not results["names"].after.strip()
+
+
+def test_a_name_that_stays_keeps_the_comment_behind_it() -> None:
+    before = """
+        from flax.optim import (
+            Adam,  # noqa: F401
+            Momentum{end}
+        optimizer_def = Momentum(0.1)
+        """
+    for end in (")", "\n        )", ",\n        )", ",  # used\n        )"):
+        result = result_of(before.format(end=end))
+        assert result.after.decode() == program("""
+            import optax
+            from flax.optim import (
+                Adam,  # noqa: F401
+            )
+            optimizer_def = optax.sgd(0.1, momentum=0.9)
+            """)
 
 
 def test_other_names_in_a_quoted_annotation_keep_their_imports() -> None:
