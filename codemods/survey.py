@@ -13,6 +13,7 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.removed_names import (
     UNKNOWN,
+    is_guarded,
     names_removed,
     removed_uses,
     uses_removed,
@@ -32,6 +33,7 @@ from codemods.sources.modules import Unit
 from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
 from codemods.sources.prefilter import mentions_legacy
 from codemods.sources.text import UndecodableError, decode
+from codemods.vocabulary import PACKAGE
 
 POP = Removed(
     "flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", ""
@@ -92,11 +94,30 @@ def _in_file(unit: Unit) -> Iterator[RemovedUse]:
         row = _row(use)
         if row is not None:
             yield RemovedUse(unit.path, unit.line(use.node.lineno), row)
+    lines = {node.lineno for node in _naming_legacy(facts, unit)}
+    for line in sorted(lines):
+        yield RemovedUse(unit.path, unit.line(line), LEGACY)
+
+
+def _naming_legacy(facts: Facts, unit: Unit) -> Iterator[ast.stmt | ast.expr]:
+    """The imports of `flax.optim` or of a name from it, and what reads it as an attribute.
+
+    What is done if there is none of that name is left out.
+    """
     # from flax import optim
-    for item in facts.imported(unit):
-        if legacy_name(item.target) is not None:
-            yield RemovedUse(unit.path, unit.line(item.statement.lineno), LEGACY)
-    # flax.optim.Adam
+    found: list[ast.stmt | ast.expr] = [
+        item.statement
+        for item in facts.imported(unit)
+        if legacy_name(item.target) is not None
+    ]
+    # flax.optim, of `flax.optim.Adam`
+    for node in unit.nodes:
+        match node:
+            case ast.Attribute(attr="optim") if PACKAGE in facts.externals(node):
+                found.append(node)
+    # importlib.import_module("flax.optim"), "flax.optim.Optimizer" as a type
     for use in facts.uses:
-        if use.kind == "module":
-            yield RemovedUse(unit.path, unit.line(use.node.lineno), LEGACY)
+        is_by_text = use.kind in ("module", "in_text") or use.quoted
+        if is_by_text and isinstance(use.node, ast.stmt | ast.expr):
+            found.append(use.node)
+    return (node for node in found if not is_guarded(unit, node))

@@ -190,7 +190,7 @@ def _of_import(
     statement = item.statement
     name = imported_name(item)
     row = row_of(name)
-    if _is_guarded(unit, statement):
+    if is_guarded(unit, statement):
         return
     # import jax.ops, which is not a module any more
     if isinstance(statement, ast.Import) and name in once_modules():
@@ -222,7 +222,7 @@ def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
         found = unknown(name)
         if found is None or found.name in own:
             continue
-        if _is_guarded(unit, node):
+        if is_guarded(unit, node):
             continue
         covered.update(ast.walk(node))
         # If the import is unknown itself, that is reported.
@@ -231,7 +231,7 @@ def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
             yield Use(UNKNOWN, name, unit, node, ())
     for item in names.imports:
         name = imported_name(item)
-        if unknown(name) is None or _is_guarded(unit, item.statement):
+        if unknown(name) is None or is_guarded(unit, item.statement):
             continue
         yield Use(UNKNOWN, name, unit, item.statement, ())
 
@@ -302,7 +302,7 @@ class _Names:
         row = None if name is None else row_of(name)
         if row is None or not isinstance(node.ctx, ast.Load):
             return None
-        if _is_guarded(self.unit, where):
+        if is_guarded(self.unit, where):
             return None
         # tree_map(f, tree): of most imported names, it is enough to change the import
         if isinstance(node, ast.Name) and row.how not in IN_PLACE:
@@ -378,7 +378,7 @@ def _bound_name(item: Import) -> str:
     return item.name if _is_package(item) else item.target
 
 
-def _is_guarded(unit: Unit, node: ast.AST) -> bool:
+def is_guarded(unit: Unit, node: ast.AST) -> bool:
     """Whether the code handles that a name does not exist, by `try`."""
     is_import = isinstance(node, ast.Import | ast.ImportFrom)
     inner = node

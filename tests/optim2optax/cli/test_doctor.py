@@ -48,6 +48,59 @@ def test_what_an_except_stands_ready_for_is_no_obstacle(tmp_path: Path) -> None:
     assert doctor(project(tmp_path, {"train.py": text})).exit_code == 0
 
 
+NO_USES_OF_LEGACY = {
+    "another optim": "from torch import optim\n\nx = optim.Adam(0.1)\n",
+    "another flax": "class flax:\n    optim = None\n\nx = flax.optim\n",
+    "an import that need not work": "try:\n    from flax import optim\nexcept ImportError:\n    optim = None\n",
+    "an attribute that need not be": "import flax\ntry:\n    x = flax.optim.Adam\nexcept AttributeError:\n    x = None\n",
+}
+
+
+@pytest.mark.parametrize("text", NO_USES_OF_LEGACY.values(), ids=NO_USES_OF_LEGACY)
+def test_what_is_no_use_of_flax_optim(tmp_path: Path, text: str) -> None:
+    assert doctor(project(tmp_path, {"train.py": text})).exit_code == 0
+
+
+USES_OF_LEGACY = {
+    "an attribute": "import flax\n\nx = flax.optim.Momentum(beta=0.9, learning_rate=0.03)\n",
+    "an attribute of the package by another name": "import flax as f\n\nx = f.optim.adam.Adam(0.1)\n",
+    "an attribute within a function": "def make():\n    import flax\n    return flax.optim.Adam(0.1)\n",
+    "an attribute over several lines": "import flax\n\nx = (flax\n    .optim.Adam(0.1))\n",
+    "a class to derive from": "import flax\n\nclass Mine(flax.optim.OptimizerDef): ...\n",
+    "a type": "import flax\n\ndef step(optimizer: flax.optim.Optimizer): ...\n",
+    "a type in quotes": "import flax\n\ndef step(optimizer: 'flax.optim.Optimizer'): ...\n",
+    "a check": "import flax\n\nprint(isinstance(1, flax.optim.Optimizer))\n",
+    "an import by another name": "print(1)\n\nfrom flax import optim as o\n",
+    "an import by its path": "import importlib\n\nAdam = importlib.import_module('flax.optim').Adam\n",
+    "an import below the package": "import importlib\n\nAdam = importlib.import_module('flax').optim.Adam\n",
+    "getattr": "import flax\n\nx = getattr(getattr(flax, 'optim'), 'Adam')\n",
+    "a text that is run": "import flax\n\nx = eval('flax.optim.Adam')\n",
+}
+
+
+@pytest.mark.parametrize("text", USES_OF_LEGACY.values(), ids=USES_OF_LEGACY)
+def test_flax_optim_is_named_in_each_form(tmp_path: Path, text: str) -> None:
+    result = doctor(project(tmp_path, {"train.py": text}), "--output-format", "json")
+    assert result.exit_code == 1
+    [told] = json.loads(result.output)["obstacles"]
+    assert (told["what"], told["command"]) == ("flax.optim", "optim2optax rewrite")
+    assert [place.rpartition(":")[2] for place in told["places"]] == ["3"]
+
+
+def test_flax_optim_is_named_in_a_notebook(tmp_path: Path) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cell["source"] = ["import flax\n", "\n", "x = flax.optim.Adam(0.1)\n"]
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    text = json.dumps(notebook, indent=1)
+    [line] = [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if "flax.optim" in line
+    ]
+    result = doctor(project(tmp_path, {"train.ipynb": text}))
+    assert f"train.ipynb:{line}\n" in result.output
+
+
 def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None:
     result = doctor(project(tmp_path, {"train.py": OLD}), "--output-format", "json")
     assert result.exit_code == 1
