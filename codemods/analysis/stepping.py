@@ -325,6 +325,18 @@ def bare_step(call: ast.Call | None) -> dict[str, ast.expr] | None:
     return None if call is None else arguments_of(BARE_STEP, call)
 
 
+def field_read(use: Use) -> ast.Attribute | None:
+    """The attribute `….hyper_params.beta1` of a `hyper_params`, if it is read and not called."""
+    field = use.parent
+    if not isinstance(field, ast.Attribute) or not isinstance(field.ctx, ast.Load):
+        return None
+    match use.unit.parents.get(field):
+        # optimizer.optimizer_def.hyper_params.replace(learning_rate=rate)
+        case ast.Call(func=called) if called is field:
+            return None
+    return field
+
+
 def rate_read(use: Use) -> ast.Attribute | None:
     """The attribute `optimizer.optimizer_def.hyper_params.learning_rate` of a `hyper_params`."""
     match use.owner, use.parent:

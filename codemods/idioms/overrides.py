@@ -10,6 +10,7 @@ from codemods.analysis.stepping import Stepping, bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.flow.objects import LegacyObject
 from codemods.idioms.base import Results
+from codemods.idioms.made_with import MadeWith
 from codemods.idioms.schedules import Schedules
 
 
@@ -23,6 +24,7 @@ class Overrides:
         self.stepping = stepping
         self.facts = stepping.facts
         self.schedules = results[Schedules]
+        self.made_with = results[MadeWith]
 
     def of(self, use: Use) -> ast.keyword | None:
         """The `learning_rate=` or `hyper_params=` of a step, unless it becomes a schedule."""
@@ -56,7 +58,9 @@ class Overrides:
         """The definitions whose learning rate is in the state: it is set by a step, or read."""
         found: set[LegacyObject] = set()
         for use in self.facts.uses:
-            if use.kind == "definition.hyper_params" and rate_read(use) is not None:
+            if use.kind != "definition.hyper_params" or rate_read(use) is None:
+                continue
+            if self.made_with.value(use) is None:
                 found.update(use.objects)
         return self.overridden | found
 

@@ -37,11 +37,16 @@ def grouped(plan: Plan) -> dict[LegacyObject, LegacyObject]:
     return unify([*plan.facts.groups.items(), *together])
 
 
-def refused_groups(plan: Plan) -> dict[LegacyObject, Decision]:
-    """The groups of which a site stays, each with the first that has a reason of its own."""
+def refused_groups(
+    plan: Plan, decisions: Iterable[Decision] | None = None
+) -> dict[LegacyObject, Decision]:
+    """The groups of which a site stays, each with the first that has a reason of its own.
+
+    Of the `decisions`, or else of all.
+    """
     groups = grouped(plan)
     causes: dict[LegacyObject, Decision] = {}
-    for decision in plan.decisions:
+    for decision in plan.decisions if decisions is None else decisions:
         if decision.applies or decision.code == SIBLING:
             continue
         for obj in decision.use.objects:

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import Unnamed
+from codemods.analysis.stepping import field_read
 from codemods.flow.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -25,7 +26,7 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
     for obj, group in groups.items():
         members[group].append(obj)
     # the decisions about objects, then those about classes
-    causes = refused_groups(plan)
+    causes = refused_groups(plan, [*filter(_is_worth_it, plan.decisions)])
     for decision in plan.decisions:
         use = decision.use
         # a refused class of which no object is known: `class Mine(optim.Adam)`
@@ -46,6 +47,17 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
             why = message("{} ({}).", reason, cause.use.location)
             found |= dict.fromkeys(members[group], why)
     return found
+
+
+def _is_worth_it(decision: Decision) -> bool:
+    """Whether a site that stays needs an interface, and not just a number that it reads.
+
+    A class of the program's own keeps its methods, and all that they read, in any case.
+    """
+    use = decision.use
+    if use.kind != "definition.hyper_params" or field_read(use) is None:
+        return True
+    return any(obj.made_by is Unnamed.CUSTOM for obj in use.objects)
 
 
 def _can_keep_interface(members: list[LegacyObject], facts: Facts) -> bool:

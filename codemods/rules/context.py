@@ -23,6 +23,7 @@ from codemods.analysis.viewed import Viewed
 from codemods.flow.objects import External, LegacyObject, Object
 from codemods.functional import Functional
 from codemods.idioms.base import Results
+from codemods.idioms.made_with import MadeWith
 from codemods.idioms.overrides import Overrides
 from codemods.model import Message, Options
 from codemods.rewriting.edits import Edit, Keep
@@ -55,6 +56,11 @@ class Context:
     def overrides(self) -> Overrides:
         """The learning rates that are set at steps."""
         return self.idioms[Overrides]
+
+    @property
+    def made_with(self) -> MadeWith:
+        """What optimizers were made with."""
+        return self.idioms[MadeWith]
 
     @cached_property
     def counted(self) -> Steps:

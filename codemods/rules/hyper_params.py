@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 
-from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed, legacy_optimizer
+from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
 from codemods.analysis.origins import is_path
-from codemods.analysis.stepping import bare_step, new_rate, rate_read
+from codemods.analysis.stepping import bare_step, field_read, new_rate, rate_read
 from codemods.analysis.uses import Use
 from codemods.flow.binding import is_unpacked
 from codemods.flow.objects import Class, LegacyObject
 from codemods.messages import message
 from codemods.model import Prose, Refusal
-from codemods.optimizers.base import RATE, Support, given
+from codemods.optimizers.base import RATE, Support
 from codemods.rewriting.edits import Edit, Holes, Keep, Replace, ReplaceStatement
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
@@ -63,9 +62,6 @@ None."""
 )
 """The same where a parameter may be called `learning_rate`."""
 
-NUMBER = re.compile(r"True|False|-?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-"""A number or a truth value as source text."""
-
 Rates = tuple[ast.expr | None, ...]
 
 
@@ -77,23 +73,22 @@ Rates = tuple[ast.expr | None, ...]
     after='rate = optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")\n',
 )
 def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The learning rate that an optimizer was made with is read from its state, where it is an
-    injected hyperparameter. Where steps set others, and of the other hyperparameters, which are
-    static in optax, the number itself stands, if the constructor says it. What is only taken to
-    make the `hyper_params=` of a step goes away, as the step sets the learning rates themselves.
-    Whatever else reads or sets hyperparameters is left, with a reason.
+    """What an optimizer was made with is read from where its constructor had it, as long as that
+    has the same value: a number, or a variable or attribute that is in reach. Otherwise the
+    learning rate is read from the state, where it is an injected hyperparameter, unless steps set
+    others. What is only taken to make the `hyper_params=` of a step goes away, as the step sets the
+    learning rates themselves. Whatever else reads or sets hyperparameters is left, with a reason.
     """
     assert isinstance(use.node, ast.Attribute)
+    # optimizer.optimizer_def.hyper_params.beta1
+    field = field_read(use)
+    value = context.made_with.value(use)
+    if field is not None and value is not None:
+        return Replace(use.unit.span(field), value)
     read = rate_read(use)
     is_injected = context.overrides.overridden.isdisjoint(use.objects)
     if read is not None and is_injected and not _has_own_rule(use, context):
         return _injected_rate(read, use.node, use, context)
-    # optimizer.optimizer_def.hyper_params.beta1
-    field = use.parent
-    if isinstance(field, ast.Attribute) and isinstance(field.ctx, ast.Load):
-        number = made_with(field.attr, use, context)
-        if number is not None:
-            return Replace(use.unit.span(field), number)
     if _is_for_step(use.node, use.unit):
         return Keep()
     # of_kernels, of_others = optimizer.optimizer_def.hyper_params
@@ -102,6 +97,11 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
         statement, use.unit, context
     ):
         return ReplaceStatement(use.unit.span(statement), ())
+    if field is not None:
+        return reasons.definition_internals(
+            f"`.{field.attr}` is what the optimizer was made with, which has no name here.",
+            "Keep the value in a variable of your own.",
+        )
     return reasons.definition_internals(
         "`.hyper_params` reaches into the optimizer definition.",
         "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after "
@@ -171,37 +171,6 @@ def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
             "Run on the files that make it too, or keep the value in a variable of your own.",
         )
     return Replace(use.span, "{owner}.tx", (use.owner_hole,))
-
-
-def made_with(name: str, use: Use, context: Context) -> str | None:
-    """The text of a number that all optimizers at a use were made with, also if by default."""
-    objects = [*use.objects]
-    for node in ast.walk(use.node):
-        if isinstance(node, ast.expr):
-            objects += context.facts.legacy_objects(node, "optimizer", "definition")
-    if any(obj.evidence != "proven" for obj in objects):
-        return None
-    definitions = {*context.stepping.definitions(use)}
-    definitions.update(obj for obj in objects if obj.kind == "definition")
-    numbers = {_number(name, definition, context) for definition in definitions}
-    return numbers.pop() if len(numbers) == 1 else None
-
-
-def _number(name: str, definition: LegacyObject, context: Context) -> str | None:
-    """The text of a number that a definition was made with; None if it is anything else."""
-    call, legacy = definition.node, legacy_optimizer(definition)
-    if legacy is None or not isinstance(call, ast.Call):
-        return None
-    # a function or class of the program may make the definition from other arguments
-    if not context.facts.names_legacy(call.func):
-        return None
-    arguments = given(call, legacy.parameters)
-    own = (one for one in legacy.parameters if one.name == name)
-    default = next((one.default for one in own), None)
-    if isinstance(arguments, Refusal) or default is None:
-        return None
-    text = definition.unit.source(arguments[name]) if name in arguments else default
-    return text if NUMBER.fullmatch(text) else None
 
 
 def keeps_rate(remedy: str) -> Refusal:

@@ -37,7 +37,6 @@ from codemods.rules.context import Context
 from codemods.rules.hyper_params import (
     IS_HYPERPARAM,
     keeps_rate,
-    made_with,
     rates_of_step,
     refuse_rate,
     with_rate,
@@ -427,7 +426,7 @@ def _legacy_step(
 def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
     """A step that sets no rate, where others do: it takes that of the constructor."""
     # the state may still have the rate of another step, so this one is set again
-    rate = made_with(RATE, legacy.use, context)
+    rate = context.made_with.number(RATE, legacy.use)
     if rate is None:
         return keeps_rate("Pass `learning_rate=` here too.")
     return _set_again(legacy, rate, context)
@@ -533,7 +532,7 @@ def _set_unpacked(
     overrides: ast.keyword,
 ) -> Edit | Refusal:
     """`apply_gradient(grads, **overrides)`: a rate in it is set, else that of the constructor."""
-    rate = made_with(RATE, use, context)
+    rate = context.made_with.number(RATE, use)
     place = _place_of_gradients(use, call, overrides, context)
     if place is None:
         return reasons.unpacked_arguments(

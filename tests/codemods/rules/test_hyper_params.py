@@ -49,12 +49,12 @@ LEFT = {
     ),
     "set in a statement before": (ADAM, lines(f"hyper_params = {new(HYPER_PARAMS)}", step("hyper_params")), "FO910"),
     "a rate that is a part of the old one": (
-        ADAM.replace("0.1", "config.rate"),
+        ADAM.replace("0.1", "config.rate()"),
         f"optimizer = optimizer.apply_gradient(grads, learning_rate={HYPER_PARAMS}.learning_rate * 0.9)",
         "FO907",
     ),
     "the definition is read, then its rate": (
-        ADAM.replace("0.1", "config.rate"),
+        ADAM.replace("0.1", "config.rate()"),
         lines("definition = optimizer.optimizer_def", "config.rate = definition.hyper_params.learning_rate"),
         "FO907",
     ),
@@ -179,7 +179,7 @@ def test_the_definition_of_an_optimizer_from_elsewhere_as_a_value() -> None:
 
 def test_those_that_partial_work_leaves_are_of_the_definition() -> None:
     text = PROGRAM.format(
-        ADAM.replace("0.1", "0.1, config.beta"), f"print({HYPER_PARAMS}.beta1)"
+        ADAM.replace("0.1", "0.1, config.beta()"), f"print({HYPER_PARAMS}.beta1)"
     )
     assert (
         f"    print({HYPER_PARAMS}.beta1)\n"
@@ -272,7 +272,7 @@ REWRITTEN = {
         ],
     ),
     "the rate is read": (
-        ADAM,
+        ADAM.replace("0.1", "config.rate()"),
         f"config.rate = {HYPER_PARAMS}.learning_rate",
         ['config.rate = optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")'],
     ),

@@ -88,8 +88,14 @@ def test_flax_optim_is_named_in_each_form(tmp_path: Path, text: str) -> None:
 
 
 def test_flax_optim_is_named_in_a_notebook(tmp_path: Path) -> None:
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    cell["source"] = ["import flax\n", "\n", "x = flax.optim.Adam(0.1)\n"]
+    source = ["import flax\n", "\n", "x = flax.optim.Adam(0.1)\n"]
+    cell = {
+        "cell_type": "code",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "source": source,
+    }
     notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     text = json.dumps(notebook, indent=1)
     [line] = [

@@ -1,0 +1,138 @@
+"""The hyperparameters that optimizers were made with, said where the program reads them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from codemods.analysis.legacy import legacy_optimizer
+from codemods.analysis.stepping import Stepping, field_read
+from codemods.analysis.uses import Use
+from codemods.flow.objects import LegacyObject
+from codemods.idioms import Unproven
+from codemods.idioms.base import Results
+from codemods.idioms.values import Part, Value, Values
+from codemods.model import Refusal
+from codemods.optimizers.base import given
+
+NUMBER = re.compile(r"True|False|-?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+"""A number or a truth value as source text."""
+
+
+class MadeWith:
+    """What constructors were given, which no step of an optimizer ever changes."""
+
+    def __init__(self, stepping: Stepping, results: Results) -> None:
+        del results
+        self.stepping = stepping
+        self.facts = stepping.facts
+        self.origins = stepping.origins
+        self.values = Values(stepping.origins)
+
+    def number(self, name: str, use: Use) -> str | None:
+        """The text of a number that all optimizers at a use were made with, also if by default."""
+        texts = {self._number(name, one) for one in self._definitions(use)}
+        return texts.pop() if len(texts) == 1 else None
+
+    def value(self, use: Use) -> str | None:
+        """The text of a hyperparameter of all optimizers at a use, as it is said there.
+
+        None if that is not the same for all of them, or cannot be said there.
+        """
+        read = field_read(use)
+        if read is None:
+            return None
+        number = self.number(read.attr, use)
+        if number is not None:
+            return number
+        texts = {self._said(read, one) for one in self._definitions(use)}
+        return texts.pop() if len(texts) == 1 else None
+
+    def _definitions(self, use: Use) -> set[LegacyObject]:
+        """The definitions behind a use; none if one of them may be out of view."""
+        objects = [*use.objects]
+        for node in ast.walk(use.node):
+            if isinstance(node, ast.expr):
+                objects += self.facts.legacy_objects(node, "optimizer", "definition")
+        if any(obj.evidence != "proven" for obj in objects):
+            return set()
+        own = (obj for obj in objects if obj.kind == "definition")
+        return {*self.stepping.definitions(use), *own}
+
+    def _argument(self, name: str, definition: LegacyObject) -> ast.expr | str | None:
+        """What a constructor is given for a hyperparameter, or the text of its default."""
+        call, legacy = definition.node, legacy_optimizer(definition)
+        if legacy is None or not isinstance(call, ast.Call):
+            return None
+        # a function or class of the program may make the definition from other arguments
+        if not self.facts.names_legacy(call.func):
+            return None
+        arguments = given(call, legacy.parameters)
+        own = (one for one in legacy.parameters if one.name == name)
+        default = next((one.default for one in own), None)
+        if isinstance(arguments, Refusal) or default is None:
+            return None
+        return arguments.get(name, default)
+
+    def _number(self, name: str, definition: LegacyObject) -> str | None:
+        """The text of a number that a definition was made with; None if it is anything else."""
+        argument = self._argument(name, definition)
+        if isinstance(argument, ast.expr):
+            argument = definition.unit.source(argument)
+        is_number = argument is not None and NUMBER.fullmatch(argument)
+        return argument if is_number else None
+
+    def _said(self, read: ast.Attribute, definition: LegacyObject) -> str | None:
+        """What a definition was made with, by names that have the same value where it is read."""
+        argument = self._argument(read.attr, definition)
+        # optim.Adam()
+        if isinstance(argument, str):
+            return argument if argument == "None" else None
+        if not isinstance(argument, ast.Name | ast.Attribute):
+            return None
+        try:
+            value = self.values.of(argument)
+        except Unproven:
+            return None
+        said = self._text(value, read, definition)
+        return said if said is not None else self._constant(argument, definition)
+
+    def _constant(self, argument: ast.expr, definition: LegacyObject) -> str | None:
+        """The number that a variable always is: `LEARNING_RATE = 0.1`."""
+        variable = self.origins.variable(argument)
+        only = self.origins.only_value(argument)
+        if variable is None or only is None:
+            return None
+        if not self.facts.dataflow.is_settled(variable, self._carriers(definition)):
+            return None
+        text = variable.unit.source(only)
+        return text if NUMBER.fullmatch(text) else None
+
+    def _carriers(self, definition: LegacyObject) -> list[LegacyObject]:
+        """A definition, and what migrates with it."""
+        return self.facts.members[self.facts.groups[definition]]
+
+    def _text(
+        self, value: Value, read: ast.Attribute, definition: LegacyObject
+    ) -> str | None:
+        """A value where it is read; None if it may be another by then, or has no name there."""
+        carriers = self._carriers(definition)
+        lasts = self.facts.dataflow.lasts
+        if not all(lasts([node], node, read, carriers) for node in value.read):
+            return None
+        names = [self._name(part, read, definition) for part in value.parts]
+        known = [name for name in names if name is not None]
+        return value.text(known) if len(known) == len(names) else None
+
+    def _name(
+        self, part: Part, read: ast.Attribute, definition: LegacyObject
+    ) -> str | None:
+        """What a part of a value is called where it is read."""
+        carriers = self._carriers(definition)
+        here = self.facts.scope(read)
+        for variable, name in zip(part.variables, part.names, strict=True):
+            if not self.origins.means_the_same(variable.name, here, variable):
+                continue
+            if self.facts.dataflow.lasts([name], name, read, carriers):
+                return variable.name
+        return None if part.given is None else self._text(part.given, read, definition)
