@@ -51,19 +51,29 @@ def has_several(statement: ImportLine) -> bool:
 
 def binds_same(new: ImportLine, old: ImportLine) -> bool:
     """Whether an import binds, perhaps among others, what a new one would."""
-    if type(new) is not type(old):
-        return False
-    # for `import jax.numpy`, the name says the module
-    if isinstance(new, cst.ImportFrom) and module_of(new) != module_of(old):
-        return False
-    if isinstance(old.names, cst.ImportStar) or isinstance(new.names, cst.ImportStar):
-        return False
-    wanted = _name_and_alias(new.names[0])
-    return any(_name_and_alias(alias) == wanted for alias in old.names)
+    return _bindings(new) <= _bindings(old)
 
 
-def _name_and_alias(alias: cst.ImportAlias) -> tuple[str, str | None]:
-    return alias.evaluated_name, alias.evaluated_alias
+def _bindings(statement: ImportLine) -> set[tuple[str, str]]:
+    """The full name of what a statement imports, with each name that it binds.
+
+    `from jax import numpy as jnp` is as good as `import jax.numpy as jnp`.
+    """
+    names = statement.names
+    module = module_of(statement)
+    if isinstance(names, cst.ImportStar):
+        return {(module, "*")}
+    if isinstance(statement, cst.Import):
+        return {(one.evaluated_name, one.evaluated_alias or "") for one in names}
+    # from . import steps
+    dot = "" if module.endswith(".") else "."
+    return {
+        (
+            f"{module}{dot}{one.evaluated_name}",
+            one.evaluated_alias or one.evaluated_name,
+        )
+        for one in names
+    }
 
 
 def without(statement: ImportLine, names: set[str]) -> ImportLine | None:

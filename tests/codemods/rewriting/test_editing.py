@@ -63,6 +63,7 @@ def test_it_migrates_where_the_name_is_free_or_the_same(
     after, left = outcome(names, within)
     assert not left
     assert after.count("jnp.linalg.norm(param)") == 1
+    assert after.count(" as jnp\n") == 1
 
 
 @pytest.mark.parametrize(
