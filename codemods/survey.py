@@ -117,7 +117,8 @@ def _naming_legacy(facts: Facts, unit: Unit) -> Iterator[ast.stmt | ast.expr]:
                 found.append(node)
     # importlib.import_module("flax.optim"), "flax.optim.Optimizer" as a type
     for use in facts.uses:
-        is_by_text = use.kind in ("module", "in_text") or use.quoted
+        is_type = use.kind == "annotation" and use.quoted
+        is_by_text = use.kind in ("module", "in_text") or is_type
         if is_by_text and isinstance(use.node, ast.stmt | ast.expr):
             found.append(use.node)
     return (node for node in found if not is_guarded(unit, node))
