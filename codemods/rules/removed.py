@@ -6,6 +6,7 @@ These rules act with `--modernize`; without it, they are hints.
 from __future__ import annotations
 
 import ast
+import re
 
 from codemods.analysis.removed_names import UNKNOWN
 from codemods.analysis.uses import Use
@@ -96,14 +97,15 @@ ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
     "names that moved",
     "removed",
     before="params = jax.tree_map(jnp.zeros_like, params)\n",
-    after="params = jax.tree_util.tree_map(jnp.zeros_like, params)\n",
+    after="params = jax.tree.map(jnp.zeros_like, params)\n",
 )
 def renamed(use: Use, context: Context) -> Edit | Refusal:
-    """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree_util`; `jax.host_id` and
-    `jax.host_count` are `jax.process_index` and `jax.process_count`; `jax.partial` is
-    `functools.partial`; `np.bool`, `np.float` and their like are Python's own; `jnp.DeviceArray` is
-    `jax.Array`. What is called in another way now is called so: `jax.lax.tie_in(x, y)` is `y`,
-    `jnp.NINF` is `-jnp.inf`. A name in an annotation in quotes is replaced within these.
+    """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree`, which JAX has since
+    0.4.25 (optax 0.2.4 needs 0.4.27); `jax.host_id` and `jax.host_count` are `jax.process_index`
+    and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`, `np.float` and their
+    like are Python's own; `jnp.DeviceArray` is `jax.Array`. What is called in another way now is
+    called so: `jax.lax.tie_in(x, y)` is `y`, `jnp.NINF` is `-jnp.inf`. A name in an annotation in
+    quotes is replaced within these.
     """
     row = row_of(use.name)
     assert row is not None
@@ -315,7 +317,9 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     if row.how != "same":
         return _refuse(row)
     assert isinstance(use.node, ast.Import | ast.ImportFrom)
-    new = f"{row.to}{use.name.removeprefix(row.name)}"
+    # from jax import tree_map: nobody imports `map` under that name
+    to = re.sub(r"^jax\.tree\.", "jax.tree_util.tree_", row.to)
+    new = f"{to}{use.name.removeprefix(row.name)}"
     if isinstance(use.node, ast.Import):
         # import jax.experimental.optimizers as optimizers
         alias = next(found for found in use.node.names if found.name == use.name)

@@ -40,11 +40,11 @@ UNTOUCHED = {
 RENAMED = {
     "functions of trees": (
         "import jax\n\njax.tree_map(f, jax.tree_leaves(x))\njax.tree_multimap(f, x, y)\n",
-        "import jax\n\njax.tree_util.tree_map(f, jax.tree_util.tree_leaves(x))\njax.tree_util.tree_map(f, x, y)\n",
+        "import jax\n\njax.tree.map(f, jax.tree.leaves(x))\njax.tree.map(f, x, y)\n",
     ),
     "under another name of jax": (
         "import jax as j\n\nj.tree_map(f, x)\n",
-        "import jax as j\n\nj.tree_util.tree_map(f, x)\n",
+        "import jax as j\n\nj.tree.map(f, x)\n",
     ),
     "imported functions": (
         "from jax import jit, tree_map\n\njit(tree_map)\n",
@@ -64,7 +64,7 @@ RENAMED = {
     ),
     "a module that is imported twice": (
         "import jax\nimport jax.numpy\n\njax.tree_map(jax.numpy.sum, x)\n",
-        "import jax\nimport jax.numpy\n\njax.tree_util.tree_map(jax.numpy.sum, x)\n",
+        "import jax\nimport jax.numpy\n\njax.tree.map(jax.numpy.sum, x)\n",
     ),
     "partial": (
         "import jax\n\nf = jax.jit(jax.partial(g, 1))\n",
@@ -84,7 +84,7 @@ RENAMED = {
     ),
     "updates at an index": (
         "import jax\n\nx = jax.numpy.zeros((2, 2))\nx = jax.ops.index_update(x, jax.ops.index[0, :], jax.tree_map(f, y))\n",
-        "import jax\n\nx = jax.numpy.zeros((2, 2))\nx = x.at[0, :].set(jax.tree_util.tree_map(f, y))\n",
+        "import jax\n\nx = jax.numpy.zeros((2, 2))\nx = x.at[0, :].set(jax.tree.map(f, y))\n",
     ),
     "updates at an index of what another update gave": (
         "import jax\n\nx = jax.random.normal(key, (3,)).at[0].add(1)\nx = jax.ops.index_add(-1 * x, i, 1)\n",
@@ -124,8 +124,8 @@ RENAMED = {
             "x = jax.ops.index_add(jax.lax.neg(x), jax.ops.index[jax.tree_leaves(i)[0]], y)\n"
         ),
         (
-            "import jax\n\nx = jax.lax.neg(x).at[jax.tree_util.tree_leaves(i)[0]].add(y)\n"
-            "x = jax.lax.neg(x).at[jax.tree_util.tree_leaves(i)[0]].add(y)\n"
+            "import jax\n\nx = jax.lax.neg(x).at[jax.tree.leaves(i)[0]].add(y)\n"
+            "x = jax.lax.neg(x).at[jax.tree.leaves(i)[0]].add(y)\n"
         ),
     ),
     "where something else is handled": (
@@ -134,8 +134,8 @@ RENAMED = {
             "try:\n    z = jax.tree_map(f, x)\nexcept ImportError:\n    z = x\n"
         ),
         (
-            "import jax\n\ntry:\n    y = jax.tree_util.tree_map(f, x)\nexcept Exception:\n    print('no y')\n"
-            "try:\n    z = jax.tree_util.tree_map(f, x)\nexcept ImportError:\n    z = x\n"
+            "import jax\n\ntry:\n    y = jax.tree.map(f, x)\nexcept Exception:\n    print('no y')\n"
+            "try:\n    z = jax.tree.map(f, x)\nexcept ImportError:\n    z = x\n"
         ),
     ),
     "an index of its own": (
@@ -291,7 +291,7 @@ RENAMED = {
     ),
     "beside an optimizer": (
         "import jax\nfrom flax import optim\n\no = optim.Adam(0.1)\njax.tree_map(f, x)\n",
-        "import jax\nimport optax\n\no = optax.adam(0.1)\njax.tree_util.tree_map(f, x)\n",
+        "import jax\nimport optax\n\no = optax.adam(0.1)\njax.tree.map(f, x)\n",
     ),
 }
 GONE = {

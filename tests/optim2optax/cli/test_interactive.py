@@ -143,7 +143,7 @@ def test_help_for_any_other_answer(project: Path, two: Path) -> None:
 def test_what_belongs_to_no_optimizer_is_asked_once(project: Path, two: Path) -> None:
     session = answered(project, "y", "n", "n", options=("--modernize",))
     assert "Of no optimizer: 1 site in 1 file" in session.plain
-    assert two.read_text() == TWO.replace("jax.tree_map", "jax.tree_util.tree_map")
+    assert two.read_text() == TWO.replace("jax.tree_map", "jax.tree.map")
     two.write_text(TWO)
     answered(project, "n", "n", "y", options=("--modernize",))
     assert (
