@@ -15,7 +15,7 @@ from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.uses import Use
 from codemods.flow.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
-from codemods.vocabulary import REMATERIALIZE
+from codemods.vocabulary import REMATERIALIZE, UNREPLICATE
 
 COMPUTING = (
     ast.BinOp,
@@ -173,10 +173,30 @@ class Steps:
             called = {*self.facts.externals(parent.func)}
             if {"builtins.int", "builtins.float"} & called:
                 return False
+        if self._is_replicated(read, unit):
+            return False
         if self._asks(read, unit):
             return True
         steps = self.facts.legacy_objects(read, "step")
         return not self._asked_steps.isdisjoint(steps)
+
+    def _is_replicated(self, read: ast.expr, unit: Unit) -> bool:
+        """Whether a step is one of several devices, or was: replicating makes an array of it."""
+        match unit.parents.get(read):
+            # optimizer.state.step[0]
+            case ast.Subscript(value=value, slice=index) if value is read:
+                return _is_of_stacked(index)
+            # jax_utils.unreplicate(optimizer.state.step)
+            case ast.Call() as call if self._is_unreplicated(call):
+                return True
+        match read:
+            # jax_utils.unreplicate(optimizer).state.step
+            case ast.Attribute(value=ast.Attribute(value=ast.Call() as call)):
+                return self._is_unreplicated(call)
+        return False
+
+    def _is_unreplicated(self, call: ast.Call) -> bool:
+        return not UNREPLICATE.isdisjoint(self.facts.externals(call.func))
 
     @cached_property
     def _asked_steps(self) -> frozenset[LegacyObject]:

@@ -366,6 +366,26 @@ def test_an_attribute_of_the_step_is_asked_of_an_array() -> None:
     assert "params=params, tx=optax.adam(0.1)" in after
 
 
+def test_the_step_of_a_replicated_optimizer_is_an_array_already() -> None:
+    after = migrated(
+        """
+        from flax import jax_utils, optim
+
+        def train(params, grads):
+            optimizer = jax_utils.replicate(optim.Adam(0.1).create(params))
+            first = optimizer.state.step[0].item()
+            second = jax_utils.unreplicate(optimizer.state.step).item()
+            third = jax_utils.unreplicate(optimizer).state.step.item()
+            return first, second, third
+        """
+    )
+    assert (
+        "    first = optimizer.step[0].item()\n"
+        "    second = jax_utils.unreplicate(optimizer.step).item()\n"
+        "    third = jax_utils.unreplicate(optimizer).step.item()\n"
+    ) in after
+
+
 def test_the_rate_alone_may_change_something_as_it_is_computed() -> None:
     after = migrated(
         TAKEN.format("pass").replace(
