@@ -88,14 +88,7 @@ def test_flax_optim_is_named_in_each_form(tmp_path: Path, text: str) -> None:
 
 
 def test_flax_optim_is_named_in_a_notebook(tmp_path: Path) -> None:
-    source = ["import flax\n", "\n", "x = flax.optim.Adam(0.1)\n"]
-    cell = {
-        "cell_type": "code",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-        "source": source,
-    }
+    cell = {"cell_type": "code", "source": "import flax\n\nx = flax.optim.Adam(0.1)\n"}
     notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     text = json.dumps(notebook, indent=1)
     [line] = [
