@@ -99,7 +99,8 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
         return ReplaceStatement(use.unit.span(statement), ())
     if field is not None:
         return reasons.definition_internals(
-            f"`.{field.attr}` is what the optimizer was made with, which has no name here.",
+            f"`.hyper_params.{field.attr}` is what the optimizer was made with, which has no name "
+            "here.",
             "Keep the value in a variable of your own.",
         )
     return reasons.definition_internals(
