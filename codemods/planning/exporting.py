@@ -146,8 +146,9 @@ class Exports:
             remaining += [use.node for use in left if _looks_up_module(use)]
         # eval("optim." + name)
         remaining += [use.node for use in left if use.kind == "in_text"]
-        # make = globals()[name], where anything stays
-        if self.facts.of(Lookups).may_be_any(item.unit):
+        # make = globals()[name], or self.optim of an import in a class, where anything stays
+        in_class = isinstance(item.scope.node, ast.ClassDef)
+        if in_class or self.facts.of(Lookups).may_be_any(item.unit):
             remaining += [use.node for use in left if use.kind != "import"]
         return remaining
 

@@ -209,6 +209,11 @@ WHOLE: dict[str, Files] = {
 }
 
 REFUSED: dict[str, Files] = {
+    "an import in a class, of an optimizer that stays": files(
+        "class Makers:\n    from flax import optim\n\n    def make(self, params):\n"
+        "        return self.optim.Adam(1e-2).create(params)\n\nmake = Makers().make\n"
+        "print(vars(make({})))\n"
+    ),
     "the module flax.optim as an argument": files(
         "from flax import optim\nfrom base import build\n\ndef make(params):\n    return build(optim, params)\n",
         base="def build(library, params):\n    return library.Adam(1e-2).create(params)\n",
