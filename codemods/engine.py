@@ -83,7 +83,8 @@ def migrate(
     """Migrate a project.
 
     Args:
-      sources: all its files. Facts flow between them, so whether one can change depends on others.
+      sources: all its files. Facts flow between them, so whether one can change depends on others,
+        also on those that are not writable.
       options: what the user asked for.
       progress: is called for each file that is taken in, and for each that was edited.
       share: does the work on many files, perhaps in several processes.
@@ -95,6 +96,8 @@ def migrate(
     report = progress or _no_progress
     report("Analysing", 0, 0)
     texts, errors, failures = _decoded(sources, options)
+    writable = {source.path for source in sources if source.writable}
+    has_context = len(writable) < len(sources)
     files: dict[str, tuple[bytes, Text | Notebook]] = {}
     shown: dict[str, str] = {}
     for source in sources:
@@ -106,12 +109,13 @@ def migrate(
     def program(paths: Iterable[str], aside: Collection[str]) -> Found:
         chosen = {*paths, *aside}
         codes = Codes(texts, (path for path in texts if path in chosen))
-        read = _Parser(texts, {}, report)
-        facts = _analysed(codes, read, options, aside)
+        relevance = Relevance(codes, writable if has_context else None)
+        read = _Parser(texts, {}, writable, report)
+        facts = _analysed(codes, read, relevance, options, aside)
         return _results(facts, files, shown, options, share, report), read.errors
 
     def alone(paths: Iterable[str], _: Collection[str]) -> Found:
-        read = _Parser(texts, {}, _no_progress)
+        read = _Parser(texts, {}, writable, _no_progress)
         parsed = [read(path) for path in paths if uses_removed(texts[path].code)]
         units = [unit for unit in parsed if unit is not None and names_removed(unit)]
         if not units:
@@ -125,7 +129,8 @@ def migrate(
     failures |= failing
     for path in texts if options.modernize else ():
         # files that no optimizer can get to: jax.tree_map(f, params)
-        if path not in results and path not in errors and path not in failures:
+        is_done = path in results or path in errors or path in failures
+        if path in writable and not is_done:
             (own, problems), failing = contained([path], alone)
             results |= own
             errors |= problems
@@ -140,10 +145,12 @@ class _Parser:
         self,
         texts: Mapping[str, Text | Notebook],
         errors: dict[str, str],
+        writable: Collection[str],
         report: Progress,
     ) -> None:
         self.texts = texts
         self.errors = errors
+        self._writable = writable
         self._report = report
         self._begun: set[str] = set()
 
@@ -154,7 +161,7 @@ class _Parser:
         try:
             tree = parse(text.code)
             places = text.places if isinstance(text, Notebook) else ()
-            return Unit(path, text.code, tree, places)
+            return Unit(path, text.code, tree, places, path in self._writable)
         except SyntaxError as error:
             problem = f"line {error.lineno}: cannot be parsed as Python 3: {error.msg}"
             self.errors[path] = with_sites(problem, text.code)
@@ -164,10 +171,13 @@ class _Parser:
 
 
 def _analysed(
-    codes: Codes, read: _Parser, options: Options, aside: Collection[str]
+    codes: Codes,
+    read: _Parser,
+    relevance: Relevance,
+    options: Options,
+    aside: Collection[str],
 ) -> Facts:
     """The facts of a program, as far as the budget allows, without the files set aside."""
-    relevance = Relevance(codes)
     program = Codes(read.texts, relevance.paths)
     errors = read.errors
     named = {name for code in codes.values() for name in named_classes(code)}
@@ -304,7 +314,9 @@ def _edit_all(
     while True:
         plan = make_plan(facts, options, attempts)
         imports = plan_imports(plan)
-        to_edit = [unit for unit in imports if unit not in attempts.failed]
+        to_edit = [
+            unit for unit in imports if unit.writable and unit not in attempts.failed
+        ]
         outcomes = _outcomes(plan, imports, to_edit, share, report)
         invalid = {
             unit: problem for unit, (_, _, problem) in outcomes.items() if problem
@@ -359,7 +371,7 @@ def _renamed(plan: Plan, codes: Mapping[Unit, str]) -> dict[Unit, str]:
     for unit, found in renames.items():
         code = renamed(unit.path, codes[unit], found)
         # calls in one file have keywords of functions in another: all files or none
-        if code is None:
+        if code is None or not unit.writable:
             return {}
         new[unit] = code
     return new
@@ -434,6 +446,9 @@ def _markers(decisions: Sequence[Decision], plan: Plan) -> dict[int, list[str]]:
             continue
         # from flax import optim: what needs it has a comment
         if use.kind == "import":
+            continue
+        # what waits for other files to be named needs no work by hand
+        if refusal.related:
             continue
         line = use.node.lineno
         why = text_of(refusal.reason)

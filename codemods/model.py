@@ -96,12 +96,14 @@ class Source:
     """One file as bytes.
 
     `path` gives the module its name, from the root of the project on, with `/` as separator.
-    `shown` is the path in messages, if that is another one.
+    `shown` is the path in messages, if that is another one. A file that is not `writable` is read
+    as context: nothing changes in it, nor does an optimizer of which it has sites.
     """
 
     path: str
     content: bytes
     shown: str | None = None
+    writable: bool = True
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,8 @@ class Site:
     site is. It is None for sites of no optimizer. `cause` is the site for the sake of which this
     one stays, if that is another: one of its group or, of an import, that of what needs it. `way`
     is where its optimizer comes from: the allocation site first, then the calls by which it gets
-    here. It is empty unless the options ask for it.
+    here. It is empty unless the options ask for it. `related` are the files that are only context
+    and for the sake of which this site stays.
     """
 
     code: str
@@ -180,6 +183,7 @@ class Site:
     group: Location | None = None
     cause: Location | None = None
     way: tuple[Location, ...] = ()
+    related: tuple[str, ...] = ()
 
     @property
     def severity(self) -> Severity:
@@ -247,10 +251,12 @@ class FileResult(NamedTuple):
 class Refusal:
     """Why a site is left as it is: a code of the FO9 family (or of the rule), reason and remedy.
 
-    Reason and remedy are one sentence each. An internal error has its `traceback`.
+    Reason and remedy are one sentence each. An internal error has its `traceback`. `related` are
+    the paths of the files that have to be writable, too, for it to migrate.
     """
 
     code: str
     reason: Prose
     remedy: Prose
     traceback: str = ""
+    related: tuple[str, ...] = ()

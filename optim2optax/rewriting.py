@@ -6,10 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Protocol
 
 from codemods.model import (
-    EmittedOptimizer,
     FileResult,
     Location,
     Options,
@@ -17,7 +15,8 @@ from codemods.model import (
     Site,
     Source,
 )
-from codemods.sources.prefilter import mentions_legacy
+from codemods.sources.prefilter import may_use, mentions_legacy
+from optim2optax.engines import Engine, Prove, make_engine
 from optim2optax.project import (
     FileChange,
     Found,
@@ -32,26 +31,15 @@ from optim2optax.requirements import Declaring, with_dependencies
 from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
 from optim2optax.workers import share
 
-Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
 Results = dict[Found, FileResult]
 Run = Callable[[Options, Vendoring], Results]
 """Migrates one project. Nothing is written."""
 
-
-class Engine(Protocol):
-    """Migrates sources."""
-
-    def __call__(
-        self, sources: Sequence[Source], /, *, options: Options
-    ) -> list[FileResult]:
-        """A result for each, and for each new file."""
-
+Context = Callable[[Sequence[Found]], Sequence[Found]]
+"""Finds the rest of the projects that some files are of."""
 
 Choose = Callable[[Run, Options, Vendoring], Results]
 """Gives the results of one of the possible runs of a project."""
-
-FILES_AT_ONCE = 4
-"""The number of files that a process gets at a time."""
 
 SMALLEST_PARALLEL = 32
 """With fewer files that speak of optimizers, starting processes costs more than it saves."""
@@ -68,8 +56,12 @@ def rewrite_files(
     vendoring: Vendoring | None = None,
     declaring: Declaring = tuple,
     choose: Choose | None = None,
+    context: Context = tuple,
+    with_related: bool = False,
 ) -> list[FileResult]:
     """Migrate files, those of each repository as one project, and write those that change.
+
+    The rest of their projects is read, so that optimizers that are used there as well stay.
 
     Args:
       found: the files.
@@ -83,11 +75,13 @@ def rewrite_files(
       declaring: finds the files that declare dependencies; it is called if code is rewritten, or
         uses optax.
       choose: lets the user choose among what could be done to a project.
+      context: finds the rest of the projects; it is called if a file may use an optimizer.
+      with_related: whether the files there that such optimizers are used in are written, too.
 
     Returns:
-      A result for each file, in the same order, then for each new file, and each other file whose
-      declared dependencies are not enough for the code. A file that could not be read or written is
-      unchanged and has an `error`.
+      A result for each file, in the same order, then for each new file, each other file that is
+      written, and each whose declared dependencies are not enough for the code. A file that could
+      not be read or written is unchanged and has an `error`.
 
     Raises:
       LegacyWheelError: if a copy of `flax.optim` is needed and cannot be made; nothing has been
@@ -95,16 +89,15 @@ def rewrite_files(
     """
     results: Results = {}
     contents = _read(found, progress, results)
-    projects = {
-        repository: {file: contents[file] for file in files}
-        for repository, files in by_repository(contents).items()
-    }
-    migrate = partial(_proven, jobs=jobs, progress=progress, prove=prove)
+    projects = _projects(contents, context)
+    migrate = make_engine(
+        jobs=jobs, progress=progress, prove=prove, with_related=with_related
+    )
     known: dict[str, Results] = {}
     # they ask, run programs or add files, which is done one after the other
     needs_this_process = choose or prove or (vendoring and vendoring.wanted)
     if jobs > 1 and not needs_this_process:
-        known = _at_once(projects, options, jobs, progress)
+        known = _at_once(projects, options, with_related, jobs, progress)
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
     for repository, own in projects.items():
@@ -122,6 +115,36 @@ def rewrite_files(
     others = [result for file, result in results.items() if file not in given]
     named = [results.get(file) or _untouched(file, contents[file]) for file in found]
     return [*named, *others]
+
+
+def rewrite_content(
+    file: Found, content: bytes, options: Options, context: Context = tuple
+) -> FileResult:
+    """Migrate what is in an editor, say, and would be one file of a project; nothing is written."""
+    [(repository, contents)] = _projects({file: content}, context).items()
+    results = _project_results(
+        contents, repository, make_engine(), tuple, options, Vendoring()
+    )
+    return results.get(file) or _untouched(file, content)
+
+
+def _projects(
+    named: Mapping[Found, bytes], context: Context
+) -> dict[str, dict[Found, bytes]]:
+    """The files by repository, with the rest of the projects of those that may use an optimizer."""
+    contents = dict(named)
+    users = [file for file, content in named.items() if may_use(content)]
+    if users:
+        known = {file.location for file in named}
+        others = [file for file in context(users) if file.location not in known]
+        # what cannot be read there is not asked for
+        contents |= _read(others, None, {})
+    projects: dict[str, dict[Found, bytes]] = {}
+    for repository, files in by_repository(contents).items():
+        # not a repository within the project
+        if not all(file.is_context for file in files):
+            projects[repository] = {file: contents[file] for file in files}
+    return projects
 
 
 def _untouched(file: Found, content: bytes) -> FileResult:
@@ -153,12 +176,18 @@ def _with_declared(
     options: Options,
     declaring: Declaring,
 ) -> Results:
-    return migrated | with_dependencies(contents, migrated, options, declaring)
+    own = {
+        file: content
+        for file, content in contents.items()
+        if not file.is_context or file in migrated
+    }
+    return migrated | with_dependencies(own, migrated, options, declaring)
 
 
 def _at_once(
     projects: Mapping[str, Mapping[Found, bytes]],
     options: Options,
+    with_related: bool,
     jobs: int,
     progress: Progress | None,
 ) -> dict[str, Results]:
@@ -180,7 +209,8 @@ def _at_once(
     work.sort(key=lambda item: -sum(map(len, item[1].values())))
     known: dict[str, Results] = {}
     done, of = 0, sum(len(contents) for _, contents in work)
-    shared = share(partial(_migrated_alone, options=options), work, jobs)
+    alone = partial(_migrated_alone, options=options, with_related=with_related)
+    shared = share(alone, work, jobs)
     for (repository, contents), migrated in zip(work, shared, strict=True):
         known[repository] = migrated
         done += len(contents)
@@ -190,10 +220,10 @@ def _at_once(
 
 
 def _migrated_alone(
-    project: tuple[str, Mapping[Found, bytes]], options: Options
+    project: tuple[str, Mapping[Found, bytes]], options: Options, with_related: bool
 ) -> Results:
     repository, contents = project
-    migrate = partial(_proven, jobs=1, progress=None, prove=None)
+    migrate = make_engine(with_related=with_related)
     return _migrated(contents, repository, migrate, options, Vendoring())
 
 
@@ -259,13 +289,17 @@ def _migrated(
     options: Options,
     vendoring: Vendoring,
 ) -> Results:
-    """The results of the engine for a project, by file, with those for new files."""
+    """The results of the engine for a project, by file, with those for new files.
+
+    Of the context, there are those for the files that change, or on which this tool fails.
+    """
     root = root_of(contents, repository)
     paths = {file: root.path(file.location) for file in contents}
     options = replace(options, declined=_within_project(options.declined, paths))
     run: Migrate = partial(migrate, options=options)
     sources = [
-        Source(paths[file], content, file.path) for file, content in contents.items()
+        Source(paths[file], content, file.path, not file.is_context)
+        for file, content in contents.items()
     ]
     migrated = migrated_with_copies(root, list(contents), sources, run, vendoring)
     files = {path: file for file, path in paths.items()}
@@ -274,7 +308,11 @@ def _migrated(
         location = root.location(result.path)
         files[result.path] = Found(shown(location), location, os.path.dirname(location))
     names = {path: file.path for path, file in files.items()}
-    return {files[result.path]: _with_paths(result, names) for result in migrated}
+    return {
+        files[result.path]: _with_paths(result, names)
+        for result in migrated
+        if result.changed or result.tracebacks or not files[result.path].is_context
+    }
 
 
 def _within_project(
@@ -284,52 +322,6 @@ def _within_project(
     inner = {file.path: path for file, path in paths.items()}
     own = (place for place in places if place.path in inner)
     return frozenset(Location(inner[place.path], place.line) for place in own)
-
-
-def _proven(
-    sources: Sequence[Source],
-    *,
-    options: Options,
-    jobs: int,
-    progress: Progress | None,
-    prove: Prove | None,
-) -> list[FileResult]:
-    """The results of the engine for some files.
-
-    It runs again, and leaves optimizers that are not proven, until all others are.
-    """
-    if progress is not None:
-        progress("Analysing", 0, 0)
-    from codemods import migrate
-
-    shared = partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
-    migrated = migrate(sources, options, progress, shared)
-    if prove is None:
-        return migrated
-    proven: dict[EmittedOptimizer, bool] = {}
-    unproven = _unproven(migrated, prove, proven)
-    while unproven:
-        # a group may be emitted in another form now, which has to be proven in turn
-        options = replace(options, unproven=options.unproven | unproven)
-        migrated = migrate(sources, options, progress, shared)
-        unproven = _unproven(migrated, prove, proven)
-    return migrated
-
-
-def _unproven(
-    results: Sequence[FileResult], prove: Prove, proven: dict[EmittedOptimizer, bool]
-) -> frozenset[tuple[str, int, str]]:
-    """The places of optimizers that are not proven; `proven` gets the verdict on each new one."""
-    optimizers = [optimizer for result in results for optimizer in result.optimizers]
-    new = [optimizer for optimizer in optimizers if optimizer not in proven]
-    if new:
-        proven.update(zip(new, prove(new), strict=True))
-    unproven: set[tuple[str, int, str]] = set()
-    for result in results:
-        for optimizer in result.optimizers:
-            if not proven[optimizer]:
-                unproven.add((result.path, optimizer.line, optimizer.before))
-    return frozenset(unproven)
 
 
 def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:

@@ -51,7 +51,16 @@ class Accounting:
             group=self._group(decision),
             cause=cause.use.location if cause is not None else None,
             way=self._way(decision),
+            related=self._related(refusal, cause),
         )
+
+    def _related(
+        self, refusal: Refusal | None, cause: Decision | None
+    ) -> tuple[str, ...]:
+        """The files that a site waits for, as those do that need an import."""
+        known = (refusal, cause.refusal if cause is not None else None)
+        paths = [path for one in known if one is not None for path in one.related]
+        return tuple(self._shown.get(path, path) for path in dict.fromkeys(paths))
 
     def _message(self, decision: Decision, refusal: Refusal | None) -> str:
         """What is said of a site, with its cell in a notebook."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import Name
@@ -16,7 +16,7 @@ from codemods.sources.modules import Unit
 from codemods.sources.suppression import Suppression
 
 
-@dataclass
+@dataclass(eq=False)
 class Decision:
     """A use, the rule that decided on it, and the outcome: an edit, or a refusal.
 
@@ -45,6 +45,11 @@ class Decision:
 
     def refuse(self, refusal: Refusal, status: Status = "unresolved") -> None:
         self.refusal, self.status = refusal, status
+
+    def waits_for(self, paths: tuple[str, ...]) -> None:
+        """Note of what is refused that it cannot migrate before some files are writable, too."""
+        if self.refusal is not None:
+            self.refusal = replace(self.refusal, related=paths)
 
 
 @dataclass

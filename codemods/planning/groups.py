@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 from codemods.analysis.facts import Facts, unify
 from codemods.analysis.lookups import Lookups
@@ -12,8 +13,9 @@ from codemods.analysis.trace import Traces, Way
 from codemods.analysis.uses import Use
 from codemods.flow.objects import LegacyObject
 from codemods.messages import message
-from codemods.model import Location, Refusal
+from codemods.model import Location, Prose, Refusal
 from codemods.planning.decisions import Decision, Plan
+from codemods.planning.unnamed import leave_unnamed
 from codemods.removed import row_of
 from codemods.rules import reasons
 from codemods.sources.modules import Unit
@@ -80,6 +82,7 @@ def first_sites(plan: Plan) -> dict[LegacyObject, Location]:
 def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
     """Where one site of a group stays, all of it stays, unless the user asked for partial work.
 
+    Where one is in a file that is only context, all of it stays in any case.
     `viewed` is any of the states that keep their legacy form; what makes such states without an
     optimizer belongs to their group.
     """
@@ -92,8 +95,11 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
         for obj in _concerned(decision, viewed, plan.facts):
             causes.setdefault(groups[obj], decision)
     if plan.options.partial:
-        return
+        causes = {}
+    leave_unnamed(plan, groups, causes)
     traces = Traces(plan.facts)
+    # the report has no files that are only context: there, the first site that waits stands for it
+    standing: dict[Decision, Decision] = {}
     for decision in plan.decisions:
         use = decision.use
         concerned = (groups[obj] for obj in _concerned(decision, viewed, plan.facts))
@@ -106,7 +112,10 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
         if cause is not None and decision.applies:
             way = traces.way(cause.use)
             decision.refuse(_because_of(cause, use, way))
-            decision.cause = cause
+            told = cause
+            if use.unit.writable and not cause.use.unit.writable:
+                told = standing.setdefault(cause, decision)
+            decision.cause = None if told is decision else told
 
 
 def _concerned(
@@ -147,10 +156,14 @@ def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
         )
     refusal = cause.refusal
     assert refusal is not None
-    return reasons.sibling(
-        message("{} cannot be migrated ({}): {}", site, refusal.code, refusal.reason),
-        message("Change {} first, or use `--partial`.", where),
-    )
+    remedy: Prose = message("Change {} first, or use `--partial`.", where)
+    # that site migrates as soon as other files are named
+    if refusal.related:
+        remedy = refusal.remedy
+    elif not cause.use.unit.writable:
+        remedy = message("Change {} first.", where)
+    why = message("{} cannot be migrated ({}): {}", site, refusal.code, refusal.reason)
+    return replace(reasons.sibling(why, remedy), related=refusal.related)
 
 
 def keep_modules(plan: Plan) -> None:

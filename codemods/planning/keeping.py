@@ -39,8 +39,9 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
                 causes.setdefault(group, decision)
     found: dict[LegacyObject, Message] = {}
     for group, cause in causes.items():
-        # what a comment or the selection keeps stays as the user has it
-        if cause.status != "unresolved":
+        # what a comment or the selection keeps stays as the user has it, and what waits for files
+        # to be named is nothing that an interface could help
+        if cause.status != "unresolved" or _related(cause):
             continue
         if _can_keep_interface(members[group], facts):
             reason = message("{}", _reason_of(cause)).as_clause()
@@ -78,6 +79,10 @@ def _can_have_interface(definition: LegacyObject) -> bool:
     if name in (Unnamed.CUSTOM, Unnamed.RUN_TIME):
         return True
     return isinstance(name, str) and has_interface(name)
+
+
+def _related(decision: Decision) -> tuple[str, ...]:
+    return () if decision.refusal is None else decision.refusal.related
 
 
 def _reason_of(decision: Decision) -> Prose:

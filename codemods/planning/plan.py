@@ -30,6 +30,7 @@ from codemods.planning.groups import (
 from codemods.planning.judging import judge, of_failure, still_left, suppressing
 from codemods.planning.keeping import may_keep_interface, staying
 from codemods.planning.sharing import shared
+from codemods.planning.unnamed import leave_context
 from codemods.rewriting.edits import Edit, Keep
 from codemods.rules import Rule, catalogue, rule_for
 from codemods.rules.context import Context
@@ -111,6 +112,7 @@ def _decided(
     if options.declined:
         decline(plan.decisions, facts, options.declined, first_sites(plan))
     complete_groups(plan, next(iter(context.viewed.together), None))
+    leave_context(plan)
     keep_modules(plan)
     plan.shared = shared(_edits(plan), facts)
     plan.decisions += list(still_left(plan))

@@ -176,7 +176,9 @@ class Homes:
         others = [unit for unit in units if unit is not home]
         reached = self.facts.imported_by(home)
         is_notebook = bool(home.places)
-        if is_notebook or any(unit.path in reached for unit in others):
+        if not home.writable or is_notebook:
+            return False
+        if any(unit.path in reached for unit in others):
             return False
         if any(self.module(home, unit) is None for unit in others):
             return False

@@ -183,6 +183,13 @@ internal = reason(
     """An unexpected exception of this tool. It costs the place, or else the file, in which it
     happens: what has to do with that stays, and all else is migrated. The exit code is 2.""",
 )
+unnamed = reason(
+    "FO931",
+    "an optimizer is used in files that were not named",
+    """Given some files, the others of their project are read, and not written. An optimizer
+    migrates whole or not at all, so one that is used in other files as well stays. The message says
+    which files to name, too; with `--with-related`, they are written as if they had been named.""",
+)
 unpointed = reason(
     "FO927",
     "an import cannot be pointed at the copy of flax.optim",

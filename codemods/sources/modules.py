@@ -38,13 +38,15 @@ Lines count from 1, columns from 0 and in characters.
 class Unit:
     """One parsed file.
 
-    Of a notebook, `places` has the cell and the line of the file for each line of the code.
+    Of a notebook, `places` has the cell and the line of the file for each line of the code. What is
+    not `writable` is context.
     """
 
     path: str
     code: str
     tree: ast.Module
     places: Sequence[tuple[int, int]] = ()
+    writable: bool = True
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     nodes: list[ast.AST] = field(default_factory=list)
 

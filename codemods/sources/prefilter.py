@@ -15,6 +15,12 @@ STEP = re.compile(rb"(?<!\w)(?:apply_gradient|ModelParamTraversal)(?!\w)")
 PARTS = re.compile(rb"(?<!\w)(?:param_states|optimizer_def)(?!\w)")
 MODULE = re.compile(rb"(?:(?<!\w)|\\n)$")
 OWNER = re.compile(rb"(?i:opt\w*)(?:\[[^\]\n]*\]|\([^()\n]*\))*\s*\.\s*$")
+USE = re.compile(
+    rb"""(?<!State)\.\s*(?:create|target|state)\b|\(\s*(?:target|state)\s*=|["'](?:target|state)["']"""
+    rb"""|\b(?:Ada\w+|GradientDescent|LAMB|LARS|Momentum|MultiOptimizer|RMSProp|WeightNorm)\("""
+)
+"""What a file may say of legacy optimizers that other files of its project name."""
+
 MAYBE = re.compile(rb"""\.state\.step\b|["']target["']""")
 REMARK = MARKER.encode()
 REACH = 100
@@ -50,6 +56,13 @@ def _names_module(content: bytes) -> bool:
 def may_read(content: bytes) -> bool:
     """Whether a file, in a project that has legacy optimizers, could read one or its checkpoint."""
     return uses_jax(content) and MAYBE.search(content) is not None
+
+
+def may_use(content: bytes) -> bool:
+    """Whether a file could use a legacy optimizer that others of its project make or step."""
+    if mentions_legacy(content):
+        return True
+    return USE.search(content) is not None
 
 
 def may_carry(content: bytes) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from codemods.sources.modules import Layout
@@ -65,6 +65,8 @@ def relevant(texts: Mapping[str, str]) -> list[str]:
 class Relevance:
     """What is known of the files of a project by their texts.
 
+    Where only some of them may change, only the programs of these matter.
+
     Attributes:
       paths: those of the files that matter.
       speaking: the files that name what only legacy optimizers have, or may read one, or load
@@ -74,7 +76,9 @@ class Relevance:
       importers: and those that import it.
     """
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(
+        self, texts: Mapping[str, str], writable: Collection[str] | None = None
+    ) -> None:
         legacy = set[str]()
         for path, text in texts.items():
             if mentions_legacy(text.encode()):
@@ -96,10 +100,13 @@ class Relevance:
         reached = reachable(above, imports)
         loaded = _loaded(texts, reached)
         reached = reachable(reached | loaded, imports)
+        if writable is not None:
+            near = reachable(reachable(writable, importers), imports)
+            reached &= reachable(near | _loaded(texts, near), imports)
         self.paths = [path for path in texts if path in reached]
         loading = {path for path in reached if _loads_and_reads(texts[path])}
-        self.speaking = legacy | readers | loading
-        for path in legacy:
+        self.speaking = (legacy | readers | loading) & reached
+        for path in legacy & reached:
             self.beside |= imports[path]
         for path in self.paths:
             self.imports[path] = imports[path] & reached

@@ -19,8 +19,9 @@ OTHERS = "FO8"
 
 
 def concerns(site: Site) -> bool:
-    """Whether a site is left that needs `flax.optim`."""
-    return site.status == "unresolved" and not site.code.startswith(OTHERS)
+    """Whether a site is left that needs `flax.optim`, and does not wait for other files."""
+    is_left = site.status == "unresolved" and not site.related
+    return is_left and not site.code.startswith(OTHERS)
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,11 @@ class Copies:
     def homeless(self, results: Iterable[FileResult]) -> list[str]:
         """The files that import no copy, and still have something that needs `flax.optim`."""
         found: list[str] = []
+        writable = {source.path for source in self.sources if source.writable}
         for result in results:
             if result.path in self.users or result.error is not None:
+                continue
+            if result.path not in writable:
                 continue
             if not any(map(concerns, result.sites)):
                 continue
@@ -144,8 +147,10 @@ class Copies:
         importing = (name for path, name in names.items() if path in new)
         full = next(importing).full
         found: dict[str, ModuleName] = {}
-        for one in results:
+        for source, one in zip(self.sources, results, strict=True):
             if one.path in names or one.path not in program:
+                continue
+            if not source.writable:
                 continue
             # "flax.optim.Adam"
             if PACKAGE.encode() in one.after:

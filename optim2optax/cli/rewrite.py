@@ -18,7 +18,6 @@ from codemods.model import (
     FileResult,
     Options,
     Progress,
-    Source,
     WorkerError,
 )
 from optim2optax.cli.codes import complete_codes
@@ -26,17 +25,24 @@ from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
+from optim2optax.engines import Prove
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
 from optim2optax.project import (
     Found,
     by_repository,
+    find_context,
     find_declaring,
     find_files,
     repository_finder,
     shown,
 )
 from optim2optax.reporting import FORMATS, Report
-from optim2optax.rewriting import Choose, Prove, migrate_sources, rewrite_files
+from optim2optax.rewriting import (
+    Choose,
+    Context,
+    rewrite_content,
+    rewrite_files,
+)
 
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case
@@ -113,6 +119,11 @@ class StoppedError(click.ClickException):
 @click.option(
     "--partial/--no-partial",
     help="Rewrite what can be, with a TODO at what cannot, also within one optimizer.",
+)
+@click.option(
+    "--with-related",
+    is_flag=True,
+    help="Also write files that were not named, where optimizers of those that were are used.",
 )
 @click.option(
     "--unsafe/--no-unsafe",
@@ -214,9 +225,10 @@ def command(
     """Rewrite flax.optim code to optax, in place.
 
     PATH is a file, a directory (searched for .py and .ipynb files, respecting .gitignore), or - for
-    standard input to standard output. Give all files of a project at once: an optimizer built in
-    one file is often stepped in another, and is rewritten as a whole or not at all. Of several
-    repositories each is a project of its own.
+    standard input to standard output. The rest of the project, up to the nearest .git or
+    pyproject.toml, is read as well and not written: an optimizer built in one file is often stepped
+    in another, and is rewritten as a whole or not at all. Where one is used in files that were not
+    named, the report says which. Of several repositories each is a project of its own.
 
     What cannot be migrated stays, with a reason. With --vendor, it runs on today's Flax all the
     same: a copy of flax.optim is put into the project, and the imports that are left are pointed at
@@ -280,9 +292,10 @@ def _check_usage(given: Mapping[str, Any], settings: Settings) -> None:
     from_stdin = STDIN in given["paths"]
     if from_stdin and len(given["paths"]) > 1:
         raise click.UsageError("standard input (-) cannot be combined with other paths")
-    for option in ("verify", "vendor"):
+    for option in ("verify", "vendor", "with_related"):
         if from_stdin and given[option]:
-            raise click.UsageError(f"--{option} needs files, not standard input")
+            name = option.replace("_", "-")
+            raise click.UsageError(f"--{name} needs files, not standard input")
     if given["quiet"] and given["verbose"]:
         raise click.UsageError("--quiet and --verbose are opposites: give one of them")
     if given["stat"] and settings.output_format != "text":
@@ -344,11 +357,19 @@ def _rewrite_files(
             vendoring=settings.vendoring,
             declaring=lambda: find_declaring(paths, settings.exclude, declares),
             choose=choose,
+            context=_context(paths, settings),
+            with_related=settings.with_related,
         )
     except WorkerError as error:
         raise StoppedError(f"{error}. Nothing was written.") from error
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
+
+
+def _context(paths: Sequence[str], settings: Settings) -> Context:
+    """What finds the rest of the projects of files, of which some paths were named."""
+    walked = [path for path in paths if os.path.isdir(path)]
+    return lambda files: find_context(files, walked, settings.exclude)
 
 
 def _repositories(results: Sequence[FileResult]) -> dict[str, list[FileResult]]:
@@ -414,11 +435,16 @@ def _prover(jobs: int, proofs: dict[EmittedOptimizer, Case]) -> Prove:
 def _rewrite_stdin(filename: str | None, settings: Settings) -> FileResult:
     content = sys.stdin.buffer.read()
     name = filename or "<stdin>"
+    location = os.path.realpath(name)
+    file = Found(name, location, os.path.dirname(location))
     if filename and settings.exclude.verdict(os.path.abspath(filename)):
         # an editor sends each file that it saves, those of --exclude as well
         result = FileResult(name, content, content)
+    elif filename:
+        context = _context((), settings)
+        result = rewrite_content(file, content, settings.options, context)
     else:
-        result = migrate_sources([Source(name, content)], settings.options)[0]
+        result = rewrite_content(file, content, settings.options)
     if not settings.preview:
         write_bytes(result.after)
     return result

@@ -1,5 +1,6 @@
 """Finding, reading and writing the files of a project safely."""
 
+from optim2optax.project.context import find_context
 from optim2optax.project.declaring import concerning, find_declaring
 from optim2optax.project.finding import (
     Found,
@@ -23,6 +24,7 @@ __all__ = [
     "UnreadableError",
     "by_repository",
     "concerning",
+    "find_context",
     "find_declaring",
     "find_files",
     "printable",

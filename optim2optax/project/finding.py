@@ -61,11 +61,13 @@ class Found(NamedTuple):
       path: the path for people to read.
       location: the absolute path of the file, links resolved.
       named: the absolute path of the folder by which it was named, or of its own folder.
+      is_context: whether it was not named, and is read for the sake of the files that were.
     """
 
     path: str
     location: str
     named: str
+    is_context: bool = False
 
 
 def find_files(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from codemods.model import FileResult, Location, Site, Status
 from optim2optax.reporting.report import Report
 
 LEFT = ("unresolved", "vendored")
-IMPORT, NOTE = "FO911", "note"
+IMPORT, SIBLING, NOTE = "FO911", "FO901", "note"
 DEPENDENCIES = ("FO85", "FO95")
 """The prefixes of the codes of dependencies."""
 
@@ -110,21 +110,30 @@ class Partly(NamedTuple):
 
 def partly(report: Report) -> Partly:
     """What `--partial` would do with what is left, imports apart, which go by their uses."""
+    # they stand for what is left in files that are not written, where nothing can mark it
+    fixed = {
+        Location(result.path, site.line)
+        for result, site in report.sites
+        if site.cause is None and (site.related or site.code == SIBLING)
+    }
     total = Partly(0, 0, 0)
     for result in report.results:
-        found = _partly(result)
+        found = _partly(result, fixed)
         total = Partly(*map(sum, zip(total, found, strict=True)))
     return total
 
 
-def _partly(result: FileResult) -> Partly:
+def _partly(result: FileResult, fixed: Collection[Location]) -> Partly:
     left = 0
     rewritten = 0
+    marked = 0
     for site in result.sites:
         is_import = site.before.startswith(("import ", "from "))
         is_use = not is_import and not site.code.startswith(DEPENDENCIES)
         if site.status == "unresolved" and is_use:
             left += 1
-            rewritten += site.cause is not None
+            if (site.cause or Location(result.path, site.line)) not in fixed:
+                rewritten += site.cause is not None
+                marked += site.cause is None
     is_changed = rewritten or Report.of(result, "rewritten")
-    return Partly(left, rewritten, left - rewritten if is_changed else 0)
+    return Partly(left, rewritten, marked if is_changed else 0)

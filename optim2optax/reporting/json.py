@@ -62,6 +62,7 @@ def _site(site: Site) -> dict[str, Any]:
         "after": site.after,
         "group": _place(site.group),
         "cause": _place(site.cause),
+        "related": list(site.related),
     }
 
 

@@ -50,7 +50,7 @@ def migrated_with_copies(
         found or fetched.
     """
     # a copy may be among the files of the run, or elsewhere in the project
-    own = copies_among(sources)
+    own = copies_among([source for source in sources if source.writable])
     existing = {copy.path for copy in own}
     existing |= copies_near(root, _legacy_folders(files, sources))
     if not existing and not vendoring.wanted:

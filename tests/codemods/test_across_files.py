@@ -301,6 +301,30 @@ def test_whole(program: Files, tmp_path: Path, legacy_wheel: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("program", WHOLE.values(), ids=WHOLE)
+def test_what_is_used_in_a_file_that_is_context_stays(program: Files) -> None:
+    """A file that only passes a legacy name on has no use of an optimizer."""
+    whole = {result.path: result for result in migrated(program)}
+    for context in program:
+        sources = [
+            Source(path, text.encode(), writable=path != context)
+            for path, text in program.items()
+        ]
+        results = {result.path: result for result in migrate(sources)}
+        changed = {path for path, result in results.items() if result.changed}
+        codes = {site.code for site in whole[context].sites}
+        if codes <= {"FO101"}:
+            others = whole.keys() - {context}
+            assert changed == {path for path in others if whole[path].changed}
+            continue
+        assert not changed
+        told = [
+            site for path in results for site in results[path].sites if site.related
+        ]
+        assert {site.related for site in told} == {(context,)}
+        assert "FO931" in {site.code for site in told}
+
+
 @pytest.mark.parametrize("program", REFUSED.values(), ids=REFUSED)
 def test_refused_whole(program: Files) -> None:
     results = migrated(program)

@@ -43,3 +43,21 @@ def create_state(params):
 """
 
 UNPARSABLE = "from flax import optim\n\ndef create(params:\n"
+
+TRAIN = """\
+from flax import optim
+
+from steps import step
+
+
+def run(params, batches):
+    optimizer = optim.Adam(1e-3).create(params)
+    for grads in batches:
+        optimizer = step(optimizer, grads)
+    return optimizer.target
+"""
+
+STEPS = """\
+def step(optimizer, grads):
+    return optimizer.apply_gradient(grads)
+"""

@@ -34,6 +34,7 @@ SITE = {
     "end_column",
     "group",
     "cause",
+    "related",
 }
 
 

@@ -1,0 +1,101 @@
+"""How the engine runs: by several processes, until all is proven, with related files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from codemods.model import EmittedOptimizer, FileResult, Options, Progress, Source
+from optim2optax.workers import share
+
+Prove = Callable[[Sequence[EmittedOptimizer]], Sequence[bool]]
+
+FILES_AT_ONCE = 4
+"""The number of files that a process gets at a time."""
+
+
+class Engine(Protocol):
+    """Migrates sources."""
+
+    def __call__(
+        self, sources: Sequence[Source], /, *, options: Options
+    ) -> list[FileResult]:
+        """A result for each, and for each new file."""
+
+
+def make_engine(
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    prove: Prove | None = None,
+    with_related: bool = False,
+) -> Engine:
+    """An engine; `rewriting.rewrite_files` says what the arguments are for."""
+    migrate: Engine = partial(_proven, jobs=jobs, progress=progress, prove=prove)
+    return partial(_with_related, migrate) if with_related else migrate
+
+
+def _with_related(
+    migrate: Engine, sources: Sequence[Source], *, options: Options
+) -> list[FileResult]:
+    """The results of the engine, with files of the context written if optimizers need that."""
+    while True:
+        results = migrate(sources, options=options)
+        wanted: set[str] = set()
+        for source, result in zip(sources, results, strict=False):
+            if source.writable:
+                wanted.update(path for site in result.sites for path in site.related)
+        if not wanted:
+            return results
+        sources = [
+            replace(source, writable=source.writable or source.shown in wanted)
+            for source in sources
+        ]
+
+
+def _proven(
+    sources: Sequence[Source],
+    *,
+    options: Options,
+    jobs: int,
+    progress: Progress | None,
+    prove: Prove | None,
+) -> list[FileResult]:
+    """The results of the engine for some files.
+
+    It runs again, and leaves optimizers that are not proven, until all others are.
+    """
+    if progress is not None:
+        progress("Analysing", 0, 0)
+    from codemods import migrate
+
+    shared = partial(share, jobs=jobs, chunksize=FILES_AT_ONCE)
+    migrated = migrate(sources, options, progress, shared)
+    if prove is None:
+        return migrated
+    proven: dict[EmittedOptimizer, bool] = {}
+    unproven = _unproven(migrated, prove, proven)
+    while unproven:
+        # a group may be emitted in another form now, which has to be proven in turn
+        options = replace(options, unproven=options.unproven | unproven)
+        migrated = migrate(sources, options, progress, shared)
+        unproven = _unproven(migrated, prove, proven)
+    return migrated
+
+
+def _unproven(
+    results: Sequence[FileResult], prove: Prove, proven: dict[EmittedOptimizer, bool]
+) -> frozenset[tuple[str, int, str]]:
+    """The places of optimizers that are not proven; `proven` gets the verdict on each new one."""
+    optimizers = [optimizer for result in results for optimizer in result.optimizers]
+    new = [optimizer for optimizer in optimizers if optimizer not in proven]
+    if new:
+        proven.update(zip(new, prove(new), strict=True))
+    unproven: set[tuple[str, int, str]] = set()
+    for result in results:
+        for optimizer in result.optimizers:
+            if not proven[optimizer]:
+                unproven.add((result.path, optimizer.line, optimizer.before))
+    return frozenset(unproven)

@@ -1,0 +1,56 @@
+"""The rest of the project that a file is of: it is read as context, and not written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+
+from optim2optax.project.finding import Found, find_files
+from optim2optax.project.patterns import Patterns
+
+MARKERS = (".git", "pyproject.toml")
+PACKAGE = "__init__.py"
+
+
+def find_context(
+    files: Iterable[Found], walked: Collection[str], exclude: Patterns
+) -> list[Found]:
+    """All files of the projects that some files are of, found as in a run on these projects.
+
+    Args:
+      files: what was named.
+      walked: the folders among it, in which nothing new is to be found.
+      exclude: what is left out.
+    """
+    roots = {_project(folder) for folder in {file.named for file in files}}
+    outer = {os.path.realpath(folder) for folder in walked}
+    new = [root for root in roots if root and not _is_within(root, outer)]
+    return [file._replace(is_context=True) for file in find_files(new, exclude)]
+
+
+def _project(folder: str) -> str | None:
+    """The nearest folder, upwards, with a marker; without one, the outermost package, if any.
+
+    Neither is the home folder or the root of the disk: what is below these is no single project.
+    """
+    package = None
+    home = os.path.realpath(os.path.expanduser("~"))
+    is_package = True
+    while folder != home and os.path.dirname(folder) != folder:
+        if any(os.path.exists(os.path.join(folder, marker)) for marker in MARKERS):
+            return folder
+        is_package = is_package and os.path.exists(os.path.join(folder, PACKAGE))
+        if is_package:
+            package = folder
+        folder = os.path.dirname(folder)
+    return package
+
+
+def _is_within(folder: str, outer: Collection[str]) -> bool:
+    """Whether a folder is one of some others, or below one."""
+    while folder not in outer:
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+    return True
