@@ -11,6 +11,8 @@ from textwrap import dedent
 
 import pytest
 
+from tests.optim2optax.programs import MODERN, STEPS, TRAIN
+
 ACTION = Path(__file__).resolve().parent.parent / "action.yml"
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -64,6 +66,21 @@ def test_legacy_code_fails_the_check_with_annotations(project: Path) -> None:
     done = run("Rewrite check", project)
     assert done.returncode == 1
     assert "file=src/train.py,line=1,col=1" in done.stdout
+
+
+def test_one_file_of_three_is_checked_within_its_project(project: Path) -> None:
+    (project / ".git").mkdir()
+    for name, program in (("loop", TRAIN), ("steps", STEPS)):
+        (project / "src" / f"{name}.py").write_text(program)
+    done = run("Rewrite check", project, PATHS="src/steps.py")
+    assert done.returncode == 1
+    assert "file=src/steps.py,line=2,col=12" in done.stdout
+    assert (
+        "This optimizer is used in src/loop.py too, which was not named" in done.stdout
+    )
+    assert done.stdout.count("::") == 2  # one annotation
+    (project / "src" / "steps.py").write_text(MODERN)
+    assert run("Rewrite check", project, PATHS="src/steps.py").returncode == 0
 
 
 def test_parity_leaves_reports_and_a_summary(project: Path) -> None:

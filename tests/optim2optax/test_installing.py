@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from optim2optax import __version__
-from tests.optim2optax.programs import LEGACY
+from tests.optim2optax.programs import LEGACY, STEPS, TRAIN
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
@@ -63,26 +63,22 @@ def hooks(tmp_path: Path) -> Path:
 
 @pytest.mark.network
 def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
-    (project / "train.py").write_text(LEGACY)
+    """With one file of three staged: one is judged, and all are rewritten."""
+    programs = {"train.py": TRAIN, "steps.py": STEPS, "other.py": LEGACY}
+    for name, program in programs.items():
+        (project / name).write_text(program)
     commit_all(project)
+    (project / "steps.py").write_text(f"# staged\n{STEPS}")
+    git(project, "add", "steps.py")
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_")
     }
     environment["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
 
     def try_repo(hook: str) -> subprocess.CompletedProcess[str]:
-        command = [
-            sys.executable,
-            "-m",
-            "pre_commit",
-            "try-repo",
-            str(hooks),
-            hook,
-            "--all-files",
-            "--color=never",
-        ]
+        words = ("-m", "pre_commit", "try-repo", str(hooks), hook, "--color=never")
         return subprocess.run(
-            command,
+            [sys.executable, *words],
             cwd=project,
             env=environment,
             capture_output=True,
@@ -92,16 +88,23 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
 
     checked = try_repo("optim2optax-check")
     assert checked.returncode == 1, checked.stdout + checked.stderr
-    assert "train.py: 5 sites would be rewritten" in checked.stdout
-    assert (project / "train.py").read_text() == LEGACY
+    assert (
+        "steps.py:3:12: FO930 This optimizer is used in train.py too" in checked.stdout
+    )
+    assert "1 site in 1 file" in checked.stdout
+    assert (project / "train.py").read_text() == TRAIN
 
     first = try_repo("optim2optax")
     assert first.returncode == 1, first.stdout + first.stderr
     assert "files were modified by this hook" in first.stdout
-    assert "optax.sgd(" in (project / "train.py").read_text()
+    assert "10 sites in 3 files: 10 rewritten" in first.stdout
+    assert "optax.adam(" in (project / "train.py").read_text()
+    assert "optax.sgd(" in (project / "other.py").read_text()
 
-    second = try_repo("optim2optax")
-    assert second.returncode == 0, second.stdout + second.stderr
+    git(project, "add", "--all")
+    for hook in ("optim2optax", "optim2optax-check"):
+        again = try_repo(hook)
+        assert again.returncode == 0, again.stdout + again.stderr
 
 
 @pytest.mark.network
