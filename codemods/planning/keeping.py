@@ -13,6 +13,7 @@ from codemods.model import Message, Prose
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.groups import grouped, refused_groups
+from codemods.planning.unnamed import UNNAMED
 
 
 def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
@@ -41,7 +42,7 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
     for group, cause in causes.items():
         # what a comment or the selection keeps stays as the user has it, and what waits for files
         # to be named is nothing that an interface could help
-        if cause.status != "unresolved" or _related(cause):
+        if cause.status != "unresolved" or _only_unnamed(cause):
             continue
         if _can_keep_interface(members[group], facts):
             reason = message("{}", _reason_of(cause)).as_clause()
@@ -81,8 +82,9 @@ def _can_have_interface(definition: LegacyObject) -> bool:
     return isinstance(name, str) and has_interface(name)
 
 
-def _related(decision: Decision) -> tuple[str, ...]:
-    return () if decision.refusal is None else decision.refusal.related
+def _only_unnamed(cause: Decision) -> bool:
+    """Whether a group stays for no other reason than that files were not named."""
+    return cause.code == UNNAMED
 
 
 def _reason_of(decision: Decision) -> Prose:
@@ -91,8 +93,12 @@ def _reason_of(decision: Decision) -> Prose:
 
 
 def staying(plan: Plan) -> set[LegacyObject]:
-    """The groups that stay: one site is refused, or no file can have the classes they need."""
-    found = set(refused_groups(plan))
+    """The groups that stay: one site is refused, or no file can have the classes they need.
+
+    Those do not that would migrate if more files were named.
+    """
+    causes = refused_groups(plan)
+    found = {group for group, cause in causes.items() if not _only_unnamed(cause)}
     groups = grouped(plan)
     for decision in plan.decisions:
         is_homeless = decision.use.unit in plan.shared.homeless

@@ -13,6 +13,9 @@ from codemods.planning.decisions import Decision, Plan
 from codemods.rules import reasons
 from codemods.sources.modules import Unit
 
+UNNAMED = "FO930"
+"""The reason of what stays because files were not named."""
+
 Groups = Mapping[LegacyObject, LegacyObject]
 Causes = MutableMapping[LegacyObject, Decision]
 """The groups that stay, each with the site for the sake of which it does."""

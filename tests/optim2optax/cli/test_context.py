@@ -307,6 +307,16 @@ def test_what_cannot_be_migrated_elsewhere_is_told_here_once(
     assert (tree / "steps.py").read_text().startswith(STEPS)
 
 
+def test_definitions_that_keep_their_interface_are_named_together(
+    tree: Path, run: Run
+) -> None:
+    """What optax alone cannot express migrates so, if all of its files are named."""
+    (tree / "steps.py").write_text(STEPS.replace("(grads)", "(*grads)"))
+    assert run("rewrite", "train.py").stdout.startswith(MISSING)
+    result = run("rewrite", "--with-related", "train.py")
+    assert "5 sites in 2 files: 5 rewritten" in result.stdout
+
+
 def test_partial_work_keeps_to_the_named_files(tree: Path, run: Run) -> None:
     """What stays in a file that is not written can have no mark, so the optimizer stays without any."""
     (tree / "steps.py").write_text(
