@@ -13,7 +13,7 @@ from codemods.planning.decisions import Decision, Plan
 from codemods.rules import reasons
 from codemods.sources.modules import Unit
 
-UNNAMED = "FO930"
+UNNAMED = "FO931"
 """The reason of what stays because files were not named."""
 
 Groups = Mapping[LegacyObject, LegacyObject]

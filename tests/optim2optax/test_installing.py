@@ -89,7 +89,7 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
     checked = try_repo("optim2optax-check")
     assert checked.returncode == 1, checked.stdout + checked.stderr
     assert (
-        "steps.py:3:12: FO930 This optimizer is used in train.py too" in checked.stdout
+        "steps.py:3:12: FO931 This optimizer is used in train.py too" in checked.stdout
     )
     assert "1 site in 1 file" in checked.stdout
     assert (project / "train.py").read_text() == TRAIN
