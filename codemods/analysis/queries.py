@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from codemods.analysis.legacy import FlaxOptim, Unnamed, legacy_name
+from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
 from codemods.flow.constraints import Constraints
 from codemods.flow.exports import exported
@@ -31,6 +32,7 @@ from codemods.flow.scopes import Scope
 from codemods.flow.solver import Solver
 from codemods.sources.modules import Project, Unit
 from codemods.sources.relevance import Graph, import_graph, reachable
+from codemods.vocabulary import PACKAGE
 
 WhyBeyond = Literal["budget", "too deep", "aside"]
 
@@ -245,8 +247,10 @@ class Queries:
         if isinstance(node, ast.Name):
             scope = self.flow.reading.scopes.get(node)
             binding = None if scope is None else scope.binding(node.id)
-            return scope is not None and (
-                binding is None or self.is_imported(binding, node.id)
+            if binding is None:
+                return scope is not None
+            return self.is_imported(binding, node.id) and self.finds_import(
+                node, binding
             )
         if not isinstance(node, ast.Attribute):
             return False
@@ -254,6 +258,26 @@ class Queries:
         scopes = (self._namespace(item) for item in self.objects(node.value))
         return any(
             scope is not None and self.is_imported(scope, node.attr) for scope in scopes
+        )
+
+    def finds_import(self, node: ast.Name, binding: Scope) -> bool:
+        """Whether a name that an import binds may still mean that where it is read.
+
+        It does not behind `optim = flax.optim.Adam(0.1).create(params)`.
+        """
+        definitions, variable = self.dataflow.definitions, Variable(binding, node.id)
+        stores = definitions.stores(variable)
+        if all(isinstance(store, ast.alias) for store in stores):
+            return True
+        reaching = definitions.reaching(node, variable)
+        if reaching:
+            return any(isinstance(store, ast.alias) for store in reaching)
+        # In a function, what is read tells which of the two it is.
+        if not self.legacy_objects(node):
+            return True
+        parent = binding.unit.parents.get(node)
+        return isinstance(parent, ast.Attribute) and parent.attr in self.legacy.members(
+            PACKAGE
         )
 
     def _namespace(self, item: Object) -> Scope | None:

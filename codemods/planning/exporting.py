@@ -399,7 +399,7 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
             continue
         if node not in scopes or isinstance(node.ctx, ast.Store):
             continue
-        if scopes[node].binding(name) is scope:
+        if scopes[node].binding(name) is scope and facts.finds_import(node, scope):
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:

@@ -1,0 +1,165 @@
+"""A name that an import binds, and that means something else later: `optim = optim.Adam(…)`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated, program, result_of
+
+STAYS = {
+    "the module, handed on before the name is set": """
+        from flax import optim
+
+        registry.add(optim)
+        optim = None
+        """,
+    "the module, unless it could not be imported": """
+        try:
+            from flax import optim
+        except ImportError:
+            optim = None
+
+        build(optim)
+        """,
+    "the module, in one of two branches": """
+        import flax
+        from flax import optim
+
+        if small:
+            optim = flax.optim.Adam(0.1).create(params)
+        build(optim)
+        """,
+    "the module, in a function that is called before the name is set": """
+        from flax import optim
+
+        def prepare():
+            return build(optim)
+
+        built = prepare()
+        optim = 3
+        """,
+}
+
+
+@pytest.mark.parametrize("text", STAYS.values(), ids=STAYS)
+def test_where_it_may_be_the_module_that_is_told(text: str) -> None:
+    result = result_of(text)
+    told = {site.code for site in result.sites if site.status == "unresolved"}
+    assert "FO903" in told
+    assert b"from flax import optim" in result.after
+
+
+REBOUND = {
+    "handed on by keyword": (
+        """
+        import flax
+        import flax.optim as optim
+
+        optim = flax.optim.Adam(1e-3).create(params)
+        train(optim=optim)
+        print(optim.target)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
+        train(optim=optim)
+        print(optim.params)
+        """,
+    ),
+    "made of the module of its name": (
+        """
+        from flax import optim
+
+        optim = optim.Adam(1e-3).create(params)
+        for grads in batches:
+            optim = optim.apply_gradient(grads)
+            log(optim)
+
+        def read():
+            save(optim)
+            return optim.target
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
+        for grads in batches:
+            optim = optim.apply_gradients(grads=grads)
+            log(optim)
+
+        def read():
+            save(optim)
+            return optim.params
+        """,
+    ),
+    "within a function": (
+        """
+        def train(params, log):
+            from flax import optim
+            optim = optim.GradientDescent(0.1).create(params)
+            log(optim=optim)
+            return optim.target
+        """,
+        """
+        def train(params, log):
+            from flax.training import train_state
+            import optax
+            optim = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(0.1)
+            )
+            log(optim=optim)
+            return optim.params
+        """,
+    ),
+    "a function that uses the module, called before the name is set": (
+        """
+        import flax
+        from flax import optim
+
+        def make(params):
+            return optim.Momentum(0.1).create(params)
+
+        other = make(params)
+        optim = flax.optim.Adam(0.1).create(params)
+        train(optim)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        def make(params):
+            return train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
+            )
+
+        other = make(params)
+        optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(0.1))
+        train(optim)
+        """,
+    ),
+    "a class, by its own instance": (
+        """
+        from flax.optim import Adam
+
+        Adam = Adam(0.1)
+        optimizer = Adam.create(params)
+        print(Adam)
+        """,
+        """
+        import optax
+        from flax.training import train_state
+
+        Adam = optax.adam(0.1)
+        optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=Adam)
+        print(Adam)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), REBOUND.values(), ids=REBOUND)
+def test_behind_the_assignment_it_is_what_was_assigned(before: str, after: str) -> None:
+    assert migrated(before) == program(after)
