@@ -14,10 +14,7 @@ from functools import cached_property
 
 from codemods.analysis.members import tells
 from codemods.analysis.queries import Queries
-from codemods.flow.binding import values_of
 from codemods.flow.carriers import Token
-from codemods.flow.constraints import FromOutside
-from codemods.flow.containers import POOL
 from codemods.flow.derived import Escape
 from codemods.flow.holders import unwrapped
 from codemods.flow.objects import (
@@ -28,7 +25,6 @@ from codemods.flow.objects import (
     Function,
     Instance,
     LegacyObject,
-    Object,
     Place,
     Result,
 )
@@ -36,9 +32,6 @@ from codemods.flow.out_of_view import effect_of, is_number, is_well_known
 from codemods.flow.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.sources.prefilter import uses_jax
-
-UNKNOWN_CONTENTS = (POOL, "opaque")
-"""The roles of containers whose elements are not known."""
 
 PURPOSES = {
     "apply_gradient": "optimizer",
@@ -54,7 +47,6 @@ class ClosedWorld:
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
         self.flow = facts.flow
-        self._made_of_unknown: dict[ast.Call, bool] = {}
 
     def sources(self, unit: Unit, node: ast.expr) -> dict[LegacyObject, Escape | None]:
         """The objects that an expression of unknown origin may hold, with their escapes.
@@ -138,47 +130,6 @@ class ClosedWorld:
         program = self.facts.together(unit)
         return [obj for obj in self._made if obj.unit.path in program]
 
-    def may_be_more(self, unit: Unit, node: ast.expr) -> bool:
-        """Whether an object of unknown origin may get to a place beside known ones."""
-        if any(isinstance(item, Derived) for item in self.facts.objects(node)):
-            return True
-        roots = self.flow.derivation.roots.of(self.flow.places[node])
-        if any(map(self._may_be_unknown, roots)):
-            return True
-        if not any(map(self._may_be_replaced, roots)):
-            return False
-        return any(obj in self.unaccounted for obj in self._made_with(unit))
-
-    def _may_be_replaced(self, root: Place) -> bool:
-        """Whether a place only has a constant or nothing, which a lost object may replace."""
-        is_element = isinstance(root, tuple) and root[0] in (
-            "element",
-            "elements",
-            "keys",
-        )
-        return (is_element and not self.flow.solver.at(root)) or _has_no_attributes(
-            root
-        )
-
-    def _may_be_unknown(self, root: Place) -> bool:
-        """Whether an object may come from a place of which nothing is known."""
-        if isinstance(root, ast.Call) and self._is_made_of_unknown(root):
-            return True
-        if any(map(tells, self.flow.solver.at(root))):
-            return False
-        if _has_no_attributes(root) or self._is_from_a_caller(root):
-            return False
-        match root:
-            case ast.expr():
-                return not all(
-                    map(is_well_known, self.flow.derivation.roots.names(root))
-                )
-            case ("element" | "elements" | "keys", Container(role=role), *_):
-                return role in UNKNOWN_CONTENTS
-            case ("variable", _, name):
-                return name is not FromOutside.UNNAMED
-        return True
-
     def may_be_unseen(self, node: ast.expr) -> bool:
         """Whether an object may come from a package out of view that was given no legacy one."""
         place = self.flow.places[node]
@@ -223,23 +174,6 @@ class ClosedWorld:
             found.update(new)
             pending += new
         return found
-
-    def _is_made_of_unknown(self, call: ast.Call) -> bool:
-        """Whether a package may return its argument, and the argument is unknown."""
-        if call not in self._made_of_unknown:
-            self._made_of_unknown[call] = False  # for calls that get their own result
-            self._made_of_unknown[call] = self._returns_unknown(call)
-        return self._made_of_unknown[call]
-
-    def _returns_unknown(self, call: ast.Call) -> bool:
-        made = [*self.flow.solver.at(call)]
-        if not made or not all(map(_may_be_argument, made)):
-            return False
-        given = (self.flow.places.get(value) for value in values_of(call))
-        roots = {
-            root for place in given for root in self.flow.derivation.roots.of(place)
-        }
-        return any(map(self._may_be_unknown, roots))
 
     def comes_from_callers(self, node: ast.expr) -> bool:
         """Whether an object only comes from callers of functions that nothing in view names."""
@@ -433,11 +367,6 @@ def _is_optimizer(item: Object) -> bool:
 
 def _is_field(place: Place) -> bool:
     return isinstance(place, tuple) and "field" in place[0]
-
-
-def _may_be_argument(item: Object) -> bool:
-    """Whether a call of a package returned this, and it may be one of the arguments."""
-    return isinstance(item, Result) and not is_well_known(item.name)
 
 
 def _has_no_attributes(root: Place) -> bool:

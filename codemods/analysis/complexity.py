@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
 
-from codemods.analysis.evidence import last_word
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import LegacyName, Unnamed
+from codemods.analysis.naming import last_word
 from codemods.analysis.uses import Use
 from codemods.model import Location
 from codemods.optimizers import optimizers

@@ -7,12 +7,10 @@ this) or likely (its name and its uses suggest it).
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Literal
 
 from codemods.analysis.closed_world import (
     PURPOSES,
@@ -21,40 +19,28 @@ from codemods.analysis.closed_world import (
     replaces_target,
 )
 from codemods.analysis.legacy import CLASS_AT_RUN_TIME, Unnamed, legacy_name
-from codemods.analysis.members import Members, tells
+from codemods.analysis.members import tells
+from codemods.analysis.naming import CONFIG_LIKE, OPTIMIZER_LIKE, last_word
 from codemods.analysis.queries import Queries
+from codemods.analysis.receivers import DECLARED, Receivers, Shown
 from codemods.analysis.uses import ATTRIBUTES
-from codemods.flow.annotations import TypeWithin, direct_types, types_within
+from codemods.flow.annotations import TypeWithin, types_within
 from codemods.flow.derived import Escape
 from codemods.flow.objects import (
-    Class,
     Container,
     Derived,
     External,
     Function,
     Instance,
     LegacyObject,
-    Method,
-    Module,
-    Object,
     Opaque,
     Place,
-    Result,
 )
 from codemods.flow.reading import Annotation
 from codemods.sources.modules import Unit
 
-IMPORTS_JAX = re.compile(r"^\s*(?:import|from)\s+(?:jax|flax)\b", re.MULTILINE)
-OPTIMIZER_LIKE = re.compile(
-    r"(^|_)(opt|optim|optimizer|optimiser)s?\d*(_|$)", re.IGNORECASE
-)
-CONFIG_LIKE = re.compile(
-    r"(^|_)(config|cfg|conf|args|flags|hparams|options|settings)(_|$)", re.IGNORECASE
-)
 CERTAIN = ("compute_gradient", "optimizer_def")
 """Attributes that only a legacy optimizer has."""
-
-DECLARED = {"Optimizer": "optimizer", "OptimizerDef": "definition"}
 
 
 class Seeding:
@@ -63,7 +49,7 @@ class Seeding:
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
         self.world = ClosedWorld(facts)
-        self.members = Members(facts)
+        self.receivers = Receivers(facts)
         self.suspected: dict[LegacyObject, Escape | None] = {}
 
     def seed(self) -> None:
@@ -99,7 +85,7 @@ class Seeding:
         Candidates of the same file come first, then those of the same program. At last, if the
         optimizer takes steps, those of the whole project.
         """
-        self._join_unaccounted()
+        self._join_derived()
         created = self._created_optimizers()
         stepped = self._stepped_optimizers()
         unstepped = [obj for obj in created if obj not in stepped] or created
@@ -151,25 +137,18 @@ class Seeding:
         program = self.facts.together(obj.unit)
         return [candidate for candidate in candidates if candidate.unit.path in program]
 
-    def _join_unaccounted(self) -> None:
-        """Link the definitions that are used with the lost ones that may reach the same place."""
-        unaccounted = [
-            obj
-            for obj in self.world.unaccounted
-            if obj.kind == "definition" and obj not in self.world.put_to_use
-        ]
-        if not unaccounted:
-            return
-        for unit, node in self.facts.flow.reading.attributes:
+    def _join_derived(self) -> None:
+        """Link the definitions at a place with those that code out of view may give back there."""
+        for _, node in self.facts.flow.reading.attributes:
             if node.attr not in ATTRIBUTES["definition"]:
                 continue
-            known = self.facts.legacy_objects(node.value, "definition")
-            if not known or not self.world.may_be_more(unit, node.value):
-                continue
-            sources = self.world.sources(unit, node.value)
-            may_come = [source for source in sources if source in unaccounted]
-            for obj in known:
-                for source in may_come:
+            derived = [
+                obj
+                for obj in self._derived_from(node.value)
+                if obj.kind == "definition"
+            ]
+            for obj in self.facts.legacy_objects(node.value, "definition"):
+                for source in derived:
                     self.facts.legacy.links[obj, source] = None
 
     def _seed_declared(self) -> None:
@@ -182,7 +161,7 @@ class Seeding:
                 call.func
             ):
                 kind = self._declared_kind(call.args[1])
-                if kind is not None and not self._known(unit, call.args[0], ""):
+                if kind is not None and not self.receivers.known(call.args[0], ""):
                     obj = LegacyObject(kind, unit, call, evidence="declared")
                     self._seed_expression(call.args[0], obj)
 
@@ -221,27 +200,13 @@ class Seeding:
                 return kind
         return None
 
-    @cached_property
-    def _defines_apply_gradient(self) -> bool:
-        """Whether the project has an `apply_gradient` other than in legacy definitions."""
-        return any(
-            isinstance(node, ast.FunctionDef)
-            and node.name == "apply_gradient"
-            and not self._is_definition_method(unit, node)
-            for unit in self.facts.project.units
-            for node in unit.nodes
-        )
-
     def _has_states_of_its_own(self, unit: Unit) -> bool:
         """Whether a program imports nothing legacy, and a class of it has a `param_states`."""
         program = self.facts.together(unit)
-        units = [one for one in self.facts.project.units if one.path in program]
-        imports = (item for one in units for item in self.facts.imported(one))
-        if any(legacy_name(item.target) is not None for item in imports):
-            return False
-        classes = (cls for cls in self.facts.flow.reading.classes if cls.unit in units)
-        return any(
-            "param_states" in self.facts.flow.fields_in_order(cls) for cls in classes
+        return not self.receivers.imports_legacy(unit) and any(
+            "param_states" in self.facts.flow.fields_in_order(cls)
+            for cls in self.facts.flow.reading.classes
+            if cls.unit.path in program
         )
 
     def _is_definition_method(self, unit: Unit, node: ast.FunctionDef) -> bool:
@@ -275,7 +240,7 @@ class Seeding:
     def _seed_state(self, unit: Unit, node: ast.Attribute) -> bool:
         """Seed `state` of `state.param_states`; return whether that was new."""
         if (
-            self._known(unit, node.value, node.attr)
+            self.receivers.known(node.value, node.attr)
             or not self._is_of_an_optimizer(unit, node)
             or self._has_states_of_its_own(unit)
         ):
@@ -287,20 +252,14 @@ class Seeding:
 
     def _seed_stepping(self, unit: Unit, node: ast.Attribute) -> bool:
         """Seed the receiver of `x.apply_gradient(…)`; return whether that was new."""
-        if self._known(unit, node.value, node.attr):
+        if self.receivers.known(node.value, node.attr):
             return self._seed_unseen(unit, node)
-        if self._defines_apply_gradient:
+        shown = self.receivers.shown(unit, node)
+        if shown is None:
             return False
-        evidence = _steps_by_hand(unit, node)
-        if evidence is not None and self._is_of_jax(unit):
-            self._seed_expression(
-                node.value, LegacyObject("definition", unit, node, evidence=evidence)
-            )
-            return True
-        if self._contradicted(unit, node):
-            return False
-        obj = LegacyObject("optimizer", unit, node, evidence="deduced")
-        self._link_sources(obj, node.value)
+        obj = LegacyObject(shown.kind, unit, node, evidence=shown.evidence)
+        if shown == Shown("optimizer", "deduced"):
+            self._link_sources(obj, node.value)
         self._seed_expression(node.value, obj)
         return True
 
@@ -311,7 +270,7 @@ class Seeding:
 
         Returns whether that was new.
         """
-        if self._known(unit, function.value, "create"):
+        if self.receivers.known(function.value, "create"):
             return self._seed_unseen(unit, function)
         of_optimizer = (
             isinstance(function.value, ast.Attribute)
@@ -361,42 +320,6 @@ class Seeding:
             for item in self.facts.flow.solver.at(place)
         )
 
-    def _known(self, unit: Unit, node: ast.expr, attribute: str) -> bool:
-        """Whether an object is known here that may have the attribute."""
-        items = self.facts.objects(node)
-        informative = [item for item in items if self._is_informative(item, attribute)]
-        # what a package gives back may be the object that it was given
-        if any(isinstance(item, Derived) for item in items):
-            informative = [item for item in informative if not isinstance(item, Result)]
-        if any(isinstance(item, LegacyObject | Class | Module) for item in informative):
-            return True
-        return bool(informative) and not self.world.may_be_more(unit, node)
-
-    def _is_informative(self, item: Object, attribute: str) -> bool:
-        """Whether an object tells what is read here: it may have the attribute."""
-        if isinstance(item, Function | Method) or not tells(item):
-            return False
-        if isinstance(item, LegacyObject):
-            return not attribute or attribute in ATTRIBUTES[item.kind]
-        return self.members.may_offer(item, attribute)
-
-    def _contradicted(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Whether an `apply_gradient` cannot be, or is declared not to be, that of an optimizer."""
-        # x.apply_gradient(params, grads)
-        call = unit.parents.get(node)
-        if (
-            not isinstance(call, ast.Call)
-            or call.func is not node
-            or len(call.args) > 1
-        ):
-            return True
-        statement = unit.parents.get(call)
-        # params, state = x.apply_gradient(grads)
-        unpacked = isinstance(statement, ast.Assign) and any(
-            isinstance(target, ast.Tuple | ast.List) for target in statement.targets
-        )
-        return unpacked or self._annotated(node.value) or not self._is_of_jax(unit)
-
     def _is_of_an_optimizer(self, unit: Unit, node: ast.AST) -> bool:
         """Whether a state of unknown origin is used outside of the methods of definitions.
 
@@ -407,58 +330,19 @@ class Seeding:
             for method in unit.ancestors(node)
             if isinstance(method, ast.FunctionDef)
         ]
-        return self._is_of_jax(unit) and not any(
+        return self.receivers.is_of_jax(unit) and not any(
             self._is_definition_method(unit, method) for method in outer
-        )
-
-    def _is_of_jax(self, unit: Unit) -> bool:
-        return self._imports_legacy or IMPORTS_JAX.search(unit.code) is not None
-
-    @cached_property
-    def _imports_legacy(self) -> bool:
-        imports = self.facts.flow.reading.imports
-        if any(
-            legacy_name(item.target) is not None or item.target == "flax"
-            for item in imports
-        ):
-            return True
-        return any(map(IMPORTS_JAX.search, self.facts.others.values()))
-
-    def _annotated(self, node: ast.expr) -> bool:
-        """Whether a variable, or the one whose attribute is read, is annotated as no optimizer."""
-        place = self.facts.flow.places.get(node)
-        if isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
-            return self._annotated(node.value)
-        return any(
-            annotation.target == place and self._excludes_legacy(annotation.expression)
-            for annotation in self.facts.flow.reading.annotations
-        )
-
-    def _excludes_legacy(self, declared: ast.expr) -> bool:
-        """Whether an annotation is other than `Any` and allows no legacy class."""
-        if any(self._may_be_legacy(direct) for direct in direct_types(declared)):
-            return False
-        return ast.unparse(declared) not in ("Any", "typing.Any")
-
-    def _may_be_legacy(self, declared: ast.expr) -> bool:
-        """Whether an annotation names a legacy class, or one of such a name that is not in view."""
-        if any(
-            legacy_name(name) is not None for name in self.facts.externals(declared)
-        ):
-            return True
-        return last_word(declared) in DECLARED and not any(
-            map(tells, self.facts.objects(declared))
         )
 
     def _seed_likely(self) -> None:
         """Seed unknown objects that are read or replaced as the parts of an optimizer are."""
         for unit, node in list(self.facts.flow.reading.attributes):
             attribute = "target" if replaces_target(unit, node) else node.attr
-            known = self._known(unit, node.value, attribute)
+            known = self.receivers.known(node.value, attribute)
             if (
                 self._has_its_shape(unit, node)
                 and not known
-                and not self._annotated(node.value)
+                and not self.receivers.is_declared_otherwise(node.value)
             ):
                 self._seed_reader(unit, node)
 
@@ -595,13 +479,13 @@ class Seeding:
 
     def _link_sources(self, obj: LegacyObject, node: ast.expr) -> None:
         """Let an object migrate with those of the field of its name, or that it is derived from."""
-        sources = [
-            item.source
-            for item in self.facts.objects(node)
-            if isinstance(item, Derived)
-        ]
-        for other in (*self._field_of_one_class(node), *sources):
+        for other in (*self._field_of_one_class(node), *self._derived_from(node)):
             self.facts.legacy.links[obj, other] = None
+
+    def _derived_from(self, node: ast.expr) -> list[LegacyObject]:
+        """The objects of which code out of view made what an expression is."""
+        items = self.facts.objects(node)
+        return [item.source for item in items if isinstance(item, Derived)]
 
     def _is_params(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether an object is used as params: in `{"params": …}`, or first in `apply(…)`."""
@@ -687,33 +571,3 @@ class Seeding:
         flow.solver.add(source, obj)
         for container in containers:
             flow.store_element(container, flow.key(key), source)
-
-
-def _steps_by_hand(
-    unit: Unit, node: ast.Attribute
-) -> Literal["deduced", "likely"] | None:
-    """How sure it is that a definition's own `apply_gradient` is called, not an optimizer's."""
-    call = unit.parents.get(node)
-    if not isinstance(call, ast.Call) or call.func is not node or not call.args:
-        return None
-    # definition.apply_gradient(definition.hyper_params, params, state, grads)
-    hyper_params = ast.dump(ast.Attribute(node.value, "hyper_params", ast.Load()))
-    if any(ast.dump(inner) == hyper_params for inner in ast.walk(call.args[0])):
-        return "deduced"
-    named = isinstance(
-        node.value, ast.Name | ast.Attribute | ast.Subscript
-    )  # unlike `super()`
-    return "likely" if named and len(call.args) + len(call.keywords) == 4 else None
-
-
-def last_word(node: ast.expr) -> str:
-    """The name that an expression ends with: of a variable, an attribute or a key."""
-    match node:
-        case (
-            ast.Name(id=name)
-            | ast.Attribute(attr=name)
-            | ast.Subscript(slice=ast.Constant(value=str(name)))
-        ):
-            return name
-        case _:
-            return ""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from codemods.analysis.closed_world import ClosedWorld
-from codemods.analysis.evidence import last_word
 from codemods.analysis.facts import Facts
 from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_optimizer
+from codemods.analysis.naming import last_word
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import Origins, function_of, statement_of
 from codemods.analysis.uses import Use

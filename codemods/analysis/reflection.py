@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from codemods.analysis.evidence import last_word
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.lookups import EVALUATING, Lookups
+from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.flow.binding import values_of

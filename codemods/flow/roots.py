@@ -55,7 +55,7 @@ class Roots:
         ways: list[tuple[Place, Iterator[Place]]] = []
 
         def enter(place: Place) -> None:
-            sources = self._sources(place)
+            sources = self.sources(place)
             number[place] = lowest[place] = len(number)
             gathered[place] = 0 if sources else self._bit(place)
             open_places.append(place)
@@ -83,7 +83,8 @@ class Roots:
                     lowest[behind] = min(lowest[behind], lowest[place])
                     gathered[behind] |= self._found.get(place, 0)
 
-    def _sources(self, place: Place) -> list[Place]:
+    def sources(self, place: Place) -> list[Place]:
+        """The places from which objects come to a place."""
         incoming = self.flow.solver.incoming().get(place, ())
         returned = self.flow.returned.get(place, ())
         return [*incoming, *returned]

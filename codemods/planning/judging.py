@@ -165,10 +165,16 @@ def _unlikely(use: Use, plan: Plan) -> Refusal | None:
     if any(obj in plan.facts.suspected for obj in use.objects):
         remedy = "Annotate it: as `optim.Optimizer` if it is one, else as what it is."
         return reasons.suspected(_doubt(use, plan.facts), remedy)
-    return reasons.likely(
-        "Nothing shows that this is a legacy optimizer but its name.",
-        "Use `--unsafe` if it is one.",
-    )
+    why = "Nothing shows that this is a legacy optimizer but its name."
+    # the step alone suggests it
+    if use.kind == "optimizer.apply_gradient" and any(
+        obj.node is use.node for obj in use.objects
+    ):
+        why = (
+            "A class of this program has an `apply_gradient`, too, and nothing else shows "
+            "that this is a legacy optimizer."
+        )
+    return reasons.likely(why, "Use `--unsafe` if it is one.")
 
 
 def _doubt(use: Use, facts: Facts) -> Prose:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 
-from codemods.analysis.evidence import CONFIG_LIKE, last_word
 from codemods.analysis.facts import Facts
+from codemods.analysis.naming import CONFIG_LIKE, last_word
 from codemods.flow.objects import Class, Instance, LegacyObject
 from codemods.renaming.new_names import (
     STATE,

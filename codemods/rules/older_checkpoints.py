@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
-from codemods.analysis.evidence import last_word
+from codemods.analysis.naming import last_word
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.dataflow.bindings import bound_anywhere

@@ -81,7 +81,8 @@ likely = reason(
     "FO912",
     "this is only likely to be a legacy optimizer",
     """Nothing shows where the object comes from: only its name and the attribute read from it
-    suggest an optimizer.""",
+    suggest an optimizer. Or `apply_gradient` is called on it, and a class of the same program has
+    a method of that name for such a call.""",
 )
 deprecated_method = reason(
     "FO913",

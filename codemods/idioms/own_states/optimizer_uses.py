@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.analysis.evidence import CONFIG_LIKE, last_word
+from codemods.analysis.naming import CONFIG_LIKE, last_word
 from codemods.analysis.origins import block_of
 from codemods.analysis.uses import Use, owner_of_state
 from codemods.flow.binding import arguments_of

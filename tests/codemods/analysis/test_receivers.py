@@ -1,0 +1,615 @@
+"""Whose `apply_gradient` it is: a line changes only if its own receiver is shown to be an optimizer."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import FileResult, Options
+from tests.codemods.programs import program, project
+
+Texts = dict[str, str]
+
+
+def alone(text: str) -> Texts:
+    return {"train": text}
+
+
+def steps(
+    texts: Texts, options: Options | None = None
+) -> list[tuple[str, str, str, str]]:
+    """Of every `apply_gradient` that is reported: what is called, status, code and evidence."""
+    results: dict[str, FileResult] = project(texts, options)
+    return [
+        (site.before, site.status, site.code, site.evidence)
+        for result in results.values()
+        for site in result.sites
+        if site.before.endswith(".apply_gradient")
+    ]
+
+
+# What must not be touched.
+
+NOT_OF_AN_OPTIMIZER = {
+    "a lambda as its argument": """
+        import jax
+
+        def step(model, x):
+            return model.apply_gradient(lambda p: p * x)
+        """,
+    "a function as its argument": """
+        import jax
+
+        def loss_fn(params):
+            return params
+
+        def step(model):
+            return model.apply_gradient(loss_fn)
+        """,
+    "a function within as its argument": """
+        import jax
+
+        def step(model, batch):
+            def loss_fn(params):
+                return params * batch
+
+            model = model.apply_gradient(loss_fn)
+            return model
+        """,
+    "a function by keyword": """
+        import jax
+
+        def step(model, x):
+            return model.apply_gradient(grads=lambda p: p * x)
+        """,
+    "a method as its argument": """
+        import jax
+
+        class Trainer:
+            def loss(self, params):
+                return params
+
+            def step(self, model):
+                return model.apply_gradient(self.loss)
+        """,
+    "a partial application as its argument": """
+        import jax
+        from functools import partial
+
+        def loss_fn(batch, params):
+            return params
+
+        def step(model, batch):
+            return model.apply_gradient(partial(loss_fn, batch))
+        """,
+    "a compiled function as its argument": """
+        import jax
+
+        @jax.jit
+        def loss_fn(params):
+            return params
+
+        def step(model):
+            return model.apply_gradient(jax.checkpoint(loss_fn))
+        """,
+    "a function that callers give": """
+        import jax
+
+        def step(model, loss_fn):
+            return model.apply_gradient(loss_fn)
+
+        def train(model):
+            return step(model, lambda params: params)
+        """,
+    "no gradients": """
+        import jax
+
+        def step(model, batch):
+            return model.apply_gradient(), model.apply_gradient(loss_fn=batch)
+        """,
+    "a second positional argument": """
+        import jax
+
+        def step(model, params, grads):
+            return model.apply_gradient(params, grads)
+        """,
+    "four arguments, of a class out of view": """
+        import jax
+        from elsewhere import Rule
+
+        def step(hyper_params, params, state, grads):
+            rule = Rule(0.1)
+            return rule.apply_gradient(hyper_params, params, state, grads)
+        """,
+    "a result that is unpacked": """
+        import jax
+
+        def step(model, grads):
+            model, info = model.apply_gradient(grads)
+            return model
+        """,
+    "a result of which an element is taken": """
+        import jax
+
+        def step(model, grads):
+            return model.apply_gradient(grads)[0]
+        """,
+    "an instance of a class out of view": """
+        import jax
+        from elsewhere import Agent
+
+        agent = Agent(3)
+        agent.apply_gradient(grads)
+        """,
+    "an instance of a class out of view, in a module": """
+        import jax
+        from elsewhere import models
+
+        def train(key, grads):
+            model = models.Model(key)
+            return model.apply_gradient(grads)
+        """,
+    "an instance of a class out of view, by a relative import": """
+        import jax
+        from .model import Model
+
+        def train(key, grads):
+            model = Model.create(key)
+            return model.apply_gradient(grads)
+        """,
+    "an instance of a class out of view, given by callers": """
+        import jax
+        from elsewhere import Agent
+
+        def step(agent, grads):
+            return agent.apply_gradient(grads)
+
+        step(Agent(3), 1.0)
+        """,
+    "an instance of a class out of view, in a field": """
+        import jax
+        from elsewhere import Model
+
+        class Learner:
+            def __init__(self, key):
+                self.actor = Model.create(key)
+
+            def update(self, grads):
+                self.actor = self.actor.apply_gradient(grads)
+        """,
+    "an instance of a class out of view, or nothing": """
+        import jax
+        from elsewhere import Agent
+
+        class Learner:
+            def __init__(self):
+                self.agent = None
+
+            def set_up(self):
+                self.agent = Agent(1)
+
+            def update(self, grads):
+                self.agent = self.agent.apply_gradient(grads)
+        """,
+    "an instance of a class out of view, in a loop": """
+        import jax
+        from elsewhere import Model
+
+        @jax.jit
+        def step(model, grads):
+            return model.apply_gradient(grads)
+
+        def train(key, batches):
+            model = Model.create(key)
+            for grads in batches:
+                model = step(model, grads)
+            return model
+        """,
+    "instances of a class out of view, in containers": """
+        import jax
+        from elsewhere import Agent
+
+        def step(grads):
+            agents = {"first": Agent(1)}
+            agents["first"] = agents["first"].apply_gradient(grads)
+            return [agent.apply_gradient(grads) for agent in [Agent(2), Agent(3)]]
+        """,
+    "a class with a base out of view": """
+        import jax
+        from elsewhere import Base
+
+        class Learner(Base):
+            pass
+
+        def step(learner, grads):
+            return learner.apply_gradient(grads)
+
+        step(Learner(1), 1.0)
+        """,
+    "a class with a base out of view, in a field": """
+        import jax
+        from elsewhere import Base
+
+        class Learner(Base):
+            pass
+
+        class Trainer:
+            def __init__(self, key):
+                self.learner = Learner.create(key)
+                self.other = Learner(key)
+
+            def step(self, grads):
+                self.learner = self.learner.apply_gradient(grads)
+                self.other = self.other.apply_gradient(grads)
+        """,
+    "a method of a class with a base out of view": """
+        import jax
+        from elsewhere import Base
+
+        class Learner(Base):
+            def update(self, grads):
+                return self.apply_gradient(grads)
+
+            def apply_gradients(self, grads):
+                return super().apply_gradient(grads)
+        """,
+    "a parameter that is annotated": """
+        import jax
+        from typing import Optional
+        from project.models import Model
+
+        def update(actor: Optional[Model], critic: "Model", grads):
+            return actor.apply_gradient(grads), critic.apply_gradient(grads)
+        """,
+    "a field that is annotated": """
+        import dataclasses
+        import jax
+        from project.models import Model
+
+        @dataclasses.dataclass
+        class State:
+            actor: Model
+
+        def update(state: State, grads):
+            return state.actor.apply_gradient(grads)
+        """,
+    "a result that is annotated": """
+        import jax
+        from project.models import Model
+
+        def make() -> Model:
+            ...
+
+        def update(grads):
+            model = make()
+            return model.apply_gradient(grads)
+        """,
+    "a function of a module out of view": """
+        import jax
+        from project import updates
+
+        def step(grads):
+            return updates.apply_gradient(grads)
+        """,
+    "a named tuple of functions": """
+        import jax
+        from typing import Callable, NamedTuple
+
+        class Rule(NamedTuple):
+            apply_gradient: Callable
+
+        def step(grads):
+            rule = Rule(apply_gradient=lambda given: given)
+            return rule.apply_gradient(grads)
+        """,
+    "another library": """
+        import jax
+        import torch
+
+        def step(grads):
+            optimizer = torch.optim.SGD(0.1)
+            return optimizer.apply_gradient(grads)
+        """,
+}
+
+
+@pytest.mark.parametrize("text", NOT_OF_AN_OPTIMIZER.values(), ids=NOT_OF_AN_OPTIMIZER)
+def test_what_is_shown_to_be_no_optimizer_is_no_site(text: str) -> None:
+    result = project(alone(text))["train"]
+    assert not result.changed
+    assert result.sites == ()
+
+
+def test_a_project_without_jax_has_none() -> None:
+    text = "def step(thing, grads):\n    return thing.apply_gradient(grads)\n"
+    assert steps(alone(text)) == []
+
+
+BESIDE = """
+    from flax import optim
+
+    import {module}
+
+    def train(params, grads):
+        optimizer = optim.Adam(0.1).create(params)
+        return optimizer.apply_gradient(grads), {module}
+    """
+
+
+@pytest.mark.parametrize("text", NOT_OF_AN_OPTIMIZER.values(), ids=NOT_OF_AN_OPTIMIZER)
+def test_nor_is_it_one_beside_an_optimizer(text: str) -> None:
+    text = text.replace("import jax\n", "import jax\nfrom flax import optim\n")
+    results = project({"agents": text, "train": BESIDE.format(module="agents")})
+    assert {site.code for site in results["agents"].sites} <= {"FO101"}
+    assert b"optimizer.apply_gradients(grads=grads)" in results["train"].after
+
+
+def test_a_class_out_of_view_is_no_optimizer_though_it_is_given_one() -> None:
+    text = """
+        from elsewhere import Agent, Model
+        from flax import optim
+
+        def train(params, grads):
+            agent = Agent(optim.Adam(0.1).create(params))
+            model = Model.create(params, tx=optim.Adam(0.1))
+            return agent.apply_gradient(grads), model.apply_gradient(grads)
+        """
+    assert steps(alone(text)) == []
+
+
+# What else has an `apply_gradient`.
+
+MODEL = """
+    class Model:
+        def __init__(self, params):
+            self.params = params
+
+        def apply_gradient(self, grads):
+            return Model(grads)
+    """
+
+
+def test_an_instance_of_a_class_in_view_is_none() -> None:
+    text = """
+        import jax
+        from model import Model
+
+        def step(model, grads):
+            return model.apply_gradient(grads)
+
+        def train(grads):
+            return step(Model(1), grads), Model(2).apply_gradient(grads)
+        """
+    assert steps({"model": MODEL, "train": text}) == []
+
+
+UNKNOWN = """
+    import jax
+    import model
+
+    def step(thing, grads):
+        return thing.apply_gradient(grads)
+    """
+
+
+def test_something_unknown_is_none_where_only_a_class_in_view_has_such_a_method() -> (
+    None
+):
+    assert steps({"model": MODEL, "train": UNKNOWN}) == []
+
+
+def test_something_unknown_is_likely_where_there_are_optimizers_too() -> None:
+    texts = {
+        "model": MODEL,
+        "train": """
+            import jax
+            import model
+            from flax import optim
+
+            def make(params):
+                return optim.Adam(0.1).create(params)
+
+            def step(thing, grads):
+                return thing.apply_gradient(grads)
+            """,
+    }
+    assert steps(texts) == [
+        ("thing.apply_gradient", "unresolved", "FO912", "likely"),
+    ]
+    careful = project(texts)["train"]
+    bold = project(texts, Options(unsafe=True))["train"]
+    assert b"thing.apply_gradient(grads)" in careful.after
+    assert b"train_state.TrainState.create(" in careful.after
+    assert b"thing.apply_gradients(grads=grads)" in bold.after
+    [message] = [site.message for site in careful.sites if site.code == "FO912"]
+    assert "A class of this program has an `apply_gradient`, too" in message
+
+
+def test_an_optimizer_that_is_known_stays_one_beside_such_a_class() -> None:
+    text = """
+        import jax
+        import model
+        from flax import optim
+
+        def train(params, grads):
+            optimizer = optim.Adam(0.1).create(params)
+            return step(optimizer, grads), declared(optimizer, grads)
+
+        def step(thing, grads):
+            return thing.apply_gradient(grads)
+
+        def declared(thing: optim.Optimizer, grads):
+            return thing.apply_gradient(grads)
+        """
+    found = steps({"model": MODEL, "train": text})
+    assert [(status, evidence) for _, status, _, evidence in found] == [
+        ("rewritten", "proven"),
+        ("rewritten", "proven"),
+    ]
+
+
+# What only an optimizer can be.
+
+DEDUCED = {
+    "nothing else is known": alone("""
+        import jax
+
+        def step(thing, grads):
+            return thing.apply_gradient(grads)
+        """),
+    "gradients by keyword": alone("""
+        import jax
+
+        def step(thing, grads):
+            return thing.apply_gradient(grads=grads)
+        """),
+    "gradients that a function computes": alone("""
+        import jax
+
+        class Trainer:
+            def grads(self, params):
+                return params
+
+            def step(self, thing):
+                return thing.apply_gradient(self.grads(thing.target))
+        """),
+    "gradients of a transformed function that has their name": alone("""
+        import jax
+
+        def step(thing, loss):
+            grads = jax.grad(loss)
+            grads = grads(thing.target)
+            return thing.apply_gradient(grads)
+        """),
+    "gradients that a function goes over": alone("""
+        import functools
+        import jax
+
+        def step(thing, parts):
+            grads = functools.reduce(lambda a, b: jax.tree_map(jax.numpy.add, a, b), parts)
+            return thing.apply_gradient(grads)
+        """),
+    "types that say nothing": alone("""
+        import jax
+        from typing import Any, Optional, TypeVar
+        from jaxtyping import PyTree
+
+        T = TypeVar("T")
+        Tree = Any
+
+        def step(a: Any, b: Tree, c: PyTree, d: T, e: Optional["Any"], grads) -> T:
+            first = a.apply_gradient(grads), b.apply_gradient(grads), c.apply_gradient(grads)
+            return first, d.apply_gradient(grads), e.apply_gradient(grads)
+        """),
+    "what a function out of view makes": alone("""
+        import jax
+        from elsewhere import make_optimizer, Trainer
+
+        def train(grads):
+            thing, other = make_optimizer(), Trainer().make_optimizer()
+            return thing.apply_gradient(grads), other.apply_gradient(grads)
+        """),
+    "what an instance out of view has": alone("""
+        import jax
+        from elsewhere import Trainer
+
+        def train(grads):
+            trainer = Trainer()
+            return trainer.optimizer.apply_gradient(grads)
+        """),
+    "a field of a class with a base out of view": alone("""
+        import jax
+        from elsewhere import Base
+
+        class Trainer(Base):
+            def step(self, grads):
+                self.optimizer = self.optimizer.apply_gradient(grads)
+        """),
+    "a function of that name": alone("""
+        import jax
+
+        def apply_gradient(thing, grads):
+            return thing.apply_gradient(grads)
+        """),
+    "a class with such a method in another program": {
+        "model": MODEL,
+        "train": UNKNOWN.replace("import model\n", ""),
+    },
+    "a class whose method takes more": {
+        "model": MODEL.replace("self, grads", "self, params, grads"),
+        "train": UNKNOWN,
+    },
+    "what the class does not have is read of it, too": {
+        "model": MODEL,
+        "train": """
+            import jax
+            import model
+
+            class Trainer:
+                def __init__(self, thing):
+                    self.thing = thing
+
+                def read(self):
+                    return self.thing.target
+
+                def step(self, grads):
+                    self.thing = self.thing.apply_gradient(grads)
+            """,
+    },
+}
+
+
+@pytest.mark.parametrize("texts", DEDUCED.values(), ids=DEDUCED)
+def test_what_is_used_as_only_an_optimizer_is_one(texts: Texts) -> None:
+    found = steps(texts)
+    assert {(status, evidence) for _, status, _, evidence in found} == {
+        ("rewritten", "deduced")
+    }
+    assert len(found) == program("".join(texts.values())).count(".apply_gradient(")
+
+
+def test_a_known_optimizer_is_one_whatever_it_is_given() -> None:
+    text = """
+        from flax import optim
+
+        def train(params):
+            return optim.Adam(0.1).create(params).apply_gradient(lambda p: p)
+        """
+    assert [(status, evidence) for _, status, _, evidence in steps(alone(text))] == [
+        ("rewritten", "proven")
+    ]
+
+
+# Nor does what is known to be else belong to an optimizer that went out of view.
+
+
+@pytest.mark.parametrize(
+    "read",
+    ["camera.target", "table['camera'].target", "camera.replace(target=1)"],
+)
+def test_an_attribute_of_a_class_in_view_is_its_own(read: str) -> None:
+    text = f"""
+        import jax
+        import toolbelt
+        from flax import optim
+
+        class Camera:
+            def __init__(self, target):
+                self.target = target
+
+            def replace(self, target):
+                return Camera(target)
+
+        def same(value):
+            return value
+
+        def train(params):
+            optimizer = optim.Adam(0.1).create(params)
+            table = dict(camera=None)
+            toolbelt.fill(table, optimizer)
+            table["camera"] = camera = same(Camera(1))
+            return optimizer.target, {read}, same(toolbelt.load())
+        """
+    result = project(alone(text))["train"]
+    left = [site for site in result.sites if site.status != "rewritten"]
+    assert left == []
+    assert f"optimizer.params, {read}".encode() in result.after
