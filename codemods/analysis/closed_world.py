@@ -25,6 +25,7 @@ from codemods.flow.objects import (
     Function,
     Instance,
     LegacyObject,
+    Object,
     Place,
     Result,
 )

@@ -373,14 +373,14 @@ class Seeding:
 
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
         """Seed an optimizer if a use, its name, or an escape in the same program suggests one."""
-        found = self.world.sources(unit, node.value)
         # any library may have a `create`: an escaped definition has to suggest it
-        if node.attr == "create":
-            self._seed_suspected("definition", unit, node, found)
+        kind = "definition" if node.attr == "create" else "optimizer"
+        found = self.world.sources(unit, node.value)
+        sources = {obj: escape for obj, escape in found.items() if obj.kind == kind}
+        if kind == "definition":
+            if sources:
+                self._seed_suspected(kind, unit, node, sources)
             return
-        sources = {
-            obj: escape for obj, escape in found.items() if obj.kind == "optimizer"
-        }
         is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
         if not sources:
             if "jax" not in unit.code or not (
@@ -390,7 +390,7 @@ class Seeding:
             if is_named_so and self.world.is_something_else(node.value):
                 return
         if not self._is_sure(unit, node, is_named_so):
-            self._seed_suspected("optimizer", unit, node, sources, always=True)
+            self._seed_suspected(kind, unit, node, sources)
             return
         obj = LegacyObject("optimizer", unit, node, evidence="deduced")
         self._link_sources(obj, node.value)
@@ -404,17 +404,15 @@ class Seeding:
         unit: Unit,
         node: ast.Attribute,
         sources: Mapping[LegacyObject, Escape | None],
-        always: bool = False,
     ) -> None:
-        """Seed what may be one of the objects that have escaped, or something else."""
-        own = {obj: escape for obj, escape in sources.items() if obj.kind == kind}
-        if not own and not always:
-            return
+        """Seed what may be one of the objects that have escaped, or something else.
+
+        It belongs to no group: what is only possible holds no optimizer back.
+        """
         obj = LegacyObject(kind, unit, node, evidence="likely")
-        for source, escape in own.items():
-            self.facts.legacy.links[obj, source] = None
-            if self.suspected.get(obj) is None:
-                self.suspected[obj] = escape
+        if sources:
+            escapes = (escape for escape in sources.values() if escape is not None)
+            self.suspected[obj] = next(escapes, None)
         self._seed_expression(node.value, obj)
 
     def _is_plain_use(self, unit: Unit, node: ast.Attribute) -> bool:

@@ -149,7 +149,11 @@ class Exports:
         # make = globals()[name], or self.optim of an import in a class, where anything stays
         in_class = isinstance(item.scope.node, ast.ClassDef)
         if in_class or self.facts.of(Lookups).may_be_any(item.unit):
-            remaining += [use.node for use in left if use.kind != "import"]
+            remaining += [
+                use.node
+                for use in left
+                if use.kind != "import" and use.evidence != "likely"
+            ]
         return remaining
 
     def exported(self, item: Import) -> tuple[str, str] | None:

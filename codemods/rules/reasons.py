@@ -145,8 +145,8 @@ suspected = reason(
     "an object of unknown origin may be an optimizer that has gone out of view",
     """An optimizer that is given to code out of view, or returned to a caller out of view, may come
     back anywhere in its program. What is used there as only a legacy object can be, and comes from
-    nowhere in view, may be that optimizer or something else with such an attribute. Both stay as
-    they are until an annotation tells.""",
+    nowhere in view, may be that optimizer or something else with such an attribute. It stays as it
+    is until an annotation tells, and holds no optimizer back.""",
 )
 unlike = reason(
     "FO924",

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any, Literal
 
@@ -29,11 +30,14 @@ from tests.generated.properties import assert_alike, parameters
 Files = Mapping[str, str]
 """The text of each file by its path."""
 
-Kind = Literal["equal", "refused", "half migrated", "different", "silent", "crashed"]
-KEPT: tuple[Kind, ...] = ("equal", "refused")
+Kind = Literal[
+    "equal", "refused", "told", "half migrated", "different", "silent", "crashed"
+]
+KEPT: tuple[Kind, ...] = ("equal", "refused", "told")
 """What may become of a program. All else breaks a promise:
 
-- half migrated: it ran before, and now neither with the old Flax nor without it;
+- half migrated: it ran before, and now neither with the old Flax nor without it. It is `told` if that ends in an error at a line
+  that was reported, as one of something of unknown origin;
 - different: it runs, and its numbers or values are others;
 - silent: it needs the old Flax as before, and nothing was said;
 - crashed: the migration itself failed.
@@ -119,7 +123,32 @@ def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict
         return Verdict(
             "refused" if left else "silent", ", ".join(left), bool(left), after
         )
+    if old == "half migrated" and _is_told(after, results):
+        return Verdict("told", why, bool(left), after)
     return Verdict(whole, why, bool(left), after)
+
+
+def _is_told(after: Files, results: Sequence[FileResult]) -> bool:
+    """Whether a program ends in an error where something of unknown origin was reported."""
+    # its last attribute: the names ahead of that may be new
+    unknown = {
+        (result.path, f".{site.before.rpartition('.')[2]}")
+        for result in results
+        for site in result.sites
+        if site.status == "unresolved" and site.evidence in ("deduced", "likely")
+    }
+    try:
+        with legacy_flax():
+            outcome(after)
+    except Exception as error:  # noqa: BLE001 - any may be
+        numbers = {number for _, number in walk_tb(error.__traceback__)}
+        return any(
+            text in line
+            for path, text in unknown
+            for number, line in enumerate(after[path].split("\n"), 1)
+            if number in numbers
+        )
+    return False
 
 
 def _compared(before: Any, after: Files, legacy: bool) -> tuple[Kind, str]:

@@ -1,5 +1,8 @@
 """Programs in which an optimizer goes where nobody can follow it: each is migrated whole and trains equal, or is refused whole.
 
+What comes from out of view holds nobody back. A line that reads of it what only some objects have may then end in an error, and was
+reported.
+
 The programs are in `closed_world/`. Each begins with `== ` and what it is about; if it has several files, each of them begins
 with `# ---- ` and its path. All import what they share from `common`.
 """

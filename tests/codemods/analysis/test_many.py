@@ -71,7 +71,7 @@ def test_many_that_code_out_of_view_may_give_back_go_or_stay_together(
     assert ("back.params, back.apply_gradients(grads=grads)" in after) == (not stay)
 
 
-def test_each_of_many_that_come_back_among_others_is_told() -> None:
+def test_what_may_be_one_of_many_that_come_back_is_told() -> None:
     made = ", ".join(
         f"optim.Momentum(0.{index + 1}).create(params)" for index in range(MANY + 4)
     )
@@ -87,5 +87,8 @@ def train(params):
     return kept[0].target
 """
     )
-    assert not result.changed
-    assert {site.line for site in result.sites} >= {6, 8}
+    left = [
+        (site.line, site.code) for site in result.sites if site.status == "unresolved"
+    ]
+    assert left == [(8, "FO922")]
+    assert b"return kept[0].target" in result.after

@@ -613,3 +613,38 @@ def test_an_attribute_of_a_class_in_view_is_its_own(read: str) -> None:
     left = [site for site in result.sites if site.status != "rewritten"]
     assert left == []
     assert f"optimizer.params, {read}".encode() in result.after
+
+
+def test_what_only_may_be_an_optimizer_holds_none_back() -> None:
+    texts = {
+        "train": """
+            from flax import optim
+
+            import data
+
+            def make(params):
+                return optim.Adam(0.1).create(params)
+
+            def step(params, batches):
+                optimizer = make(params)
+                for batch in data.batches(batches):
+                    optimizer = optimizer.apply_gradient(batch)
+                return optimizer.target
+            """,
+        "data": """
+            import jax
+            import pandas
+
+            def batches(path):
+                table = frame(path)
+                for start in range(3):
+                    yield table[start:].target
+
+            def frame(path):
+                return unknown(path)
+            """,
+    }
+    results = project(texts)
+    left = [site for site in results["train"].sites if site.status != "rewritten"]
+    assert left == []
+    assert not results["data"].changed

@@ -58,7 +58,6 @@ LEFT = {
     ),
     "an update of all moments": f"{STATES}.update(params={halved(STATES + '.params')})",
     "a field that is set by its name": "object.__setattr__(optimizer.state, 'step', 0)",
-    "of something unknown": f"other.state.param_states.replace(params={halved(STATES + '.params')})",
 }
 
 

@@ -1045,33 +1045,6 @@ REFUSED = {
                     return found
         """,
     ),
-    "something derived from an optimizer by an unknown function": (
-        "FO922",
-        """
-        import jax
-        from flax import optim
-        from elsewhere import prepare
-
-        def read(params):
-            optimizer = optim.Adam(0.1).create(params)
-            new_optimizer, _ = prepare([optimizer])
-            return new_optimizer.target
-        """,
-    ),
-    "an unknown function that calls back": (
-        "FO922",
-        """
-        import jax
-        from flax import optim
-        from elsewhere import pool
-
-        def read(optimizer):
-            return optimizer.target
-
-        def run(params):
-            return pool.submit(read, optim.Adam(0.1).create(params))
-        """,
-    ),
     "an import behind a colon": (
         "FO917",
         """
