@@ -191,7 +191,7 @@ class Exports:
         supports = {support.name: support for support in interface_of(name)}
         home = self._home(unit) if supports else None
         # what only the comment of a linter says shows nobody who needs a class
-        if home is None and not self._is_offered(item):
+        if home is None and not any(map(self._is_offered, self._legacy_imports(unit))):
             return None
         is_here = home in (None, unit)
         # the module has the class itself
@@ -210,6 +210,10 @@ class Exports:
         *_, own_name = supports
         called = shared.called.get(home, {})
         return module, _as(called.get(own_name, own_name), item.name)
+
+    def _legacy_imports(self, unit: Unit) -> list[Import]:
+        imports = self.facts.imported(unit)
+        return [item for item in imports if legacy_name(item.target) is not None]
 
     def _gets_to(self, unit: Unit, other: Unit) -> bool:
         """Whether a file imports another, directly or not."""

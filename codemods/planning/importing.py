@@ -85,11 +85,14 @@ def _unneeded(
             unused.append(item)
         elif is_legacy:
             result.staying[item.statement] = keep
-    # Names that nobody uses are removed with their statement, and stay with it.
+    # Names that nobody uses are removed with their statement, and stay with it, but where
+    # something else has that name now.
     unneeded += [
         item
         for item in unused
-        if item.statement not in result.staying or _mentioned_elsewhere(item, plan)
+        if item.statement not in result.staying
+        or exports.exported(item) is not None
+        or _mentioned_elsewhere(item, plan)
     ]
     return unneeded
 

@@ -309,6 +309,30 @@ def test_a_class_that_is_imported_on_purpose_goes_with_what_takes_it() -> None:
     assert not results["names"].after.strip()
 
 
+def test_a_class_that_is_read_by_its_name_takes_the_place_of_the_imported_one() -> None:
+    for listed, left in (
+        ("Adam, Momentum", ""),
+        ("Momentum, ModelParamTraversal", "ModelParamTraversal"),
+    ):
+        results = project(
+            {
+                "names": f"from flax.optim import {listed}  # noqa: F401\n",
+                "train": """
+                import names
+
+                def create(params):
+                    return getattr(names, "Momentum")(1e-3).create(params).target
+                """,
+            }
+        )
+        after = results["names"].after.decode()
+        assert "class Momentum(OptimizerDef):" in after
+        assert ("class Adam(OptimizerDef):" in after) == ("Adam" in listed)
+        imports = [line for line in after.split("\n") if "flax.optim" in line]
+        assert imports == [f"from flax.optim import {left}  # noqa: F401"] * bool(left)
+        assert b"TrainState.create(" in results["train"].after
+
+
 def test_a_name_that_stays_keeps_the_comment_behind_it() -> None:
     before = """
         from flax.optim import (
