@@ -53,12 +53,15 @@ class Effects:
     """What is read and written.
 
     Of the `world` outside something may be read or written, too. If it `acts`, anything may be.
+    What is `handed` to code out of view, as an object or by what it is read from, may be changed by
+    that.
     """
 
     reads: set[Cell] = field(default_factory=set)
     writes: set[Cell] = field(default_factory=set)
     acts: bool = False
     world: bool = False
+    handed: set[Object | Cell] = field(default_factory=set)
 
     @property
     def are_none(self) -> bool:
@@ -70,6 +73,7 @@ class Effects:
         self.writes |= other.writes
         self.acts = self.acts or other.acts
         self.world = self.world or other.world
+        self.handed |= other.handed
 
     def outside(self, function: ast.AST) -> Effects:
         """The effects that are seen from outside a function.
@@ -88,7 +92,7 @@ class Effects:
 
         reads = {*filter(is_outside, self.reads)}
         writes = {*filter(is_outside, self.writes)}
-        return Effects(reads, writes, self.acts, self.world)
+        return Effects(reads, writes, self.acts, self.world, {*self.handed})
 
 
 @lru_cache(maxsize=1024)

@@ -47,6 +47,7 @@ FROZEN = (
     "collections.namedtuple",
     "enum.Enum",
 )
+DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
 BASES = (*FROZEN, "builtins.object", "typing.Generic", "typing.Protocol", "abc.ABC")
 LISTED = ("dataclasses.dataclass", *FROZEN)
 
@@ -322,7 +323,9 @@ class Evaluations:
         items = self.program.objects(value)
         fields = self._fields(items, name)
         if not isinstance(node.ctx, ast.Load):
-            return Effects(writes=fields, acts=self._is_special(value))
+            # config[name] = rate
+            handed = self._handed(value) if name is None else set[Object | Cell]()
+            return Effects(writes=fields, acts=self._is_special(value), handed=handed)
         if self.kinds.is_immutable(value):
             return Effects()
         return Effects(reads=fields, acts=self._is_special(value))
@@ -330,7 +333,7 @@ class Evaluations:
     def _taken(self, source: ast.expr) -> Effects:
         """The effects of taking elements, which uses an iterator up."""
         if not self.kinds.is_again(source):
-            return Effects(acts=True)
+            return Effects(acts=True, handed=self._handed(source))
         items = self.program.objects(source)
         owners = self._states(items)
         return Effects({Field(None, owners)}) if owners else Effects()
@@ -386,9 +389,13 @@ class Evaluations:
                 return Effects(reads=self._fields(items, _constant(key)))
             case "builtins.setattr", [owner, key, _]:
                 items = self.program.objects(owner)
-                return Effects(writes=self._fields(items, _constant(key)))
-            case "builtins.next" | "builtins.iter", _:
-                return Effects(acts=True)
+                # setattr(config, name, rate)
+                word = _constant(key)
+                handed = self._handed(owner) if word is None else set[Object | Cell]()
+                return Effects(writes=self._fields(items, word), handed=handed)
+            # an iterator goes on
+            case "builtins.next" | "builtins.iter", [iterator, *_]:
+                return Effects(acts=True, handed=self._handed(iterator))
         found = Effects()
         items = self.program.objects(node.func)
         known = [item for item in items if not _is_of_any(item)]
@@ -403,7 +410,42 @@ class Evaluations:
             owners = self._states(given)
             if owners:
                 found.reads.add(Field(None, owners))
+        if found.acts:
+            self._hand_over(node, found)
         return found
+
+    def _hand_over(self, node: ast.Call, found: Effects) -> None:
+        """Add what a call gives to a function out of view, and the owner of its method."""
+        for value in values_of(node):
+            given = value.value if isinstance(value, ast.Starred) else value
+            found.handed |= self._handed(given)
+        # config.update(rate=0.1), but not self.schedule(step), of which the class is in view
+        if isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            items = self.program.objects(owner)
+            if not items or any(map(self.may_inherit, items)):
+                found.handed |= self._handed(owner)
+
+    def may_inherit(self, owner: Object) -> bool:
+        """Whether an object may have methods that are out of view."""
+        if not isinstance(owner, Instance):
+            return False
+        ancestry = self.flow.ancestry(owner.cls)
+        return not all(isinstance(base, Class) for base in ancestry)
+
+    def _handed(self, node: ast.expr) -> set[Object | Cell]:
+        """The objects that an expression may be; of unknown ones, what it is read from."""
+        # fit({"config": config})
+        if isinstance(node, DISPLAYS):
+            found = set[Object | Cell]()
+            for inner in ast.iter_child_nodes(node):
+                if isinstance(inner, ast.expr):
+                    found |= self._handed(inner)
+            return found
+        items = self._states(self.program.objects(node))
+        if not items and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            return {*self.own(self.program.unit_of(node), node).reads}
+        return {*items}
 
     def _may_be_more(self, node: ast.expr) -> bool:
         """Whether something of which nothing is known may be at an expression, beside the rest."""

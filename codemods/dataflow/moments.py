@@ -12,6 +12,7 @@ from codemods.dataflow.definitions import LOOPS, Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.elsewhere import Elsewhere
 from codemods.dataflow.evaluation import Evaluations
+from codemods.dataflow.handing import Handing
 from codemods.dataflow.program import EvaluationSite, Program, is_any
 from codemods.flow.binding import parameters_of, values_of
 from codemods.flow.constraints import Constraints
@@ -20,12 +21,8 @@ from codemods.flow.objects import (
     Container,
     Function,
     Instance,
-    Method,
     Module,
-    Namespace,
     Object,
-    Opaque,
-    Partial,
 )
 from codemods.sources.modules import Unit
 
@@ -47,6 +44,7 @@ class Dataflow:
         self.program = Program(flow)
         self.definitions = Definitions(self.program)
         self.evaluations = Evaluations(self.program, self.definitions)
+        self.handing = Handing(self.program)
         self._changed: dict[object, bool] = {}
 
     # Effects
@@ -68,24 +66,45 @@ class Dataflow:
         is_seen = one.acts or one.world
         if is_seen and (other.acts or other.world):
             return False
+        # What is out of view may read what the other changes.
+        if one.acts and any(map(self._is_in_reach, other.writes)):
+            return False
+        if other.acts and any(map(self._is_in_reach, one.writes)):
+            return False
         if self.changes(one, other.reads | other.writes):
             return False
         return not self.changes(other, one.reads | one.writes)
 
-    def changes(self, effects: Effects, cells: Collection[Cell]) -> bool:
-        """Whether something with some effects may change what is in some cells."""
+    def changes(
+        self,
+        effects: Effects,
+        cells: Collection[Cell],
+        settled: Collection[Cell] = (),
+    ) -> bool:
+        """Whether something with some effects changes what is in some cells, as far as code shows.
+
+        Code out of view may change what it is handed, call functions that have escaped, and set
+        what is set anywhere. That it is called shows nothing of other objects. These are read from
+        variables among the cells, or among those that are `settled`.
+        """
         if any(self._is_written(cell, effects.writes) for cell in cells):
+            return True
+        fields = [cell for cell in cells if isinstance(cell, Field)]
+        if fields and self.handing.may_change({*cells, *settled}, effects.handed):
             return True
         if not effects.acts:
             return False
-        # It may do anything: change objects that have escaped, and call functions that have.
-        for cell in cells:
-            if isinstance(cell, Field) and not self._is_hidden(cell):
+        for cell in fields:
+            if cell.name in self.handing.set_somewhere and self._is_in_reach(cell):
                 return True
-        for cell in cells:
-            if not _is_local(cell) and self._is_written(cell, self._behind.writes):
-                return True
-        return False
+        return any(
+            not _is_local(cell) and self._is_written(cell, self._behind.writes)
+            for cell in cells
+        )
+
+    def _is_in_reach(self, cell: Cell) -> bool:
+        """Whether code out of view may have the object of an attribute or element."""
+        return isinstance(cell, Field) and not self._is_hidden(cell)
 
     def _is_written(self, cell: Cell, written: Collection[Cell]) -> bool:
         if isinstance(cell, Variable):
@@ -96,12 +115,13 @@ class Dataflow:
     def _overlap(self, one: Field, other: Field) -> bool:
         if not one.overlaps(other):
             return False
-        # If the owner of one is not known, it is at least no object that has not escaped.
+        # If the owner of one is not known, the attributes have one name, and it is at least no
+        # object that has not escaped.
         if one.owners and not other.owners:
-            return not self._is_hidden(one)
+            return one.name == other.name and not self._is_hidden(one)
         if other.owners and not one.owners:
-            return not self._is_hidden(other)
-        return True
+            return one.name == other.name and not self._is_hidden(other)
+        return bool(one.owners) or one.name == other.name
 
     def _is_hidden(self, cell: Field) -> bool:
         """Whether the objects of a cell have not escaped to code out of view."""
@@ -126,7 +146,7 @@ class Dataflow:
             found = self.program.objects_at(variable.scope, variable.name)
             # of a module, the variables that are set are known by their names
             escaping += (item for item in found if not isinstance(item, Module))
-        return frozenset(self._within(escaping))
+        return frozenset(self.handing.within(escaping))
 
     def _passed(self, call: ast.Call) -> Iterator[Object]:
         """The objects that a call passes to a function out of view."""
@@ -136,7 +156,7 @@ class Dataflow:
         # model.fit(batch): a method out of view has the model, too
         if isinstance(call.func, ast.Attribute):
             for owner in self.program.objects(call.func.value):
-                if self._may_inherit(owner):
+                if self.evaluations.may_inherit(owner):
                     yield owner
 
     def _given_away(self, unit: Unit, node: ast.AST) -> Iterable[ast.AST]:
@@ -169,39 +189,6 @@ class Dataflow:
             if not is_made_in_view or is_any(owner):
                 return False
         return bool(owners)
-
-    def _may_inherit(self, owner: Object) -> bool:
-        """Whether an object may have methods that are out of view."""
-        if not isinstance(owner, Instance):
-            return False
-        ancestry = self.flow.ancestry(owner.cls)
-        return not all(isinstance(base, Class) for base in ancestry)
-
-    def _within(self, items: Iterable[Object]) -> set[Object]:
-        """Objects, and all that can be reached from them."""
-        solver = self.flow.solver
-        pending = list(items)
-        found = set[Object]()
-        while pending:
-            item = pending.pop()
-            if item in found:
-                continue
-            found.add(item)
-            match item:
-                case Container():
-                    pending += solver.at(("elements", item))
-                case Instance(cls=owner) | Namespace(owner=owner) | (Opaque() as owner):
-                    for place in self.flow.field_places(owner):
-                        pending += solver.at(place)
-                case Method(owner=owner, function=function):
-                    pending.append(owner)
-                    if function is not None:
-                        pending.append(function)
-                case Partial(call=call, function=function):
-                    pending.append(function)
-                    for node in values_of(call)[1:]:
-                        pending += self.program.objects(node)
-        return found
 
     @cached_property
     def _behind(self) -> Effects:
@@ -307,7 +294,11 @@ class Dataflow:
         return order, start.number, end.number
 
     def _change(
-        self, order: Order, numbers: Iterable[int], cells: Collection[Cell]
+        self,
+        order: Order,
+        numbers: Iterable[int],
+        cells: Collection[Cell],
+        settled: Collection[Cell] = (),
     ) -> bool:
         """Whether some evaluations may change what is in some cells."""
         unit = self.program.unit_of(order.owner)
@@ -318,7 +309,7 @@ class Dataflow:
             if number <= EXIT:
                 continue
             effects = self.evaluations.at(unit, order.nodes[number])
-            if self.changes(effects, cells):
+            if self.changes(effects, cells, settled):
                 return True
         return False
 
@@ -340,12 +331,15 @@ class Dataflow:
           carriers: what is made, and what comes of that.
         """
         cells: set[Cell] = set()
+        around: set[Cell] = set()
         for node in nodes:
             unit = self.program.unit_of(node)
             effects = self.evaluations.at(unit, node)
             if not effects.are_none:
                 return False
             cells |= effects.reads
+            # `config`, of `config.limit`
+            around |= self.effects(node).reads
         unsettled = {
             cell for cell in cells if not self._is_settled_cell(cell, carriers)
         }
@@ -357,9 +351,12 @@ class Dataflow:
             return False
         first = (start.owner, start.number)
         last = (end.owner, end.number)
-        key = (first, last, frozenset(unsettled))
+        settled = (cells | around) - unsettled
+        key = (first, last, frozenset(unsettled), frozenset(settled))
         if key not in self._changed:
-            self._changed[key] = self._may_change(start, end, unsettled, carriers)
+            self._changed[key] = self._may_change(
+                start, end, unsettled, settled, carriers
+            )
         return not self._changed[key]
 
     def _site(self, node: ast.AST) -> EvaluationSite | None:
@@ -428,6 +425,7 @@ class Dataflow:
         made: EvaluationSite,
         later: EvaluationSite,
         cells: set[Cell],
+        settled: set[Cell],
         carriers: Collection[Object],
     ) -> bool:
         """Whether cells may change between something being made and a later place.
@@ -453,17 +451,17 @@ class Dataflow:
                 # Both happen in one run of this function, so what is between them is all there is.
                 meeting.add(owner)
                 starts = _after(order, above[owner])
-                if self._change(order, starts & ends, cells):
+                if self._change(order, starts & ends, cells, settled):
                     return True
                 continue
             # What uses it is called from elsewhere: the change may be there.
             callers = self._callers(owner)
             if callers is None or self._are_own(cells, owner):
                 return True
-            if self._change(order, ends, cells):
+            if self._change(order, ends, cells, settled):
                 return True
             pending += [site.owner for site in callers]
-        return self._changes_on_the_way(made, meeting, above, cells)
+        return self._changes_on_the_way(made, meeting, above, cells, settled)
 
     @staticmethod
     def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
@@ -477,6 +475,7 @@ class Dataflow:
         meeting: set[Owner],
         above: Numbers,
         cells: set[Cell],
+        settled: set[Cell],
     ) -> bool:
         """Whether cells may change after something is made, on the way up to functions.
 
@@ -491,7 +490,7 @@ class Dataflow:
             seen.add(owner)
             order = self.program.order(owner)
             numbers = _after(order, above[owner])
-            if self._change(order, numbers, cells):
+            if self._change(order, numbers, cells, settled):
                 return True
             callers = self._callers(owner) or ()
             pending += [site.owner for site in callers]
@@ -538,7 +537,7 @@ class Dataflow:
             for name in scope.names:
                 items += self.program.objects_at(scope, name)
             scope = scope.parent
-        return not self._within(items).isdisjoint(carriers)
+        return not self.handing.within(items).isdisjoint(carriers)
 
 
 def _is_local(cell: Cell) -> bool:

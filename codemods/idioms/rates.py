@@ -156,12 +156,12 @@ class Rates:
 
 def _function_of_step(found: Value, until: ast.expr | None) -> Value:
     """A value with the step as a function of it: `schedule` itself, or a lambda."""
+    read = found.read if until is not None else ()
     match found.expression:
         # schedule(step)
         case ast.Call(
             func=ast.Name() as function, args=[ast.Name(id="step")], keywords=[]
         ):
-            return Value(function, found.parts)
+            return Value(function, found.parts, read, until)
     count = ast.arguments([], [ast.arg(COUNT)], None, [], [], None, [])
-    read = found.read if until is not None else ()
     return Value(ast.Lambda(count, found.expression), found.parts, read, until)

@@ -385,9 +385,55 @@ STAYS = {
         "own[0]",
         True,
     ),
-    "a list that has been given away": (
+    "a list that was given away before, and is not any more": (
         "finalize(own)\nx = own[0]\nfinalize(config)",
         "own[0]",
+        True,
+    ),
+    "a list that is given away": ("x = own[0]\nfinalize(own)", "own[0]", False),
+    "a list that is given away in another": (
+        "x = own[0]\nfinalize({'own': [own]})",
+        "own[0]",
+        False,
+    ),
+    "something else is given to a function out of view": (
+        "x = config.width\nfinalize(rate)",
+        "config.width",
+        True,
+    ),
+    "it is given away in a dict": (
+        "x = config.width\nfinalize({'config': config})",
+        "config.width",
+        False,
+    ),
+    "it is given away by another name": (
+        "cfg = config\nx = config.width\nfinalize(cfg)",
+        "config.width",
+        False,
+    ),
+    "a function in view gives it away": (
+        "x = config.width\nshow(config)",
+        "config.width",
+        False,
+    ),
+    "its own method, which is out of view": (
+        "x = config.width\nconfig.update(1)",
+        "config.width",
+        False,
+    ),
+    "one of its elements is set under some name": (
+        "x = config['lr']\nconfig[name] = 1",
+        "config['lr']",
+        False,
+    ),
+    "an element of something else is set under some name": (
+        "x = config['lr']\nother[name] = 1",
+        "config['lr']",
+        True,
+    ),
+    "an attribute of this name is set somewhere, and perhaps by what is called": (
+        "x = config.base\npick(rate)",
+        "config.base",
         False,
     ),
     "it calls what acts itself": ("x = pick(config)", "pick(config)", False),
@@ -409,7 +455,13 @@ def test_whether_an_expression_has_the_same_value_later(
         def double(c):
             return 2 * c.lr
 
-        def train(config, rates, name, rate):
+        def show(c):
+            finalize(c)
+
+        def decay(c):
+            c.base = c.base / 2
+
+        def train(config, rates, name, rate, other):
             own = [1, 2]
             def reset():
                 nonlocal rate
@@ -426,7 +478,9 @@ SWAPS = {
     "two that only read": ("a.x", "b.x", True),
     "two functions of which nothing is known": ("f()", "g()", False),
     "one of them, and a constant": ("f()", "1", True),
-    "one of them, and an attribute": ("f()", "b.x", False),
+    "one of them, and an attribute": ("f()", "b.x", True),
+    "one of them, and an attribute of what it is given": ("f(b)", "b.x", False),
+    "one of them, and one that sets an attribute": ("f()", "setattr(b, 'x', 1)", False),
     "one of them, and a variable": ("f()", "a", True),
     "a variable that the other sets": ("(a := 1)", "a", False),
 }

@@ -123,7 +123,7 @@ LEFT = {
         "`config.limit` at train.py:12 may be another when the optimizer is made",
     ),
     "a limit of an object that others have": (
-        BY_VALUE.replace("limit", "config.limit"),
+        BY_VALUE.replace("limit", "config.limit") + "tune(config)\n",
         "`config.limit` at train.py:12 may be another when the optimizer is made",
     ),
     "a function of two arguments": (
@@ -623,7 +623,7 @@ HOOKED = """
     def fit(params, grads, hook):
         optimizer = optim.Adam(0.1).create(params)
         for number, grad in enumerate(grads):
-            hook(number)
+            hook({given})
             grad = clip_grads(grad, LIMITS["clip"])
             optimizer = optimizer.apply_gradient(grad)
         return optimizer.target
@@ -634,17 +634,18 @@ HOOKED = """
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "is_link"),
+    ("first", "second", "given", "is_link"),
     [
-        ("idle", "idle", True),
-        ("idle", "lab.hook", False),
-        ("lab.hook", "idle", False),
-        ("idle", "idle if lab else lab.hook", False),
+        ("idle", "idle", "LIMITS", True),
+        ("idle", "lab.hook", "number", True),
+        ("idle", "lab.hook", "LIMITS", False),
+        ("lab.hook", "idle", "LIMITS", False),
+        ("idle", "idle if lab else lab.hook", "LIMITS", False),
     ],
 )
-def test_a_function_that_may_be_one_of_a_library_may_change_what_that_was_given(
-    first: str, second: str, is_link: bool
+def test_a_function_that_may_be_one_of_a_library_may_change_what_it_is_given(
+    first: str, second: str, given: str, is_link: bool
 ) -> None:
-    after = migrated(HOOKED.format(first=first, second=second))
+    after = migrated(HOOKED.format(first=first, second=second, given=given))
     assert ("optax.clip_by_global_norm" in after) is is_link
     assert ("clip_grads(grad" in after) is not is_link
