@@ -9,9 +9,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.handling import Handling, names_of, tree_function
 from codemods.analysis.origins import Origins, Variable
+from codemods.analysis.plain_numbers import PACKAGES, PlainNumbers, is_of_stacked
 from codemods.analysis.uses import Use
 from codemods.flow.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
@@ -28,9 +30,6 @@ COMPUTING = (
     ast.Starred,
     ast.keyword,
 )
-TAKING_NUMBERS = ("jax.", "numpy.")
-"""The packages whose functions take a number wherever they take an array."""
-
 ZERO = "{jnp}.zeros((), {jnp}.int32)"
 
 
@@ -42,6 +41,8 @@ class Steps:
         self.flow = facts.flow
         self.origins = facts.of(Origins)
         self.handling = facts.of(Handling)
+        self.compiled = facts.of(Compiled)
+        self.numbers = facts.of(PlainNumbers)
 
     def zero(self, optimizers: Iterable[LegacyObject]) -> str:
         """The step of optimizers that are created."""
@@ -124,7 +125,7 @@ class Steps:
     def _takes_numbers(self, item: Object | None) -> bool:
         match item:
             case External(name=name):
-                return name.startswith(TAKING_NUMBERS)
+                return name.startswith(PACKAGES)
             case Partial(function=function):
                 return self._takes_numbers(function)
             case Function(node=node):
@@ -156,27 +157,24 @@ class Steps:
                 return True
             # leaf[0], of a replicated optimizer
             case ast.Subscript(value=value, slice=index) if value is node:
-                return _is_of_stacked(index)
+                return is_of_stacked(index)
             # jnp.square(leaf)
             case ast.Call(func=called) if called is not node:
                 called_names = names_of(self.facts, called)
-                return any(name.startswith(TAKING_NUMBERS) for name in called_names)
+                return any(name.startswith(PACKAGES) for name in called_names)
             case ast.BinOp(op=ast.MatMult()):
                 return False
         return isinstance(parent, COMPUTING) and self._is_number(parent, function)
 
     def needs_array(self, read: ast.Attribute | ast.Subscript, unit: Unit) -> bool:
         """Whether the step that is read here is used as only an array can be."""
-        parent = unit.parents.get(read)
-        # int(optimizer.state.step)
-        if isinstance(parent, ast.Call):
-            called = {*self.facts.externals(parent.func)}
-            if {"builtins.int", "builtins.float"} & called:
-                return False
-        if self._is_replicated(read, unit):
+        if self.compiled.is_traced(read) or self._is_replicated(read, unit):
             return False
-        if self._asks(read, unit):
+        if not self.numbers.do(read, unit):
             return True
+        # Only the step itself is used elsewhere, too, and no number that is made of it.
+        if self.numbers.is_used_up(read, unit):
+            return False
         steps = self.facts.legacy_objects(read, "step")
         return not self._asked_steps.isdisjoint(steps)
 
@@ -185,7 +183,7 @@ class Steps:
         match unit.parents.get(read):
             # optimizer.state.step[0]
             case ast.Subscript(value=value, slice=index) if value is read:
-                return _is_of_stacked(index)
+                return is_of_stacked(index)
             # jax_utils.unreplicate(optimizer.state.step)
             case ast.Call() as call if self._is_unreplicated(call):
                 return True
@@ -207,7 +205,9 @@ class Steps:
             if not isinstance(node, kinds) or self._is_read(node):
                 continue
             steps = self.facts.legacy_objects(node, "step")
-            if steps and self._asks(node, scope.unit):
+            if not steps or self.compiled.is_traced(node):
+                continue
+            if not self.numbers.do(node, scope.unit):
                 asked.update(steps)
         return frozenset(asked)
 
@@ -217,44 +217,6 @@ class Steps:
             return False
         return bool(self.facts.legacy_objects(node.value, "state"))
 
-    def _asks(self, node: ast.expr, unit: Unit, at_least_one: bool = False) -> bool:
-        """Whether a step, or what is computed of it, is used as a plain number cannot be."""
-        parent = unit.parents.get(node)
-        match parent:
-            # step.shape
-            case ast.Attribute():
-                return True
-            # step[0], of a replicated optimizer
-            case ast.Subscript(value=value, slice=index) if value is node:
-                return not _is_of_stacked(index)
-            # step ** -0.5: 0 has no such power
-            case ast.BinOp(left=left, op=ast.Pow()) if (
-                left is node and not at_least_one
-            ):
-                return not _is_positive(parent.right)
-            # rate / step: an array divides by zero
-            case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=right) if (
-                right is node
-            ):
-                return not at_least_one or self._asks(parent, unit)
-            # step + 1
-            case ast.BinOp(op=ast.Add(), left=left, right=right):
-                other = right if left is node else left
-                at_least_one = at_least_one or _is_positive(other)
-                return self._asks(parent, unit, at_least_one)
-            case ast.BinOp() | ast.UnaryOp() | ast.IfExp():
-                return self._asks(parent, unit)
-            # step = optimizer.state.step + 1
-            case ast.Assign(targets=[ast.Name() as name]) if (
-                not self.facts.legacy_objects(node, "step")
-            ):
-                loads = self.origins.loads_of(name, node)
-                return any(self._asks(load, unit, at_least_one) for load in loads)
-            # isinstance(step, jnp.ndarray)
-            case ast.Call(func=function):
-                return "builtins.isinstance" in self.facts.externals(function)
-        return False
-
 
 def _element(node: ast.Name, function: Function) -> ast.AST:
     """The expression for one leaf of a tuple of leaves: `xs[0]`, or else the tuple."""
@@ -262,26 +224,3 @@ def _element(node: ast.Name, function: Function) -> ast.AST:
     if isinstance(parent, ast.Subscript) and parent.value is node:
         return parent
     return node
-
-
-def _is_of_stacked(index: ast.expr) -> bool:
-    """Whether an index has a slice or a number: only an array with a dimension takes that.
-
-    No number has ever been such, so the step is one of a replicated optimizer.
-    """
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    if any(isinstance(part, ast.Slice) for part in parts):
-        return True
-    for part in parts:
-        match part:
-            # step[0]
-            case ast.Constant(value=int()):
-                return True
-    return False
-
-
-def _is_positive(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return number > 0
-    return False

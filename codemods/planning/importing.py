@@ -46,7 +46,7 @@ def _of_file(unit: Unit, plan: Plan, exports: Exports) -> ImportPlan:
     result = ImportPlan()
     if not plan.of(unit):
         return result
-    applied = list(_in_what_stays(plan.of(unit), unit))
+    applied = list(_applied(plan.of(unit)))
     imports = plan.facts.imported(unit)
     unneeded = _unneeded(unit, plan, applied, exports, result)
     result.add += _offered_anew(unit, unneeded, exports)
@@ -157,24 +157,6 @@ def _move(unit: Unit, applied: list[Decision], result: ImportPlan) -> None:
     for (start, head), names in moved.items():
         listed = ", ".join(dict.fromkeys(names))
         result.add.append(Addition(f"{head}{listed}", start))
-
-
-def _in_what_stays(decisions: Iterable[Decision], unit: Unit) -> Iterator[Decision]:
-    """The decisions that change the file.
-
-    Steps that are read in statements that are removed are no such change; everything else there
-    may have been moved.
-    """
-    applied = list(_applied(decisions))
-    edits = (one.edit for one in applied if one.edit is not None)
-    removed = [edit.span for edit in edits if edit.removes]
-    for decision in applied:
-        use = decision.use
-        is_step = use.kind == "state.step"
-        # lr = schedule(optimizer.state.step), of which nothing is left
-        if is_step and any(unit.is_in(use.node, span) for span in removed):
-            continue
-        yield decision
 
 
 def _bound(item: Import) -> str:

@@ -289,7 +289,11 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     # optimizer.state.step = 0
     if not isinstance(use.node.ctx, ast.Load):
         return _assigned(use)
-    template = context.counted.read(use, owner, "{owner}.step")
+    template = "{owner}.step"
+    optimizers = context.facts.legacy_objects(owner, "optimizer")
+    # learning_rate=schedule(optimizer.state.step), of which nothing is left
+    if use.node not in context.idioms.removed(optimizers):
+        template = context.counted.read(use, owner, template)
     return Replace(use.span, template, (("owner", use.unit.span(owner)),))
 
 

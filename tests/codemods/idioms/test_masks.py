@@ -486,7 +486,7 @@ def test_a_file_in_which_the_name_of_the_mask_is_taken_has_the_general_forms() -
         in after
     )
     assert "grad = clip_grads(grad, 1.0)\n" in after
-    assert "other.opt_state, learning_rate=schedule(other.step)" in after
+    assert "learning_rate=schedule(jnp.asarray(other.step, jnp.int32))" in after
 
 
 def test_on_demand_the_groups_stay() -> None:

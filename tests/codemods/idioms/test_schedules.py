@@ -903,6 +903,96 @@ KEPT = {
         """,
         "`rates['base']` at train.py:11 may be another when the optimizer is made",
     ),
+    "a global factor that is halved between steps": (
+        """
+        import jax
+        from flax import optim
+
+        factor = 1.0
+
+        def schedule(step):
+            return 0.1 * factor * 0.97 ** step
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            global factor
+            factor = 1.0
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                factor *= 0.5
+            return optimizer
+        """,
+        "`schedule(optimizer.state.step)` at train.py:17 may be another when the optimizer is made",
+    ),
+    "a factor of the function around that is halved between steps": (
+        """
+        import jax
+        from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            factor = 1.0
+            def schedule(step):
+                return 0.1 * factor * 0.97 ** step
+            def halve():
+                nonlocal factor
+                factor *= 0.5
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                halve()
+            return optimizer
+        """,
+        "`schedule(optimizer.state.step)` at train.py:17 may be another when the optimizer is made",
+    ),
+    "an element that the schedule reads and that is set between steps": (
+        """
+        import jax
+        from flax import optim
+
+        RATES = {"base": 0.1}
+
+        def schedule(step):
+            return RATES["base"] * 0.97 ** step
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                RATES["base"] = 0.5 * RATES["base"]
+            return optimizer
+        """,
+        "`schedule(optimizer.state.step)` at train.py:15 may be another when the optimizer is made",
+    ),
+    "an object that the schedule reads and that something out of view is given": (
+        """
+        import jax
+        from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads, config):
+            def schedule(step):
+                return config.base * 0.97 ** step
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                plateau(grad, config)
+            return optimizer
+        """,
+        "`schedule(optimizer.state.step)` at train.py:13 may be another when the optimizer is made",
+    ),
     "the step changes what it is made of": (
         """
         from flax import optim
@@ -934,10 +1024,100 @@ def test_what_stays_a_rate_that_each_step_sets(text: str, why: str) -> None:
     }
     after = result.after.decode()
     assert "learning_rate=" in after
-    assert "opt_state, learning_rate=" in after
+    assert "tree_set(" in after
 
 
 BECOME = {
+    "read of an object ahead of a call out of view": (
+        """
+        import jax
+        import jax.numpy as jnp
+        from flax import optim
+
+        def train_step(optimizer, batch, model, rate):
+            def loss_fn(params):
+                return jnp.mean(model.apply({"params": params}, batch) ** 2)
+            lr = rate(optimizer.state.step)
+            grad = jax.grad(loss_fn)(optimizer.target)
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(model, params, config, batches):
+            optimizer = optim.Adam(config.lr).create(params)
+            rate = lambda step: config.lr * jnp.minimum(1.0, step / config.warmup)
+            for batch in batches:
+                optimizer = train_step(optimizer, batch, model, rate)
+            return optimizer.target
+        """,
+        """
+        import jax
+        import jax.numpy as jnp
+        import optax
+        from flax.training import train_state
+
+        def train_step(optimizer, batch, model):
+            def loss_fn(params):
+                return jnp.mean(model.apply({"params": params}, batch) ** 2)
+            grad = jax.grad(loss_fn)(optimizer.params)
+            return optimizer.apply_gradients(grads=grad)
+
+        def train(model, params, config, batches):
+            rate = lambda step: config.lr * jnp.minimum(1.0, step / config.warmup)
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(rate)
+            )
+            for batch in batches:
+                optimizer = train_step(optimizer, batch, model)
+            return optimizer.params
+        """,
+    ),
+    "made by a function of the configuration, ahead of a call out of view": (
+        """
+        import jax
+        from flax import optim
+
+        def make_schedule(config):
+            def schedule(step):
+                return config.lr / (1.0 + step)
+            return schedule
+
+        def train_step(optimizer, batch, model, rate):
+            lr = rate(optimizer.state.step)
+            loss, grad = jax.value_and_grad(model.loss)(optimizer.target, batch)
+            return optimizer.apply_gradient(grad, learning_rate=lr), loss
+
+        def train(model, params, config, batches, writer):
+            rate = make_schedule(config)
+            optimizer = optim.Adam(config.lr).create(params)
+            for batch in batches:
+                optimizer, loss = train_step(optimizer, batch, model, rate)
+                writer.add(loss)
+            return optimizer.target
+        """,
+        """
+        import jax
+        import optax
+        from flax.training import train_state
+
+        def make_schedule(config):
+            def schedule(step):
+                return config.lr / (1.0 + step)
+            return schedule
+
+        def train_step(optimizer, batch, model):
+            loss, grad = jax.value_and_grad(model.loss)(optimizer.params, batch)
+            return optimizer.apply_gradients(grads=grad), loss
+
+        def train(model, params, config, batches, writer):
+            rate = make_schedule(config)
+            optimizer = train_state.TrainState.create(
+                apply_fn=None, params=params, tx=optax.adam(rate)
+            )
+            for batch in batches:
+                optimizer, loss = train_step(optimizer, batch, model)
+                writer.add(loss)
+            return optimizer.params
+        """,
+    ),
     "made before the optimizer": (
         """
         import optax
@@ -1115,7 +1295,7 @@ BECOME = {
                 apply_fn=None, params=params, tx=optax.adam(learning_rate=learning_rate_fn)
             )
             for grad in grads:
-                lr = learning_rate_fn(optimizer.step)
+                lr = learning_rate_fn(jax.numpy.asarray(optimizer.step, jax.numpy.int32))
                 optimizer = train_step(optimizer, grad)
                 print(lr)
             return optimizer
@@ -1470,6 +1650,7 @@ BECOME = {
             return optimizer
         """,
         """
+        import jax.numpy as jnp
         import optax
         from flax.training import train_state
 
@@ -1478,7 +1659,7 @@ BECOME = {
                 apply_fn=None, params=params, tx=optax.sgd(schedule, momentum=0.9)
             )
             for grad in grads:
-                step = optimizer.step; lr = schedule(step)
+                step = jnp.asarray(optimizer.step, jnp.int32); lr = schedule(step)
                 optimizer = optimizer.apply_gradients(grads=grad)
             return optimizer
         """,

@@ -1,0 +1,139 @@
+"""Which functions only ever run under trace, so that their arguments are arrays."""
+
+from __future__ import annotations
+
+import ast
+
+from codemods.analysis.facts import Facts
+from codemods.analysis.origins import Origins
+from codemods.flow.scopes import Scope
+from codemods.sources.modules import Unit
+from codemods.vocabulary import COMPILE, CONTROL, MAP_SLICES, PARTIAL
+
+TRACING = COMPILE | CONTROL | MAP_SLICES | {"jax.pmap"}
+"""What calls functions with traced arrays alone."""
+
+Functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Compiled:
+    """Tells where what is read of an optimizer is traced."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.origins = facts.of(Origins)
+        self._known: dict[ast.AST, bool] = {}
+
+    def is_traced(self, node: ast.expr) -> bool:
+        """Whether a path such as `state.optimizer` starts from a variable of a traced function.
+
+        An optimizer that is created under trace is another thing: its first step is a number.
+        """
+        root = node
+        while isinstance(root, ast.Attribute | ast.Subscript):
+            root = root.value
+        variable = self.origins.variable(root)
+        # self.optimizer.state.step: `self` may be static
+        if variable is None or variable.name == "self":
+            return False
+        if not self._is_within_traced(variable.scope):
+            return False
+        made = self.facts.legacy_objects(node, "optimizer", "state", "step")
+        scopes = self.facts.flow.reading.scopes
+        return not any(
+            obj.node in scopes and self._is_within_traced(scopes[obj.node])
+            for obj in made
+            if obj.evidence == "proven" and isinstance(obj.node, ast.expr)
+        )
+
+    def may_be_traced(self, node: ast.Name) -> bool:
+        """Whether a variable is one of a function that is handed to one of JAX, such as `vmap`."""
+        variable = self.origins.variable(node)
+        scope = variable.scope if variable is not None else None
+        while scope is not None:
+            function = scope.node
+            if isinstance(function, ast.FunctionDef):
+                given = self.origins.references(function)
+                names = [
+                    name for unit, one in given for name in self._takers(one, unit)
+                ]
+                names += map(self.facts.full_name, function.decorator_list)
+                if any(name.startswith("jax.") for name in names):
+                    return True
+            scope = scope.parent
+        return False
+
+    def _takers(self, node: ast.expr, unit: Unit) -> list[str]:
+        """The functions out of view that a function is an argument of."""
+        parent = unit.parents.get(node)
+        if isinstance(parent, ast.Call) and parent.func is not node:
+            return self.facts.externals(parent.func)
+        return []
+
+    def _is_within_traced(self, scope: Scope | None) -> bool:
+        while scope is not None:
+            node = scope.node
+            if isinstance(node, Functions) and self.runs_traced(node, scope.unit):
+                return True
+            scope = scope.parent
+        return False
+
+    def runs_traced(self, function: Functions, unit: Unit) -> bool:
+        """Whether each call of a function is traced, as far as its file and imports show."""
+        if function not in self._known:
+            # A function that calls itself is traced if all other calls are.
+            self._known[function] = True
+            self._known[function] = self._are_all_traced(function, unit)
+        return self._known[function]
+
+    def _are_all_traced(self, function: Functions, unit: Unit) -> bool:
+        # jax.lax.scan(lambda optimizer, batch: …, optimizer, batches)
+        if isinstance(function, ast.Lambda):
+            return self._is_handed_on(function, unit)
+        # @jax.jit
+        if any(map(self._is_tracing, function.decorator_list)):
+            return True
+        references = self.origins.references(function)
+        own = [item for item in references if self._is_plain(item[1])]
+        return bool(own) and all(self._is_traced_there(*item) for item in own)
+
+    def _is_plain(self, node: ast.expr) -> bool:
+        """Whether a reference to a function may be the function as it is defined.
+
+        With `train_step = jax.jit(step)`, `train_step` is not.
+        """
+        variable = self.origins.variable(node)
+        value = self.origins.value(variable)
+        is_wrapped = isinstance(value, ast.Call) and self._is_tracing(value.func)
+        return not is_wrapped
+
+    def _is_traced_there(self, unit: Unit, node: ast.expr) -> bool:
+        """Whether a reference to a function has it traced, or calls it where all is."""
+        if self._is_handed_on(node, unit):
+            return True
+        parent = unit.parents.get(node)
+        if not isinstance(parent, ast.Call) or parent.func is not node:
+            return isinstance(parent, ast.Import | ast.ImportFrom)
+        return self._is_within_traced(self.facts.flow.reading.scopes.get(parent))
+
+    def _is_handed_on(self, node: ast.expr, unit: Unit) -> bool:
+        """Whether a function is an argument of `jax.jit` or the like, perhaps by `partial`."""
+        parent = unit.parents.get(node)
+        if isinstance(parent, ast.keyword):
+            parent = unit.parents.get(parent)
+        if not isinstance(parent, ast.Call) or parent.func is node:
+            return False
+        if self._is_tracing(parent.func):
+            return True
+        # jax.jit(functools.partial(train_step, model)), jax.jit(jax.value_and_grad(f))
+        is_wrapping = not PARTIAL.isdisjoint(self.facts.externals(parent.func))
+        return is_wrapping and self._is_handed_on(parent, unit)
+
+    def _is_tracing(self, node: ast.expr) -> bool:
+        # @functools.partial(jax.jit, static_argnums=0)
+        if isinstance(node, ast.Call):
+            names = self.facts.externals(node.func)
+            if not PARTIAL.isdisjoint(names) and node.args:
+                return self._is_tracing(node.args[0])
+            return self._is_tracing(node.func)
+        return not TRACING.isdisjoint(self.facts.externals(node))

@@ -1,0 +1,129 @@
+"""The step of a train state is a number where that does, and an array where a program needs one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated
+from tests.codemods.test_alike import assert_alike, text_of
+
+NUMBERS_DO = {
+    "a condition": "if optimizer.state.step % 100 == 0 and optimizer.state.step > 0: print(1)",
+    "a negated condition": "print(1 if not optimizer.state.step % 2 == 0 else 2)",
+    "a text": "print(f'{optimizer.state.step:03d}', 'of %d' % optimizer.state.step)",
+    "a plain number": "for i in range(int(optimizer.state.step), 3): print(i)",
+    "a function of JAX": "print(jnp.sqrt(1.0 + optimizer.state.step))",
+    "a key": "print(jax.random.fold_in(jax.random.PRNGKey(0), optimizer.state.step))",
+    "one that logs": "writer.scalar('loss', 0.1, optimizer.state.step)",
+    "a power": "print(0.1 * 0.97 ** optimizer.state.step)",
+    "a quotient by a number": "print(optimizer.state.step // 7, optimizer.state.step / EPOCH)",
+    "a quotient by at least one": "print(0.1 / (optimizer.state.step + 1) ** 0.5)",
+    "two conditions": "print((optimizer.state.step > 2) & (optimizer.state.step < 5))",
+    "a function in view": "print(halved(optimizer.state.step + 1))",
+    "a container that is shown": "shown({'step': optimizer.state.step})",
+    "what is compiled": """
+@jax.jit
+def logged(optimizer, schedule):
+    warm = ~(optimizer.state.step > 3)
+    return {'step': optimizer.state.step.astype(float), 'rate': schedule(optimizer.state.step), 'warm': warm}
+print(logged(optimizer, 0))
+""",
+    "what is called where all is compiled": """
+def rate(optimizer, warmup):
+    return optimizer.state.step / warmup
+step = jax.jit(functools.partial(lambda warmup, optimizer: rate(optimizer, warmup), 3))
+print(step(optimizer))
+""",
+}
+USES_OF_NUMBERS = """
+    import functools
+    import jax
+    import jax.numpy as jnp
+    from flax import optim
+
+    EPOCH = 100
+
+    def halved(count):
+        return count / 2 if count > 3 else count
+
+    def shown(metrics):
+        print(metrics["step"] + 1)
+
+    def train(params, writer):
+        optimizer = optim.Adam(0.1).create(params)
+        {body}
+    """
+
+
+@pytest.mark.parametrize("body", NUMBERS_DO.values(), ids=NUMBERS_DO)
+def test_no_array_is_made_where_a_number_does(body: str) -> None:
+    indented = body.strip().replace("\n", "\n        ")
+    assert "asarray" not in migrated(USES_OF_NUMBERS.format(body=indented))
+
+
+FUNCTIONS = """
+def is_late(step, least):
+    return ~(step < least)
+
+def is_even(optimizer):
+    return optimizer.state.step % 2 == 0
+
+def odd(value):
+    return ~value
+
+def chosen(metrics):
+    return ~(metrics["step"] > 1)
+
+def counted(*truths):
+    return truths[0] + truths[1]
+
+class Metrics:
+    def __init__(self, step):
+        self.step = step
+
+    def kind(self):
+        return self.step.dtype.name
+"""
+ARRAYS_NEEDED = {
+    "an inverted comparison": "float(bool(~(optimizer.state.step % 2 == 0)))",
+    "an inverted comparison in a variable": "float(bool(inverted(optimizer)))",
+    "an inverted truth value of two": "bool(~((optimizer.state.step > 0) & (optimizer.state.step < 2)))",
+    "an inverted argument": "bool(is_late(optimizer.state.step, 2))",
+    "an inverted argument by name": "bool(is_late(least=2, step=optimizer.state.step + 1))",
+    "an inverted argument that is compared before": "bool(odd(optimizer.state.step > 1))",
+    "an inverted result": "bool(~is_even(optimizer))",
+    "an inverted item": "bool(chosen({'step': optimizer.state.step}))",
+    "an inverted item of two": "bool(~(optimizer.state.step > 1, 0)[0])",
+    "a sum of comparisons": "float((optimizer.state.step > 0) + (optimizer.state.step > 1))",
+    "a sum of comparisons elsewhere": "float(counted(optimizer.state.step > 0, optimizer.state.step > 1))",
+    "a method": "optimizer.state.step.astype(jnp.float32)",
+    "a method of a sum": "(1 + optimizer.state.step).item()",
+    "a method of a field": "Metrics(optimizer.state.step).kind()",
+    "a method of a field that is computed": "Metrics(optimizer.state.step + 1).kind()",
+    "a quotient by 0": "jnp.minimum(1.0, 1.0 / optimizer.state.step)",
+    "a quotient by what may be 0": "jnp.minimum(1.0, (optimizer.state.step + 1) / params.get('warmup', 0))",
+    "a power of 0": "jnp.minimum(1.0, optimizer.state.step ** -0.5)",
+    "a type": "str(isinstance(optimizer.state.step, jnp.ndarray))",
+    "a function that is not in view": "[f for f in (lambda s: s.dtype.name,)][0](optimizer.state.step)",
+    "what jax.device_get gives": "bool(~(jax.device_get(optimizer.state.step) > 0))",
+}
+INVERTED = """
+def inverted(optimizer):
+    even = optimizer.state.step % 2 == 0
+    other = even
+    return ~other
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("read", ARRAYS_NEEDED.values(), ids=ARRAYS_NEEDED)
+def test_an_array_is_made_where_a_number_is_something_else(read: str) -> None:
+    body = f"""
+given = []
+for _ in range(3):
+    given.append({read})
+    optimizer = step(optimizer)
+return given, optimizer.target
+"""
+    after = assert_alike(text_of(body, FUNCTIONS + INVERTED))
+    assert "jnp.asarray(optimizer.step, jnp.int32)" in after
