@@ -16,6 +16,7 @@ from codemods.functional.transformations import Transformations
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.idioms.overrides import Overrides
+from codemods.optimizers.base import Support
 from codemods.rewriting.edits import Edit
 from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import CONTROL, PYTREES
@@ -25,11 +26,15 @@ MAKERS = ("definition.create", "optimizer.apply_gradient", "optimizer.replace")
 
 @dataclass
 class Lines:
-    """Statements in the place of one: templates, and the pieces of source that they have."""
+    """Statements in the place of one: templates, and the pieces of source that they have.
+
+    `supports` are the helpers that they call.
+    """
 
     templates: list[str] = field(default_factory=list)
     holes: list[tuple[str, Span]] = field(default_factory=list)
     raw: list[tuple[str, Span]] = field(default_factory=list)
+    supports: tuple[Support, ...] = ()
 
     def hole(self, node: ast.expr, unit: Unit, raw: bool = False) -> str:
         """A hole for a piece of source; `raw` leaves out what is done to the piece as a whole."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from codemods.analysis.carried import typed
 from codemods.analysis.origins import Variable
 from codemods.analysis.uses import Use
 from codemods.flow.binding import arguments_of
@@ -149,7 +150,9 @@ class Making:
             text = lines.hole(rate, unit)
             state = parts.opt_state
             given = f"{old.opt_state}, learning_rate={text}"
-            lines.templates.append(f"{state} = {{optax}}.tree_utils.tree_set({given})")
+            rated = f"{{optax}}.tree_utils.tree_set({given})"
+            rated, lines.supports = typed(rated, old.opt_state, use, self.stepping)
+            lines.templates.append(f"{state} = {rated}")
         scope = self.group.facts.scope(node).function
         here = Variable(scope, "optimizer")
         updates = self.names.for_a_moment(here, UPDATES, self.group)

@@ -193,6 +193,7 @@ class Statements:
             tuple(lines.templates),
             tuple(lines.holes),
             tuple(lines.raw),
+            supports=lines.supports,
         )
         self.rewritten[statement] = edit
         within = set(ast.walk(node))

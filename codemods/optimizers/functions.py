@@ -14,13 +14,13 @@ import libcst as cst
 from codemods.cst.template import expression
 from codemods.model import Form
 from codemods.optimizers import optimizers
-from codemods.optimizers.arguments import UNSET_RATE
+from codemods.optimizers.arguments import UNSET_RATE, with_float_rate
 from codemods.optimizers.base import RATE, LegacyOptimizer, Support
 
 BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88
-# optax.scale_by_learning_rate(learning_rate),
-LAST_CALL = re.compile(r"^( +)(.*)\(([^()]+)\),$", re.MULTILINE)
+# optax.scale_by_learning_rate(learning_rate), or (learning_rate=float(learning_rate or 0)),
+LAST_CALL = re.compile(r"^( +)(.*)\(((?:[^()]|float\([^()]*\))+)\),$", re.MULTILINE)
 CHOICE = re.compile(r"^( +)(.*) (if .*) (else .*),$", re.MULTILINE)
 APART = r"\1(\n\1    \2\n\1    \3\n\1    \4\n\1),"
 
@@ -41,7 +41,10 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     """
     found = optimizers()[optimizer]
     name = function_name(optimizer)
-    one_line, stacked = (found.convert(call, form, inject) for call in _calls(found))
+    one_line, stacked = (
+        found.convert(with_float_rate(call) if inject else call, form, inject)
+        for call in _calls(found)
+    )
     body = _body(one_line.expression)
     # with a line for each argument, if one line is not enough
     if len(f"    return {body}") > WIDTH:

@@ -13,7 +13,7 @@ from codemods.cst.quotes import quoted_as
 from codemods.cst.spacing import EQUAL, NOTHING
 from codemods.cst.template import expression, statement
 from codemods.optimizers import optimizers
-from codemods.optimizers.arguments import behind, with_mask, with_rate
+from codemods.optimizers.arguments import behind, with_float_rate, with_mask, with_rate
 from codemods.optimizers.functions import as_function, by_name
 from codemods.optimizers.multi_optimizer import MASK_BY_PATH
 from codemods.rewriting.edited_file import EditedFile
@@ -92,6 +92,8 @@ def _converted(
     call = cst.ensure_type(node, cst.Call)
     if edit.rate:
         call = with_rate(call, expression(edit.rate))
+    if edit.as_float:
+        call = with_float_rate(call)
     if edit.mask is not None:
         file.need([MASK_BY_PATH], are_fixed=True)
         # the name of a predicate, or the span of one within the file

@@ -23,6 +23,7 @@ from codemods.analysis.viewed import Viewed
 from codemods.flow.objects import External, LegacyObject, Object
 from codemods.functional import Functional
 from codemods.idioms.base import Results
+from codemods.idioms.float_rates import FloatRates
 from codemods.idioms.made_with import MadeWith
 from codemods.idioms.overrides import Overrides
 from codemods.model import Message, Options
@@ -66,6 +67,11 @@ class Context:
     def counted(self) -> Steps:
         """What the program asks of the steps that optimizers count."""
         return self.facts.of(Steps)
+
+    @property
+    def float_rates(self) -> FloatRates:
+        """Which learning rates are injected as they are."""
+        return self.facts.of(FloatRates)
 
     @property
     def handling(self) -> Handling:

@@ -82,8 +82,10 @@ def _with_rate(
     """A conversion that injects the learning rate if steps set it, or if there is none yet."""
     assert isinstance(use.node, ast.Call)
     is_set_by_steps = any(obj in context.overrides.injected for obj in use.objects)
-    if learning_rate(use.node) is not None:
-        return replace(conversion, inject=is_set_by_steps)
+    own = learning_rate(use.node)
+    if own is not None:
+        is_loose = is_set_by_steps and not context.float_rates.is_sure(own)
+        return replace(conversion, inject=is_set_by_steps, as_float=is_loose)
     # optim.Adam()
     if not is_set_by_steps and _is_stepped(use, context):
         return reasons.no_learning_rate(

@@ -64,9 +64,9 @@ def outcome(code: str) -> Any:
         return module.run()
 
 
-def assert_alike(text: str, style: Style = "train-state") -> str:
+def assert_alike(text: str, options: Options | None = None) -> str:
     """The new code of a program, which gives what the old one does."""
-    result = result_of(text, Options(style=style))
+    result = result_of(text, options)
     assert {site.status for site in result.sites} <= {"rewritten"}, result.sites
     with legacy_flax():
         before = outcome(program(text))
@@ -213,7 +213,7 @@ return optimizer.target, step(definition.create(params)).target
 @pytest.mark.parametrize("style", ["train-state", "functional"])
 @pytest.mark.parametrize("body", RATES_OF_STEPS.values(), ids=RATES_OF_STEPS)
 def test_the_learning_rates_are_those_of_before(body: str, style: Style) -> None:
-    assert_alike(text_of(body), style)
+    assert_alike(text_of(body), Options(style=style))
 
 
 @pytest.mark.usefixtures("legacy_wheel")
@@ -609,7 +609,7 @@ def test_what_a_train_state_does_as_well(
 def test_what_parameters_and_a_state_do_as_well(
     body: str, legacy_wheel: object
 ) -> None:
-    assert_alike(text_of(body), "functional")
+    assert_alike(text_of(body), Options(style="functional"))
 
 
 @pytest.mark.parametrize(("body", "code"), LEFT.values(), ids=LEFT)
@@ -699,6 +699,58 @@ made = optim.Momentum().create({{"w": jnp.arange(3, dtype=dtype)}})
 return made.target
 """
     assert_alike(text_of(body, RATED.format(rate=rate)))
+
+
+@pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
+def test_a_rate_in_a_loop_has_that_type_among_parts_of_an_optimizer(
+    rate: str, x64: bool, legacy_wheel: object
+) -> None:
+    body = f"""
+def body(made, _):
+    return made.apply_gradient(gradients(made.target), learning_rate={rate}), None
+made = optim.Momentum().create({{"w": jnp.arange(3, dtype=jnp.result_type(float))}})
+made, _ = jax.lax.scan(body, made, jnp.arange(3))
+return made.target
+"""
+    assert "tx.update(" in assert_alike(text_of(body), Options(style="functional"))
+
+
+FIRST_RATES = {**RATES, "None": "None", "an array of whole numbers": "np.array(1)"}
+MADE = {
+    "an optimizer": "optim.Momentum(rate, beta=0.5)",
+    "an optimizer by name": "optim.Adam(learning_rate=rate, weight_decay=0.1)",
+    "the class in a table": "{'momentum': optim.Momentum}['momentum'](rate)",
+    "normalized weights": "optim.WeightNorm(optim.Adam(rate))",
+    "groups": """optim.MultiOptimizer(
+        (optim.ModelParamTraversal(lambda path, _: "w" in path), optim.Adam(rate)),
+        (optim.ModelParamTraversal(lambda path, _: "b" in path), optim.Momentum(rate, beta=0.5)),
+    )""",
+}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(
+    ("rate", "definition", "options"),
+    [
+        *((rate, "the class in a table", Options()) for rate in FIRST_RATES),
+        *(("None", made, Options()) for made in MADE),
+        *(("a whole number of NumPy", made, Options(form="chain")) for made in MADE),
+        *((rate, "an optimizer", Options(style="functional")) for rate in FIRST_RATES),
+    ],
+)
+def test_the_first_rate_may_be_of_any_kind(
+    rate: str, definition: str, options: Options
+) -> None:
+    """Steps set the rate, whatever the optimizer was made with."""
+    body = f"""
+made = made_with({FIRST_RATES[rate]}).create(params)
+def body(made, rate):
+    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
+made, _ = jax.lax.scan(body, made, jnp.linspace(0.1, 0.2, 3))
+return made.target
+"""
+    functions = f"def made_with(rate):\n    return {MADE[definition]}"
+    assert_alike(text_of(body, functions), options)
 
 
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)

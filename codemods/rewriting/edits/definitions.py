@@ -15,14 +15,16 @@ from codemods.sources.modules import Span
 class ConvertDefinition(Edit):
     """Turn the constructor call at `span` into its optax form.
 
-    `rate` is the source text of another learning rate, if it gets one, and `mask` the name or the
-    span of the predicate that chooses the parameters whose weights decay, if not all do. `link` is
-    the source text of what comes first in the chain. `note` is what the report says of the site.
+    `rate` is the source text of another learning rate, if it gets one, and `as_float` says that
+    its own may be None or no float when the program runs. `mask` is the name or the span of the
+    predicate that chooses the parameters whose weights decay, if not all do. `link` is the source
+    text of what comes first in the chain. `note` is what the report says of the site.
     """
 
     optimizer: str
     inject: bool
     rate: str = ""
+    as_float: bool = False
     mask: Span | str | None = None
     link: str = ""
     note: str = ""

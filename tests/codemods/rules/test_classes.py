@@ -265,7 +265,7 @@ def test_the_rate_of_a_class_that_is_stepped_with_one_is_injected() -> None:
     [result] = migrate([Source("train.py", dedent(program).encode())])
     assert "def flax_gradient_descent(learning_rate=0.0):" in result.after.decode()
     assert (
-        "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)"
+        "return optax.inject_hyperparams(optax.sgd)(learning_rate=float(learning_rate or 0))"
         in result.after.decode()
     )
 
@@ -318,10 +318,8 @@ def test_the_rate_of_a_class_that_is_chosen(
         """)
     assert ("def flax_gradient_descent(learning_rate=0.0):" in code) is injected
     assert ("def flax_gradient_descent(learning_rate):" in code) is not injected
-    assert (
-        "return optax.inject_hyperparams(optax.sgd)(learning_rate=learning_rate)"
-        in code
-    ) is injected
+    rate = "learning_rate=float(learning_rate or 0)"
+    assert (f"return optax.inject_hyperparams(optax.sgd)({rate})" in code) is injected
 
 
 def test_classes_and_calls_in_different_files() -> None:

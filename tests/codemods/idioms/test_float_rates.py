@@ -1,0 +1,86 @@
+"""A learning rate that steps set is injected as it is where it is a float for certain, else made one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import migrated
+
+PROGRAM = """
+    import dataclasses
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    from flax import optim
+
+    RATE = 0.1
+    SCALE = 2
+
+    @dataclasses.dataclass
+    class Config:
+        rate: float = 0.1
+        late: float = None
+
+    def train(params, grads, rates, {parameter}):
+        optimizer = optim.Momentum({rate}, beta=0.5).create(params)
+        for grad, other in zip(grads, rates):
+            optimizer = optimizer.apply_gradient(grad, learning_rate=other)
+        return optimizer
+
+    {call}
+    """
+AS_THEY_ARE = {
+    "a number": ("0.1", "", ""),
+    "a constant": ("RATE", "", ""),
+    "a quotient of numbers": ("1 / SCALE / 10", "", ""),
+    "computed of floats": ("SCALE * RATE", "", ""),
+    "a parameter with a default": ("lr", "lr=0.1", ""),
+    "a parameter that is declared": ("lr", "lr: float", ""),
+    "a parameter that calls give": ("lr", "lr", "train({}, [], [], 0.1)"),
+    "made a float": ("float(lr)", "lr", ""),
+    "an array of JAX": ("jnp.asarray(lr)", "lr", ""),
+    "a field that is declared": (
+        "config.rate",
+        "config",
+        "train({}, [], [], Config())",
+    ),
+    "traced": ("lr", "lr", "jax.vmap(train)({}, [], [], jnp.ones(2))"),
+}
+MADE_FLOATS = {
+    "a parameter of unknown callers": ("lr", "lr", ""),
+    "a parameter that is None": ("lr", "lr=None", "train({}, [], [])"),
+    "one that is declared, and None": ("lr", "lr: float = None", ""),
+    "a whole number": ("lr", "lr=1", ""),
+    "a whole number that calls give": ("lr", "lr=0.1", "train({}, [], [], 1)"),
+    "a number of NumPy": ("lr", "lr", "train({}, [], [], np.float32(0.1))"),
+    "a whole constant": ("SCALE", "", ""),
+    "computed of whole numbers": ("SCALE * 2", "", ""),
+    "an element": ("config['rate']", "config", ""),
+    "an attribute": ("config.rate", "config", ""),
+    "a field that may be None": (
+        "config.late",
+        "config",
+        "train({}, [], [], Config())",
+    ),
+    "one of two": ("0.1 if lr else None", "lr", ""),
+}
+
+
+def definition(rate: str, parameter: str, call: str) -> str:
+    after = migrated(PROGRAM.format(rate=rate, parameter=parameter, call=call))
+    return "".join(after.split())
+
+
+@pytest.mark.parametrize("given", AS_THEY_ARE.values(), ids=AS_THEY_ARE)
+def test_floats_are_as_they_were(given: tuple[str, str, str]) -> None:
+    assert f"learning_rate={''.join(given[0].split())},momentum" in definition(*given)
+
+
+@pytest.mark.parametrize("given", MADE_FLOATS.values(), ids=MADE_FLOATS)
+def test_what_may_be_something_else_is_made_a_float(
+    given: tuple[str, str, str],
+) -> None:
+    rate = "".join(given[0].split())
+    if " " in given[0]:
+        rate = f"({rate})"
+    assert f"learning_rate=float({rate}or0),momentum" in definition(*given)
