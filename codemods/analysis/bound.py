@@ -6,6 +6,7 @@ A function that is read from an instance is bound to it, as no class or traversa
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
@@ -16,54 +17,58 @@ from codemods.sources.modules import Unit
 ENUM = "enum."
 
 
-def stands_in_class(node: ast.AST, unit: Unit, facts: Queries) -> bool:
-    """Whether an expression is the whole value of an attribute, assigned in the body of a class.
+def kept_as_value(node: ast.AST, unit: Unit, facts: Queries) -> str:
+    """What keeps a function from being bound in the place of an expression, as a template.
 
-    There, `staticmethod` keeps a function from being bound.
+    It is empty where none is needed: the expression is not the whole value of an attribute that the
+    body of a class assigns.
     """
     statement = unit.parents.get(node)
-    if statement is None:
-        return False
-    owner = unit.parents.get(statement)
+    owner = unit.parents.get(statement) if statement is not None else None
     if not isinstance(owner, ast.ClassDef):
-        return False
+        return ""
+    cls = facts.flow.class_of(owner)
     match statement:
         # optimizer = optim.Adam
-        case ast.Assign(targets=targets, value=value):
-            are_names = all(isinstance(target, ast.Name) for target in targets)
-            return value is node and are_names
+        case ast.Assign(targets=targets, value=value) if value is node:
+            if all(isinstance(target, ast.Name) for target in targets):
+                return "{member}" if _is_enum(cls, facts) else "staticmethod"
         # optimizer: Any = optim.Adam, which is a field in a dataclass
         case ast.AnnAssign(target=ast.Name(), value=value) if value is node:
-            cls = facts.flow.class_of(owner)
-            return not _has_fields(cls, facts)
-    return False
+            return "" if _has_fields(cls, facts) else "staticmethod"
+    return ""
 
 
 def taken_by_classes(facts: Queries) -> frozenset[Object]:
     """The attributes of classes that become functions, but get there otherwise.
 
-    They are in a variable, or a member of an enum.
+    They are in a variable, for example.
     """
     taken: set[Object] = set()
     for cls in facts.flow.reading.classes:
-        is_enum = _is_enum(cls, facts)
         for name in cls.scope.names:
             place = ("variable", cls.scope, name)
             items = facts.flow.solver.at(place)
             found = [item for item in items if _becomes_function(item)]
             if not found or facts.is_imported(cls.scope, name):
                 continue
-            if is_enum or not _is_plain(cls, name, facts):
+            if not _is_plain(cls, name, facts):
                 taken.update(found)
     return frozenset(taken)
 
 
 def _is_enum(cls: Class, facts: Queries) -> bool:
-    for base in facts.flow.ancestry(cls):
-        # class Optimizers(enum.Enum)
-        if isinstance(base, External) and base.name.startswith(ENUM):
-            return True
-    return False
+    # class Optimizers(enum.Enum), of which functions are methods and no members
+    return any(name.startswith(ENUM) for name in _outer_bases(cls, facts))
+
+
+def _outer_bases(cls: Class, facts: Queries) -> Iterator[str]:
+    """The names of the bases of a class, and of theirs, that are not of the project."""
+    for item in facts.flow.ancestry(cls):
+        if isinstance(item, External):
+            yield item.name
+        elif isinstance(item, Class):
+            yield from filter(None, map(facts.full_name, item.node.bases))
 
 
 def _becomes_function(item: Object) -> bool:
@@ -91,7 +96,7 @@ def _is_plain(cls: Class, name: str, facts: Queries) -> bool:
         value = statement.value
         if value is None or not _is_explicit(value, facts):
             return False
-        if not stands_in_class(value, cls.unit, facts):
+        if not kept_as_value(value, cls.unit, facts):
             return False
     return True
 
@@ -113,13 +118,11 @@ def _has_fields(cls: Class, facts: Queries) -> bool:
 
     That is so in a dataclass, a Flax module or a named tuple.
     """
-    for base in facts.flow.ancestry(cls):
-        # class Trainer(nn.Module)
-        if isinstance(base, External):
-            return True
-        if isinstance(base, Class) and _is_dataclass(base):
-            return True
-    return False
+    # class Trainer(nn.Module)
+    if any(_outer_bases(cls, facts)):
+        return True
+    ancestry = facts.flow.ancestry(cls)
+    return any(isinstance(base, Class) and _is_dataclass(base) for base in ancestry)
 
 
 def _is_dataclass(cls: Class) -> bool:

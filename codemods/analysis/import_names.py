@@ -33,6 +33,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
         ("functools", "functools", "partial"),
         ("functools.partial", "partial", ""),
     ),
+    "member": (("enum", "enum", "member"), ("enum.member", "member", "")),
     "jax_utils": (
         ("flax.jax_utils", "jax_utils", ""),
         ("flax.jax_utils", "flax_jax_utils", ""),

@@ -120,8 +120,8 @@ def _class_converted(
     if isinstance(node, cst.Call):
         return node.with_changes(func=name)
     # an attribute of a class, which must not become a method: kind = optim.Adam
-    if edit.is_static:
-        name = expression("staticmethod({name})", name=name)
+    if edit.kept_by:
+        name = expression(f"{file.say(edit.kept_by)}({{name}})", name=name)
     return _parenthesized_as(node, name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from codemods.analysis.bound import stands_in_class
+from codemods.analysis.bound import kept_as_value
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.lookups import Lookups
 from codemods.analysis.uses import Use
@@ -52,8 +52,8 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     it is. `getattr(optim, name)` becomes `FLAX_OPTIMIZERS[name]`, a dictionary of those classes
     that the project names in quotes; if it names none, of the three commonest.
 
-    As an attribute of a class it is `staticmethod(flax_adam)`, because a function would become a
-    method there.
+    As an attribute of a class it is `staticmethod(flax_adam)`, and as a member of an enum
+    `enum.member(flax_adam)`, because a function would become a method there.
 
     A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown
     function or, through a variable, another class gets, is left, with a reason, and with all that
@@ -124,9 +124,9 @@ def _in_text(name: str) -> str:
 
 def as_function(use: Use, context: Context) -> Edit:
     """A function in the place of a class or of the callee of a call."""
-    is_static = stands_in_class(use.node, use.unit, context.facts)
+    kept_by = kept_as_value(use.node, use.unit, context.facts)
     return ConvertClass(
-        use.span, use.name, _sets_rate_later(use.objects, context), is_static
+        use.span, use.name, _sets_rate_later(use.objects, context), kept_by
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from codemods.analysis.bound import stands_in_class
+from codemods.analysis.bound import kept_as_value
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.dataflow.definitions import function_of
 from codemods.flow.binding import arguments_of
@@ -60,8 +60,8 @@ def traversal(use: Use, context: Context) -> Edit | Refusal:
             "Give the predicate a variable of its own.",
         )
     # a function that is an attribute of a class would become a method
-    is_static = stands_in_class(use.node, use.unit, context.facts)
-    template = "staticmethod({predicate})" if is_static else "{predicate}"
+    kept_by = kept_as_value(use.node, use.unit, context.facts)
+    template = f"{kept_by}({{predicate}})" if kept_by else "{predicate}"
     return Replace(use.span, template, (("predicate", use.unit.span(predicate)),))
 
 

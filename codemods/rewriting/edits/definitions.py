@@ -83,12 +83,12 @@ class TakePart(Edit):
 class ConvertClass(Edit):
     """Put a function in the place of the legacy class at `span`, or of the callee of its call.
 
-    An attribute of a class is a static method.
+    `kept_by` is a template for what keeps an attribute of a class from becoming a method.
     """
 
     optimizer: str
     inject: bool
-    is_static: bool = False
+    kept_by: str = ""
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         return ast.walk(called(place.node))

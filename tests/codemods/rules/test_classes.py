@@ -13,6 +13,7 @@ from codemods import Options, Source, migrate
 from codemods.model import Form
 from codemods.optimizers import optimizers
 from tests.codemods.programs import migrated, result_of
+from tests.codemods.test_alike import assert_alike, text_of
 
 ADAM = '''
 def flax_adam(learning_rate, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0):
@@ -379,3 +380,37 @@ def test_functions_have_the_form_that_is_asked_for(
 def test_a_static_method_stays_one() -> None:
     code = "from flax import optim\n\nclass Trainer:\n    make = staticmethod(optim.Adam)\n\nTrainer().make(0.1).create({})\n"
     assert "    make = staticmethod(flax_adam)\n" in result_of(code).after.decode()
+
+
+IN_AN_ENUM = {
+    "by its module": ("import enum", "enum.Enum", "enum.member"),
+    "by its name": ("from enum import Enum", "Enum", "enum.member"),
+    "with what is needed": ("from enum import Enum, member", "Enum", "member"),
+    "by a class between": (
+        "import enum\nclass Names(enum.Enum):\n    pass",
+        "Names",
+        "enum.member",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("head", "base", "kept_by"), IN_AN_ENUM.values(), ids=IN_AN_ENUM
+)
+def test_members_of_an_enum_stay_members(
+    head: str, base: str, kept_by: str, legacy_wheel: object
+) -> None:
+    functions = f"""
+{head}
+class Kind({base}):
+    ADAM = optim.Adam
+    SGD = optim.Momentum
+def make(name, made=optim.Adam, other=optim.Momentum):
+    return made(0.1), other(0.2), Kind[name].value(0.1)
+"""
+    body = """
+made = [one.create(params) for name in ("ADAM", "SGD") for one in make(name)]
+return [one.name for one in Kind], [step(one).target for one in made]
+"""
+    after = assert_alike(text_of(body, functions))
+    assert f"    ADAM = {kept_by}(flax_adam)\n" in after
