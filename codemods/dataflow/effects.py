@@ -54,7 +54,7 @@ class Effects:
 
     Of the `world` outside something may be read or written, too. If it `acts`, anything may be.
     What is `handed` to code out of view, as an object or by what it is read from, may be changed by
-    that.
+    that. Unknown owners of what is read are read `through` variables and fields.
     """
 
     reads: set[Cell] = field(default_factory=set)
@@ -62,6 +62,7 @@ class Effects:
     acts: bool = False
     world: bool = False
     handed: set[Object | Cell] = field(default_factory=set)
+    through: set[Cell] = field(default_factory=set)
 
     @property
     def are_none(self) -> bool:
@@ -74,6 +75,7 @@ class Effects:
         self.acts = self.acts or other.acts
         self.world = self.world or other.world
         self.handed |= other.handed
+        self.through |= other.through
 
     def outside(self, function: ast.AST) -> Effects:
         """The effects that are seen from outside a function.
@@ -92,7 +94,9 @@ class Effects:
 
         reads = {*filter(is_outside, self.reads)}
         writes = {*filter(is_outside, self.writes)}
-        return Effects(reads, writes, self.acts, self.world, {*self.handed})
+        return Effects(
+            reads, writes, self.acts, self.world, {*self.handed}, {*self.through}
+        )
 
 
 @lru_cache(maxsize=1024)

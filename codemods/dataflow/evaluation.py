@@ -259,7 +259,8 @@ class Evaluations:
                 return Effects()
             if node.attr == "__dict__":
                 return Effects(acts=True)
-            return Effects(reads=self._fields(items, node.attr))
+            fields = self._fields(items, node.attr)
+            return Effects(reads=fields, through=self._read_from(node.value))
         fields = self._fields(items, node.attr)
         acts = any(self._sets_specially(item, node.attr) for item in items)
         return Effects(writes=fields, acts=acts)
@@ -328,7 +329,11 @@ class Evaluations:
             return Effects(writes=fields, acts=self._is_special(value), handed=handed)
         if self.kinds.is_immutable(value):
             return Effects()
-        return Effects(reads=fields, acts=self._is_special(value))
+        return Effects(
+            reads=fields,
+            acts=self._is_special(value),
+            through=self._read_from(value),
+        )
 
     def _taken(self, source: ast.expr) -> Effects:
         """The effects of taking elements, which uses an iterator up."""
@@ -442,10 +447,22 @@ class Evaluations:
                 if isinstance(inner, ast.expr):
                     found |= self._handed(inner)
             return found
-        items = self._states(self.program.objects(node))
-        if not items and isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-            return {*self.own(self.program.unit_of(node), node).reads}
-        return {*items}
+        return {*self._states(self.program.objects(node))} or {*self._read_from(node)}
+
+    def _read_from(self, node: ast.expr) -> set[Cell]:
+        """The variable or field that an unknown object is read from."""
+        if self._states(self.program.objects(node)):
+            return set()
+        match node:
+            case ast.Name():
+                scope = self.program.scope(self.program.unit_of(node), node)
+                bound = scope.binding(node.id)
+                return set() if bound is None else {Variable(bound, node.id)}
+            case (
+                ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name))
+            ):
+                return {Field(name)}
+        return set()
 
     def _may_be_more(self, node: ast.expr) -> bool:
         """Whether something of which nothing is known may be at an expression, beside the rest."""

@@ -19,6 +19,7 @@ from codemods.flow.objects import (
     Object,
     Opaque,
     Partial,
+    Place,
 )
 from codemods.flow.scopes import Scope
 from codemods.sources.modules import Unit
@@ -26,7 +27,7 @@ from codemods.sources.modules import Unit
 SETTING_UP = ("__init__", "__post_init__", "setup")
 """Methods that set the attributes of a new object."""
 
-Names = dict[Variable, set[Variable]]
+Names = dict[Cell, set[Cell]]
 
 
 class Handing:
@@ -36,25 +37,31 @@ class Handing:
         self.program = program
 
     def may_change(
-        self, cells: Collection[Cell], handed: Collection[Object | Cell]
+        self,
+        fields: Collection[Field],
+        through: Collection[Cell],
+        handed: Collection[Object | Cell],
     ) -> bool:
-        """Whether the fields among some cells may be of what is handed to code out of view.
+        """Whether fields are of what is handed to code out of view.
 
-        Objects of unknown origin are known by the variables and fields that they are read from.
+        Args:
+          fields: the attributes and elements.
+          through: what unknown owners of these are read from.
+          handed: objects, and what unknown ones are read from.
         """
-        if not handed:
+        if not fields or not handed:
             return False
-        known = {item for item in handed if not isinstance(item, Variable | Field)}
+        names: set[Cell] = set()
+        known: list[Object] = []
+        for item in handed:
+            if isinstance(item, Variable | Field):
+                names.add(item)
+            else:
+                known.append(item)
         reached = self.within(known)
-        names = self._other_names(cell for cell in cells if isinstance(cell, Variable))
-        are_unknown = False
-        for cell in cells:
-            if isinstance(cell, Field) and not cell.owners.isdisjoint(reached):
-                return True
-            are_unknown = are_unknown or (isinstance(cell, Field) and not cell.owners)
-        return are_unknown and any(
-            one in names or one in cells for one in handed if one not in known
-        )
+        if any(not cell.owners.isdisjoint(reached) for cell in fields):
+            return True
+        return not names.isdisjoint(self._other_names(through))
 
     @cached_property
     def set_somewhere(self) -> frozenset[object]:
@@ -105,22 +112,23 @@ class Handing:
 
     # Names
 
-    def _other_names(self, variables: Iterable[Variable]) -> set[Variable]:
-        """All variables that may have the object of one of some: where it is from, and gets to."""
+    def _other_names(self, cells: Iterable[Cell]) -> set[Cell]:
+        """What else may have the object of a variable or field: where it is from, and gets to."""
         given, taken = self._given
-        return _reached(_reached(variables, taken), given)
+        return _reached(_reached(cells, taken), given)
 
     @cached_property
     def _given(self) -> tuple[Names, Names]:
-        """The variables that plain assignments and calls give each, and the other way round."""
+        """What plain assignments and calls give the object of each, and the other way round."""
         given: Names = defaultdict(set)
         taken: Names = defaultdict(set)
-        for source, target in self._passed():
+        for source, target in (*self._passed(), *self._assigned()):
             given[source].add(target)
             taken[target].add(source)
         return given, taken
 
-    def _passed(self) -> Iterator[tuple[Variable, Variable]]:
+    def _passed(self) -> Iterator[tuple[Cell, Cell]]:
+        """The variables and fields that calls give for parameters."""
         flow = self.program.flow
         for function, sites in flow.entered.items():
             found = self.program.functions.get(function)
@@ -131,33 +139,46 @@ class Handing:
                 bound = bind_values(signature, site.positional, site.keywords)
                 given = bound.complete if isinstance(bound, Bound) else {}
                 for name, place in given.items():
-                    match place:
-                        case ("variable", Scope() as scope, str(other)):
-                            yield Variable(scope, other), Variable(found.scope, name)
-        for unit in flow.project.units:
+                    source = self._cell(place)
+                    if source is not None:
+                        yield source, Variable(found.scope, name)
+
+    def _assigned(self) -> Iterator[tuple[Cell, Cell]]:
+        """The variables and fields that plain assignments set to others: `self.config = config`."""
+        for unit in self.program.flow.project.units:
             for node in unit.nodes:
-                match node:
-                    # cfg = config
-                    case ast.Assign(
-                        targets=[ast.Name(id=name)], value=ast.Name() as value
-                    ):
-                        scope = self.program.scope(unit, value)
-                        source, target = scope.binding(value.id), scope.binding(name)
-                        if source is not None and target is not None:
-                            yield Variable(source, value.id), Variable(target, name)
+                if isinstance(node, ast.Assign):
+                    source = self._cell(node.value)
+                    targets = map(self._cell, node.targets)
+                    for target in targets if source is not None else ():
+                        if target is not None and source is not None:
+                            yield source, target
+
+    def _cell(self, place: Place) -> Cell | None:
+        """The variable or field at a place."""
+        match place:
+            case ("variable", Scope() as scope, str(name)):
+                return Variable(scope, name)
+            case ast.Name(id=name):
+                scope = self.program.scope(self.program.unit_of(place), place)
+                bound = scope.binding(name)
+                return None if bound is None else Variable(bound, name)
+            case (
+                ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name))
+            ):
+                return Field(name)
+        return None
 
 
-def _reached(
-    starts: Iterable[Variable], ways: Mapping[Variable, set[Variable]]
-) -> set[Variable]:
-    """Some variables, and all to which ways lead from them."""
+def _reached(starts: Iterable[Cell], ways: Mapping[Cell, set[Cell]]) -> set[Cell]:
+    """Some variables and fields, and all to which ways lead from them."""
     pending = list(starts)
-    found = set[Variable]()
+    found = set[Cell]()
     while pending:
-        variable = pending.pop()
-        if variable not in found:
-            found.add(variable)
-            pending += ways.get(variable, ())
+        cell = pending.pop()
+        if cell not in found:
+            found.add(cell)
+            pending += ways.get(cell, ())
     return found
 
 

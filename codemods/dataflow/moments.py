@@ -71,26 +71,26 @@ class Dataflow:
             return False
         if other.acts and any(map(self._is_in_reach, one.writes)):
             return False
-        if self.changes(one, other.reads | other.writes):
+        if self.changes(one, other.reads | other.writes, other.through):
             return False
-        return not self.changes(other, one.reads | one.writes)
+        return not self.changes(other, one.reads | one.writes, one.through)
 
     def changes(
         self,
         effects: Effects,
         cells: Collection[Cell],
-        settled: Collection[Cell] = (),
+        through: Collection[Cell] = (),
     ) -> bool:
         """Whether something with some effects changes what is in some cells, as far as code shows.
 
         Code out of view may change what it is handed, call functions that have escaped, and set
-        what is set anywhere. That it is called shows nothing of other objects. These are read from
-        variables among the cells, or among those that are `settled`.
+        what is set anywhere. That it is called shows nothing of other objects. Those of which
+        nothing is known are read `through` some variables and fields.
         """
         if any(self._is_written(cell, effects.writes) for cell in cells):
             return True
         fields = [cell for cell in cells if isinstance(cell, Field)]
-        if fields and self.handing.may_change({*cells, *settled}, effects.handed):
+        if self.handing.may_change(fields, through, effects.handed):
             return True
         if not effects.acts:
             return False
@@ -229,13 +229,15 @@ class Dataflow:
         if run is None:
             return False
         cells: set[Cell] = set()
+        through: set[Cell] = set()
         for effects in found:
             if known and not effects.are_none:
                 return False
             cells |= effects.reads
+            through |= effects.through
         order, start, end = run
         between = order.between(start, end)
-        return not self._change(order, between, cells)
+        return not self._change(order, between, cells, through)
 
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
         """Whether a variable has the same value at two moments of one run of a function.
@@ -298,7 +300,7 @@ class Dataflow:
         order: Order,
         numbers: Iterable[int],
         cells: Collection[Cell],
-        settled: Collection[Cell] = (),
+        through: Collection[Cell] = (),
     ) -> bool:
         """Whether some evaluations may change what is in some cells."""
         unit = self.program.unit_of(order.owner)
@@ -309,7 +311,7 @@ class Dataflow:
             if number <= EXIT:
                 continue
             effects = self.evaluations.at(unit, order.nodes[number])
-            if self.changes(effects, cells, settled):
+            if self.changes(effects, cells, through):
                 return True
         return False
 
@@ -331,15 +333,14 @@ class Dataflow:
           carriers: what is made, and what comes of that.
         """
         cells: set[Cell] = set()
-        around: set[Cell] = set()
+        through: set[Cell] = set()
         for node in nodes:
             unit = self.program.unit_of(node)
             effects = self.evaluations.at(unit, node)
             if not effects.are_none:
                 return False
             cells |= effects.reads
-            # `config`, of `config.limit`
-            around |= self.effects(node).reads
+            through |= effects.through
         unsettled = {
             cell for cell in cells if not self._is_settled_cell(cell, carriers)
         }
@@ -351,11 +352,10 @@ class Dataflow:
             return False
         first = (start.owner, start.number)
         last = (end.owner, end.number)
-        settled = (cells | around) - unsettled
-        key = (first, last, frozenset(unsettled), frozenset(settled))
+        key = (first, last, frozenset(unsettled), frozenset(through))
         if key not in self._changed:
             self._changed[key] = self._may_change(
-                start, end, unsettled, settled, carriers
+                start, end, unsettled, through, carriers
             )
         return not self._changed[key]
 
@@ -425,7 +425,7 @@ class Dataflow:
         made: EvaluationSite,
         later: EvaluationSite,
         cells: set[Cell],
-        settled: set[Cell],
+        through: set[Cell],
         carriers: Collection[Object],
     ) -> bool:
         """Whether cells may change between something being made and a later place.
@@ -451,17 +451,17 @@ class Dataflow:
                 # Both happen in one run of this function, so what is between them is all there is.
                 meeting.add(owner)
                 starts = _after(order, above[owner])
-                if self._change(order, starts & ends, cells, settled):
+                if self._change(order, starts & ends, cells, through):
                     return True
                 continue
             # What uses it is called from elsewhere: the change may be there.
             callers = self._callers(owner)
             if callers is None or self._are_own(cells, owner):
                 return True
-            if self._change(order, ends, cells, settled):
+            if self._change(order, ends, cells, through):
                 return True
             pending += [site.owner for site in callers]
-        return self._changes_on_the_way(made, meeting, above, cells, settled)
+        return self._changes_on_the_way(made, meeting, above, cells, through)
 
     @staticmethod
     def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
@@ -475,7 +475,7 @@ class Dataflow:
         meeting: set[Owner],
         above: Numbers,
         cells: set[Cell],
-        settled: set[Cell],
+        through: set[Cell],
     ) -> bool:
         """Whether cells may change after something is made, on the way up to functions.
 
@@ -490,7 +490,7 @@ class Dataflow:
             seen.add(owner)
             order = self.program.order(owner)
             numbers = _after(order, above[owner])
-            if self._change(order, numbers, cells, settled):
+            if self._change(order, numbers, cells, through):
                 return True
             callers = self._callers(owner) or ()
             pending += [site.owner for site in callers]

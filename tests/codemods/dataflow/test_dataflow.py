@@ -411,6 +411,26 @@ STAYS = {
         "config.width",
         False,
     ),
+    "it is given away as an attribute of something": (
+        "name.config = config\nx = config.width\nfinalize(name.config)",
+        "config.width",
+        False,
+    ),
+    "an attribute of it is given away, and not another": (
+        "x = config.width\nfinalize(config.model)",
+        "config.width",
+        True,
+    ),
+    "an object in it is given away": (
+        "x = config.model.width\nfinalize(config.model)",
+        "config.model.width",
+        False,
+    ),
+    "its value is given away": (
+        "x = config.width\nfinalize(config.width)",
+        "config.width",
+        True,
+    ),
     "a function in view gives it away": (
         "x = config.width\nshow(config)",
         "config.width",
