@@ -428,8 +428,12 @@ class Evaluations:
         if isinstance(node.func, ast.Attribute):
             owner = node.func.value
             items = self.program.objects(owner)
-            if not items or any(map(self.may_inherit, items)):
+            if not items or any(map(self._has_methods_out_of_view, items)):
                 found.handed |= self._handed(owner)
+
+    def _has_methods_out_of_view(self, owner: Object) -> bool:
+        # losses = collections.deque()
+        return isinstance(owner, Result) or self.may_inherit(owner)
 
     def may_inherit(self, owner: Object) -> bool:
         """Whether an object may have methods that are out of view."""
