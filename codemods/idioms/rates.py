@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from codemods.analysis.origins import Origins, Path
+from codemods.analysis.origins import Origins, Path, Variable
 from codemods.analysis.uses import Use
 from codemods.dataflow.evaluation import evaluated
 from codemods.flow.binding import values_of
@@ -123,7 +123,23 @@ class Rates:
         dataflow = self.values.facts.dataflow
         if not dataflow.stays([value], value, step.node, known=False):
             raise Unproven("what it is made of changes before the step is taken")
+        if until is not None and self._is_changed_in_place(value):
+            raise Unproven("what it is made of is changed in place")
         return _function_of_step(self.values.of(value, exchange), until)
+
+    def _is_changed_in_place(self, value: ast.expr) -> bool:
+        """Whether a variable is read as a whole of which elements are set: `factor[:] = 0.5`."""
+        for cell in self.values.facts.dataflow.effects(value).reads:
+            if not isinstance(cell, Variable):
+                continue
+            for load in self.origins.loads(cell):
+                match cell.unit.parents.get(load):
+                    # not those by name, of which each is known by itself
+                    case ast.Subscript(slice=ast.Constant(value=str())):
+                        continue
+                    case ast.Subscript(value=owner, ctx=ast.Store()) if owner is load:
+                        return True
+        return False
 
     def _has_no_effect(
         self,

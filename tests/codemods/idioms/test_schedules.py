@@ -993,6 +993,28 @@ KEPT = {
         """,
         "`schedule(optimizer.state.step)` at train.py:13 may be another when the optimizer is made",
     ),
+    "an array that is changed in place between steps": (
+        """
+        import jax
+        import numpy as np
+        from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            factor = np.ones(())
+            def schedule(step):
+                return 0.1 * factor * 0.97 ** step
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                factor[...] = 0.5 * factor
+            return optimizer
+        """,
+        "what it is made of is changed in place",
+    ),
     "the step changes what it is made of": (
         """
         from flax import optim
