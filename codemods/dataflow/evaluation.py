@@ -421,15 +421,22 @@ class Evaluations:
 
     def _hand_over(self, node: ast.Call, found: Effects) -> None:
         """Add what a call gives to a function out of view, and the owner of its method."""
-        for value in values_of(node):
-            given = value.value if isinstance(value, ast.Starred) else value
-            found.handed |= self._handed(given)
+        found.handed |= self.given(node)
         # config.update(rate=0.1), but not self.schedule(step), of which the class is in view
         if isinstance(node.func, ast.Attribute):
             owner = node.func.value
             items = self.program.objects(owner)
             if not items or any(map(self._has_methods_out_of_view, items)):
                 found.handed |= self._handed(owner)
+
+    def given(self, node: ast.Call) -> set[Object | Cell]:
+        """What a call gives to its function, unknown objects by what they are read from."""
+        found = set[Object | Cell]()
+        for value in values_of(node):
+            found |= self._handed(
+                value.value if isinstance(value, ast.Starred) else value
+            )
+        return found
 
     def _has_methods_out_of_view(self, owner: Object) -> bool:
         # losses = collections.deque()

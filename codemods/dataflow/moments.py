@@ -11,7 +11,7 @@ from codemods.dataflow.control_flow import EXIT, FunctionNode, Order, Owner
 from codemods.dataflow.definitions import LOOPS, Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.elsewhere import Elsewhere
-from codemods.dataflow.evaluation import Evaluations
+from codemods.dataflow.evaluation import Evaluations, evaluated
 from codemods.dataflow.handing import Handing
 from codemods.dataflow.program import EvaluationSite, Program, is_any
 from codemods.flow.binding import parameters_of, values_of
@@ -71,9 +71,19 @@ class Dataflow:
             return False
         if other.acts and any(map(self._is_in_reach, one.writes)):
             return False
+        if one.acts and self._is_taken(one.handed, second):
+            return False
+        if other.acts and self._is_taken(other.handed, first):
+            return False
         if self.changes(one, other.reads | other.writes, other.through):
             return False
         return not self.changes(other, one.reads | one.writes, one.through)
+
+    def _is_taken(self, handed: Collection[Object | Cell], node: ast.AST) -> bool:
+        """Whether a call in an expression takes something that code out of view is handed."""
+        calls = (inner for inner in evaluated(node) if isinstance(inner, ast.Call))
+        taken = {item for call in calls for item in self.evaluations.given(call)}
+        return not taken.isdisjoint(handed)
 
     def changes(
         self,
@@ -95,7 +105,11 @@ class Dataflow:
         if not effects.acts:
             return False
         for cell in fields:
-            if cell.name in self.handing.set_somewhere and self._is_in_reach(cell):
+            is_set = (
+                cell.name in self.handing.set_somewhere
+                or self._set_elsewhere & cell.owners
+            )
+            if is_set and self._is_in_reach(cell):
                 return True
         return any(
             not _is_local(cell) and self._is_written(cell, self._behind.writes)
@@ -142,11 +156,17 @@ class Dataflow:
             for node in unit.nodes:
                 for value in self._given_away(unit, node):
                     escaping += self.program.objects(value)
+        return frozenset(self.handing.within(escaping) | self._set_elsewhere)
+
+    @cached_property
+    def _set_elsewhere(self) -> frozenset[Object]:
+        """The objects that files which are not analysed change, and all within them."""
+        found: list[Object] = []
         for variable in self.elsewhere.changed:
-            found = self.program.objects_at(variable.scope, variable.name)
+            items = self.program.objects_at(variable.scope, variable.name)
             # of a module, the variables that are set are known by their names
-            escaping += (item for item in found if not isinstance(item, Module))
-        return frozenset(self.handing.within(escaping))
+            found += (item for item in items if not isinstance(item, Module))
+        return frozenset(self.handing.within(found))
 
     def _passed(self, call: ast.Call) -> Iterator[Object]:
         """The objects that a call passes to a function out of view."""

@@ -13,6 +13,8 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Origins, Variable
 from codemods.flow.objects import Instance
 
+WHOLE = frozenset(("builtins.int", "builtins.len"))
+
 
 class FloatRates:
     """Tells which expressions are such numbers, as far as values and annotations show."""
@@ -53,8 +55,14 @@ class FloatRates:
 
     def _is_number(self, node: ast.expr) -> bool:
         value = self.origins.value(self.origins.variable(node)) or node
-        is_whole = isinstance(value, ast.Constant) and type(value.value) is int
-        return is_whole or self._is_float(node)
+        match value:
+            case ast.Constant(value=int()):
+                return True
+            # 0.4 / len(batch)
+            case ast.Call(func=function):
+                made = self.facts.externals(function)
+                return not WHOLE.isdisjoint(made) or self._is_float(node)
+        return self._is_float(node)
 
     def _is_float(self, node: ast.expr) -> bool:
         match node:

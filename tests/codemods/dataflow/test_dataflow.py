@@ -500,6 +500,8 @@ SWAPS = {
     "one of them, and a constant": ("f()", "1", True),
     "one of them, and an attribute": ("f()", "b.x", True),
     "one of them, and an attribute of what it is given": ("f(b)", "b.x", False),
+    "one of them, and a function that is given the same": ("f(b)", "len(b)", False),
+    "one of them, and a function that is given another": ("f(a)", "len(b)", True),
     "one of them, and one that sets an attribute": ("f()", "setattr(b, 'x', 1)", False),
     "one of them, and a variable": ("f()", "a", True),
     "a variable that the other sets": ("(a := 1)", "a", False),
