@@ -84,6 +84,7 @@ EITHER = (
 
 JIT = "jax.jit"
 COMPILE = frozenset((JIT, "jax.experimental.pjit.pjit", "flax.linen.jit"))
+PMAP = "jax.pmap"
 MAP_OVER_AXES = full_names("jax", "pmap vmap soft_pmap") | {
     "jax.experimental.maps.xmap"
 }
@@ -97,7 +98,7 @@ WRAP = (
 )
 """What makes a function that takes the same arguments."""
 
-CALL_WITH_OTHERS = frozenset((JIT, "jax.pmap", "jax.vmap")) | SHAPES_OF
+CALL_WITH_OTHERS = frozenset((JIT, PMAP, "jax.vmap")) | SHAPES_OF
 """What calls its first argument with the others, or gives a function that does."""
 
 CUSTOM_DERIVATIVES = full_names("jax", "custom_vjp custom_jvp")
@@ -233,6 +234,9 @@ STRUCTS = STRUCT | {"flax.struct.PyTreeNode", "chex.dataclass"}
 MODELS = frozenset(("flax.linen.Module", "flax.linen.module.Module"))
 ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", "jax.Array", "chex.Array")
 """What the names of functions and classes that give arrays begin with."""
+
+FLOATS = ("jax.", "numpy.float")
+"""What begins the names of functions that give a float of NumPy, or an array of JAX."""
 
 NUMBERS = ("jax.numpy.", "jax.random.", "numpy.random.")
 """What the names of functions that neither keep nor give back their arguments begin with."""

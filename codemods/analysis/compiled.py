@@ -8,9 +8,9 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins
 from codemods.flow.scopes import Scope
 from codemods.sources.modules import Unit
-from codemods.vocabulary import COMPILE, CONTROL, MAP_SLICES, PARTIAL
+from codemods.vocabulary import COMPILE, CONTROL, MAP_SLICES, PARTIAL, PMAP
 
-TRACING = COMPILE | CONTROL | MAP_SLICES | {"jax.pmap"}
+TRACING = COMPILE | CONTROL | MAP_SLICES | {PMAP}
 """What calls functions with traced arrays alone."""
 
 Functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

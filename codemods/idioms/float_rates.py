@@ -12,6 +12,7 @@ from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Origins, Variable
 from codemods.flow.objects import Instance
+from codemods.vocabulary import FLOATS
 
 WHOLE = frozenset(("builtins.int", "builtins.len"))
 
@@ -44,7 +45,7 @@ class FloatRates:
             # np.float32(0.1) has a form of its own, too
             case ast.Call(func=function):
                 made = self.facts.full_name(function)
-                return made.startswith(("jax.", "numpy.float")) or self._is_float(node)
+                return made.startswith(FLOATS) or self._is_float(node)
         return False
 
     def _is_computed(self, node: ast.BinOp, left: ast.expr, right: ast.expr) -> bool:

@@ -27,7 +27,7 @@ DEFINITION = dedent("""\
         optimizer_def = optax.inject_hyperparams(
             optax.adamw, static_args=("b1", "b2", "eps", "eps_root", "weight_decay")
         )(
-            learning_rate=config.rate,  # the base rate
+            learning_rate=float(config.rate or 0),  # the base rate
             b1=0.9, b2=0.98,  # as in the paper
             eps=1e-9, weight_decay=0.1)
     """)

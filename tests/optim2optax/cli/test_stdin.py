@@ -61,7 +61,7 @@ def test_exit_codes_and_report(run: Run) -> None:
     result = run("rewrite", "-", stdin=UNRESOLVABLE.encode())
     assert result.exit_code == 1
     assert "<stdin>:5:20: FO903" in result.stderr
-    assert "waiting for this: 2 sites in <stdin>" in result.stderr
+    assert "waiting for this: 2 sites at <stdin>:1, 5" in result.stderr
     result = run("rewrite", "-", stdin=UNPARSABLE.encode())
     assert result.exit_code == 1
     assert "<stdin>: error: " in result.stderr

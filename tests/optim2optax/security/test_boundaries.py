@@ -11,7 +11,7 @@ import pytest
 
 from optim2optax.project import Patterns, find_files
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.programs import LEGACY, UNRESOLVABLE
+from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
 
 MODULES = (
     *(
@@ -78,6 +78,8 @@ def test_names_of_files_say_nothing_to_a_terminal_or_a_log(
 ) -> None:
     for name in (*NAMES, os.fsdecode(b"\xff.py"), "x" * 240 + ".py"):
         (project / name).write_text(UNRESOLVABLE)
+    # in the text, one reason is one entry, which names few files
+    (project / "Модель.py").write_text(UNPARSABLE)
     result = run("rewrite", "--check", "--output-format", output_format, ".")
     assert result.exit_code == 1
     assert not {letter for letter in result.stdout if not letter.isprintable()} - {"\n"}
