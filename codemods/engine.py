@@ -181,6 +181,12 @@ def _analysed(
     program = Codes(read.texts, relevance.paths)
     errors = read.errors
     named = {name for code in codes.values() for name in named_classes(code)}
+    if options.on_demand:
+        parsed = [read(path) for path in program if path not in aside]
+        units = [unit for unit in parsed if unit is not None]
+        others = program.without({unit.path: unit for unit in units})
+        graphs = relevance.imports, relevance.importers
+        return Facts(units, named, others, graphs, on_demand=True)
     try:
         found = Slice(program, read, relevance, named, options.budget, aside)
     except EntangledError:

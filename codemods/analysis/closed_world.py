@@ -401,6 +401,23 @@ def _stands_in(root: Place) -> bool:
     return False
 
 
+class OpenWorld(ClosedWorld):
+    """What code out of view gives back is unknown, and unknown is no optimizer."""
+
+    def sources(self, unit: Unit, node: ast.expr) -> dict[LegacyObject, Escape | None]:
+        del unit, node
+        return {}
+
+    @cached_property
+    def unaccounted(self) -> dict[LegacyObject, None]:
+        return {}
+
+
+def world_of(facts: Queries) -> ClosedWorld:
+    """What is taken to come back from out of view."""
+    return OpenWorld(facts) if facts.on_demand else ClosedWorld(facts)
+
+
 def replaces_target(unit: Unit, node: ast.Attribute) -> bool:
     """Whether this is the method in `x.replace(target=…)`."""
     call = unit.parents.get(node)

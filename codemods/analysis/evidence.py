@@ -14,9 +14,9 @@ from functools import cached_property
 
 from codemods.analysis.closed_world import (
     PURPOSES,
-    ClosedWorld,
     creates,
     replaces_target,
+    world_of,
 )
 from codemods.analysis.legacy import CLASS_AT_RUN_TIME, Unnamed, legacy_name
 from codemods.analysis.members import tells
@@ -48,7 +48,7 @@ class Seeding:
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
-        self.world = ClosedWorld(facts)
+        self.world = world_of(facts)
         self.receivers = Receivers(facts)
         self.suspected: dict[LegacyObject, Escape | None] = {}
 

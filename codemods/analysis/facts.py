@@ -31,6 +31,7 @@ class Facts(Queries):
       others: the texts of files of the project that are not analysed.
       graphs: which files import which, and which are imported by which, if that is known.
       most: the number of facts beyond which the analysis gives up.
+      on_demand: whether each question is answered when it is asked (`codemods/inference`).
 
     Raises:
       EntangledError: if there are more facts than that.
@@ -44,8 +45,9 @@ class Facts(Queries):
         others: Mapping[str, str] = MappingProxyType({}),
         graphs: tuple[Graph, Graph] | None = None,
         most: float = math.inf,
+        on_demand: bool = False,
     ) -> None:
-        super().__init__(units, named_classes, others, graphs, most)
+        super().__init__(units, named_classes, others, graphs, most, on_demand)
         evidence = Seeding(self)
         evidence.seed()
         self.suspected = evidence.suspected

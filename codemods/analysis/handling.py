@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-from codemods.analysis.closed_world import ClosedWorld
+from codemods.analysis.closed_world import world_of
 from codemods.analysis.facts import Facts
 from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_optimizer
@@ -104,7 +104,7 @@ class Handling:
         self.facts = facts
         self.flow = facts.flow
         self.origins = facts.of(Origins)
-        self.world = facts.of(ClosedWorld)
+        self.world = facts.of(world_of)
 
     def uses(self, have_fixed_rates: HaveFixedRates) -> list[Use]:
         """The places where a train state would not do what an optimizer did.

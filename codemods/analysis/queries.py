@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
+from codemods.analysis.flax_optim import FlaxOptim as PulledFlaxOptim
 from codemods.analysis.legacy import FlaxOptim, Unnamed, legacy_name
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
@@ -30,6 +31,7 @@ from codemods.flow.objects import (
 from codemods.flow.reading import Annotation, Import, PassedOn
 from codemods.flow.scopes import Scope
 from codemods.flow.solver import Solver
+from codemods.inference.view import View
 from codemods.sources.modules import Project, Unit
 from codemods.sources.relevance import Graph, import_graph, reachable
 from codemods.vocabulary import PACKAGE
@@ -56,6 +58,7 @@ class Queries:
       others: the texts of files of the project that are not analysed.
       graphs: which files import which, and which are imported by which, if that is known.
       most: the number of facts beyond which the analysis gives up.
+      on_demand: whether each question is answered when it is asked (`codemods/inference`).
 
     Raises:
       EntangledError: if there are more facts than that.
@@ -69,7 +72,9 @@ class Queries:
         others: Mapping[str, str] = MappingProxyType({}),
         graphs: tuple[Graph, Graph] | None = None,
         most: float = math.inf,
+        on_demand: bool = False,
     ) -> None:
+        self.on_demand = on_demand
         self.named_classes = frozenset(named_classes)
         self.others = others
         self.beyond: dict[LegacyObject, Beyond] = {}
@@ -79,9 +84,15 @@ class Queries:
         self._version, self._holders = -1, set[Object]()
         self._within: dict[Place, list[LegacyObject]] = {}
         self._holding: dict[Place, list[Object]] = {}
+        self.project = Project(units, others)
+        if on_demand:
+            # they answer as the others do
+            library = PulledFlaxOptim()
+            self.legacy = cast("FlaxOptim", library)
+            self.flow = cast("Constraints", View(self.project, library))
+            return
         self.legacy = FlaxOptim()
         self.flow = Constraints(library=self.legacy, solver=Solver(most))
-        self.project = Project(units, others)
         self.flow.read(self.project)
         self.flow.solve()
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from codemods.analysis.closed_world import ClosedWorld
+from codemods.analysis.closed_world import ClosedWorld, world_of
 from codemods.analysis.facts import Facts, unify
 from codemods.analysis.origins import Origins
 from codemods.analysis.param_names import ParamNames
@@ -50,7 +50,7 @@ class Stepping:
     @cached_property
     def world(self) -> ClosedWorld:
         """What escapes, and what comes from out of view."""
-        return self.facts.of(ClosedWorld)
+        return self.facts.of(world_of)
 
     @cached_property
     def parameters(self) -> Parameters:

@@ -86,13 +86,13 @@ def types_within(annotation: ast.expr, path: Steps = ()) -> Iterator[TypeWithin]
             value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner
         ):
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-            for part, steps in _parts(annotation, name, parts):
+            for part, steps in parts_of(annotation, name, parts):
                 yield from types_within(part, (*path, *steps))
         case _:
             return
 
 
-def _parts(
+def parts_of(
     annotation: ast.expr, name: str, parts: list[ast.expr]
 ) -> Iterator[tuple[ast.expr, Steps]]:
     """The arguments of a generic type that are types of parts, with the steps to these."""

@@ -289,12 +289,19 @@ class Project:
     Args:
       units: the files that are analysed.
       others: the texts of the other files, by path, of which nothing else is known.
+      around: files that are read for what they say of the units, and not asked about themselves.
     """
 
-    def __init__(self, units: Iterable[Unit], others: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        units: Iterable[Unit],
+        others: Mapping[str, str],
+        around: Iterable[Unit] = (),
+    ) -> None:
         self.units = list(units)
+        self.around = list(around)
         self.others = others
-        self._by_path = {unit.path: unit for unit in self.units}
+        self._by_path = {unit.path: unit for unit in (*self.units, *self.around)}
         self._layout = Layout((*self._by_path, *self.others))
         self._words: dict[str, frozenset[str] | None] = {}
 

@@ -1,0 +1,351 @@
+"""What `flax.optim` was, as data for inference: how one object is made of another."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
+
+from codemods.analysis.legacy import (
+    CLASS_AT_RUN_TIME,
+    DEFINITIONS,
+    FOREIGN,
+    MODULES,
+    NAMES,
+    OTHER_NAMES,
+    OUTSIDE,
+    PARTS,
+    SUBMODULES,
+    LegacyName,
+    Unnamed,
+    _is_constructor,
+    _is_record,
+    _looks_like_class,
+    _makes_definition,
+    legacy_name,
+    traversal_name,
+)
+from codemods.flow.binding import values_of
+from codemods.flow.out_of_view import effect_of
+from codemods.flow.sites import Effect
+from codemods.inference.library import (
+    BEHAVIOURS,
+    Behaviour,
+    Library,
+    apply,
+    boxed,
+    named_attribute,
+)
+from codemods.inference.objects import (
+    Arguments,
+    Class,
+    Container,
+    Derivative,
+    External,
+    LegacyObject,
+    Object,
+    Place,
+    Result,
+    plain,
+)
+from codemods.vocabulary import AS_DICT, PACKAGE, READ_PLAIN, RESTORE, TO_STATE_DICT
+
+if TYPE_CHECKING:
+    from codemods.inference.engine import Inference
+
+Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
+
+SAME_OPTIMIZER = ("apply_gradient", "restore_state", "replicate", "unreplicate")
+EVALUATING = ("compute_gradient", "compute_gradients", "optimize")
+
+
+class FlaxOptim(Library):
+    """The objects of `flax.optim`, and the libraries through which they go.
+
+    The kinds of objects are `definition`, `optimizer`, `state`, `state_dict`, `hyper_params` and
+    `traversal`. `links` holds pairs of objects that migrate together: an optimizer and its
+    definition, a MultiOptimizer and its parts. An optimizer in an object that is made into a dict
+    stays an optimizer.
+    """
+
+    modules = ("flax", PACKAGE)
+
+    def __init__(self) -> None:
+        self.links: dict[tuple[LegacyObject, LegacyObject], None] = {}
+        self._inner: dict[LegacyObject, list[LegacyObject]] = defaultdict(list)
+        self._indexed = 0
+
+    def owns(self, module: str) -> bool:
+        return module.partition(".")[0] in OUTSIDE
+
+    def follows(self, name: str) -> bool:
+        legacy = legacy_name(name)
+        if isinstance(legacy, str):
+            owner = legacy.rpartition(".")[0]
+            # Adam.apply_gradient, Unknown.create; of nothing else an attribute is of interest
+            return not owner or _looks_like_class(owner)
+        root, *way = name.split(".")[:-1] or [name]
+        if root in OUTSIDE:
+            is_legacy = name.rpartition(".")[2] in NAMES
+            return (is_legacy and len(way) <= 3) or SUBMODULES.issuperset(way)
+        return name.startswith(FOREIGN) and len(way) <= 2
+
+    def members(self, module: str) -> tuple[str, ...]:
+        if legacy_name(module) is Unnamed.MODULE:
+            return (*DEFINITIONS, *OTHER_NAMES)
+        return MODULES if module == "flax" else ()
+
+    def function(self, name: str) -> Behaviour | None:
+        # instances of a class derived from `flax.optim.OptimizerDef` have a name with `()`
+        is_custom = name.endswith("()")
+        legacy = legacy_name(name.removesuffix("()"))
+        if traversal_name(name):
+            return self._making("traversal", "ModelParamTraversal")
+        if isinstance(legacy, str) and _is_record(legacy):
+            return _giving(Result(f"{PACKAGE}.{legacy}"))
+        if legacy is not None and (
+            _makes_definition(legacy) or name.endswith("OptimizerDef()")
+        ):
+            return self._making("definition", Unnamed.CUSTOM if is_custom else legacy)
+        if name == "builtins.getattr":
+            return _run_time_class
+        if name in READ_PLAIN:
+            return _restore
+        if name in TO_STATE_DICT | AS_DICT:
+            return self._make_dict
+        return BEHAVIOURS.get(name)
+
+    def effect(self, name: str) -> Effect:
+        return effect_of(name)
+
+    def method(self, owner: Object, name: str) -> Behaviour | None:
+        # DynamicScale().value_and_grad(loss_fn)
+        if isinstance(owner, Result):
+            is_scale = owner.name.endswith(".DynamicScale") and name == "value_and_grad"
+            return _scaled_derivative if is_scale else None
+        if not isinstance(owner, LegacyObject):
+            return None
+        if name == "unflatten":  # a tree definition stands for the tree
+            return _giving(owner)
+        match owner.kind, name:
+            case "definition", "create":
+                return lambda engine, given: self._create(engine, owner, given)
+            case "definition", "init_state":
+                return lambda _, given: self._init_state(owner, given)
+            case "definition", "apply_gradient":
+                return lambda _, given: self._step_without_optimizer(owner, given)
+            case "state", "replace":
+                return _giving(owner)
+            case "optimizer", _ if name in SAME_OPTIMIZER:
+                return _giving(owner)
+            case "optimizer", "state_dict":
+                return _giving(self._dict_of(owner))
+            case "optimizer", "replace":
+                return lambda engine, given: self._replace(engine, owner, given)
+            case "optimizer", _ if name in EVALUATING:
+                return lambda _, given: _evaluate(owner, given, name)
+        return None
+
+    def attribute(self, engine: Inference, obj: LegacyObject, name: str) -> Answer:
+        # optimizer.target is the params, optimizer.optimizer_def a definition
+        if obj.kind == "optimizer" and name == "target":
+            return [*(yield ("target", obj))]
+        if obj.kind == "optimizer" and name == "optimizer_def":
+            return [*self.definitions(obj)]
+        if (obj.kind, name) in PARTS:
+            return [self._part(obj, name)]
+        # an optimizer in `dataclasses.asdict(state)` may still be read as one
+        if obj.kind == "state_dict":
+            whole = replace(obj, kind="optimizer")
+            return (yield from self.attribute(engine, whole, name))
+        return []
+
+    def definitions(self, obj: LegacyObject) -> list[LegacyObject]:
+        """The definitions that an object was made of.
+
+        Those within a MultiOptimizer or WeightNorm are among them.
+        """
+        found: dict[LegacyObject, None] = {}
+        pending = [obj]
+        while pending:
+            for inner in self.parts(pending.pop(0)):
+                if inner.kind in ("definition", "optimizer") and inner not in found:
+                    found[inner] = None
+                    pending.append(inner)
+        return [item for item in found if item.kind == "definition"]
+
+    def parts(self, obj: LegacyObject) -> Sequence[LegacyObject]:
+        """The objects that an object is linked to as what it is made of."""
+        # links are only added, so the index of them grows with those that are new
+        for outer, inner in islice(self.links, self._indexed, None):
+            self._inner[outer].append(inner)
+        self._indexed = len(self.links)
+        return self._inner.get(obj, ())
+
+    def _making(self, kind: str, made_by: LegacyName) -> Behaviour:
+        def behaviour(engine: Inference, given: Arguments) -> Answer:
+            made = LegacyObject(kind, given.unit, given.node, made_by)
+            if kind == "definition":
+                for place in given.all:
+                    yield from self._contain(made, place)
+                if made_by is Unnamed.CUSTOM and isinstance(given.node, ast.Call):
+                    yield from self._take_from_bases(engine, made, given)
+            return [made]
+
+        return behaviour
+
+    def _take_from_bases(
+        self, engine: Inference, made: LegacyObject, given: Arguments
+    ) -> Answer:
+        """Make the arguments of `super().__init__(…)` parts of a definition of the user's class."""
+        assert isinstance(given.node, ast.Call)
+        for item in (yield ("expression", given.node.func, given.frame)):
+            for base in (yield ("ancestry", item)) if isinstance(item, Class) else ():
+                if not isinstance(base, Class):
+                    continue
+                for call in ast.walk(base.node):
+                    if isinstance(call, ast.Call) and _is_constructor(call.func):
+                        for argument in values_of(call):
+                            yield from self._contain(
+                                made, ("expression", argument, None)
+                            )
+        return []
+
+    def _contain(self, outer: LegacyObject, place: Place) -> Answer:
+        """Link a definition with those that get to a place, or into containers there."""
+        pending = [place]
+        seen = {place}
+        while pending:
+            for item in (yield pending.pop()):
+                if isinstance(item, LegacyObject) and item.kind in (
+                    "definition",
+                    "traversal",
+                ):
+                    if item is not outer:
+                        self.links[outer, item] = None
+                elif isinstance(plain(item), Container):
+                    inner = ("each in", item)
+                    if inner not in seen:
+                        seen.add(inner)
+                        pending.append(inner)
+        return []
+
+    def _init_state(self, definition: LegacyObject, given: Arguments) -> Answer:
+        state = LegacyObject(
+            "state", given.unit, given.node, Unnamed.DEFINITION, definition.evidence
+        )
+        self.links[state, definition] = None
+        yield from ()
+        return [state]
+
+    def _create(
+        self, engine: Inference, definition: LegacyObject, given: Arguments
+    ) -> Answer:
+        optimizer = LegacyObject(
+            "optimizer", given.unit, given.node, None, definition.evidence
+        )
+        self.links[optimizer, definition] = None
+        # definition.create(params, focus=traversal)
+        target, focus = given.argument(0, "target"), given.argument(1, "focus")
+        if target is not None:
+            engine.solver.add(("target", optimizer), *(yield target))
+        for item in (yield focus) if focus is not None else ():
+            self._belongs(optimizer, item)
+        return [optimizer]
+
+    def _step_without_optimizer(
+        self, definition: LegacyObject, given: Arguments
+    ) -> Answer:
+        # params, state = definition.apply_gradient(hyper_params, params, state, grads)
+        parts: list[tuple[int, Place]] = []
+        places = (given.argument(1, "params"), given.argument(2, "state"))
+        for index, place in enumerate(places):
+            if place is not None:
+                parts.append((index, place))
+                for item in (yield place):
+                    self._belongs(definition, item)
+        return [boxed(given, "step", *parts)]
+
+    def _replace(
+        self, engine: Inference, optimizer: LegacyObject, given: Arguments
+    ) -> Answer:
+        # optimizer.replace(target=params, optimizer_def=definition)
+        target, definition = given.keyword("target"), given.keyword("optimizer_def")
+        if target is not None:
+            engine.solver.add(("target", optimizer), *(yield target))
+        for item in (yield definition) if definition is not None else ():
+            self._belongs(optimizer, item)
+        return [optimizer]
+
+    def _belongs(self, optimizer: LegacyObject, item: Object) -> None:
+        if isinstance(item, LegacyObject):
+            self.links[optimizer, item] = None
+
+    def _make_dict(self, _: Inference, given: Arguments) -> Answer:
+        found: list[Object] = []
+        for place in given.positional[:1]:
+            found += map(self._dict_of, (yield place))
+        return found
+
+    def _dict_of(self, item: Object) -> Object:
+        if not (isinstance(item, LegacyObject) and item.kind == "optimizer"):
+            return item
+        made = replace(item, kind="state_dict")
+        self.links[made, item] = None
+        return made
+
+    def _part(self, whole: LegacyObject, kind: str) -> LegacyObject:
+        part = LegacyObject(kind, whole.unit, whole.node, whole.made_by, whole.evidence)
+        self.links[whole, part] = None
+        return part
+
+
+def _giving(item: Object) -> Behaviour:
+    def behaviour(_: Inference, __: Arguments) -> Answer:
+        yield from ()
+        return [item]
+
+    return behaviour
+
+
+def _run_time_class(engine: Inference, given: Arguments) -> Answer:
+    found = yield from named_attribute(engine, given)
+    node = given.node
+    # getattr(optim, "Adam") is no choice at run time
+    if len(given.positional) < 2 or not isinstance(node, ast.Call):
+        return found
+    if isinstance(node.args[1], ast.Constant):
+        return found
+    for item in (yield given.positional[0]):
+        if isinstance(item, External) and legacy_name(item.name) is Unnamed.MODULE:
+            found.append(CLASS_AT_RUN_TIME)
+    return found
+
+
+def _restore(_: Inference, given: Arguments) -> Answer:
+    """Something like the target that is given, or a dict of dicts if there is none."""
+    target = given.argument(1, "target")
+    found: list[Object] = [Result(next(iter(RESTORE)))]
+    if target is not None:
+        found += yield target
+    return found
+
+
+def _evaluate(optimizer: LegacyObject, given: Arguments, name: str) -> Answer:
+    # def loss_fn(params): what is passed is the target
+    function = given.argument(0, "loss_fn")
+    if function is not None:
+        yield apply(function, given, ("target", optimizer))
+    # optimizer, loss = optimizer.optimize(loss_fn)
+    parts = [(0, ("itself", optimizer))] if name == "optimize" else []
+    return [boxed(given, name, *parts)]
+
+
+def _scaled_derivative(_: Inference, given: Arguments) -> Answer:
+    layout = ("dynamic_scale", "finite", "value", "gradient")
+    function = given.argument(0, "fun")
+    items = () if function is None else (yield function)
+    return [Derivative(item, layout) for item in items]  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""What an expression is, asked on demand: which known objects it may be."""

@@ -1,0 +1,397 @@
+"""What calls give, and which calls reach a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Generator
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from codemods.flow.calls import is_wrapper
+from codemods.flow.containers import GENERATOR
+from codemods.inference.library import APPLYING
+from codemods.inference.objects import (
+    Arguments,
+    Called,
+    Class,
+    Container,
+    Declared,
+    Derivative,
+    External,
+    Function,
+    Getter,
+    InFrame,
+    Instance,
+    Key,
+    Layout,
+    LegacyObject,
+    Made,
+    Method,
+    Module,
+    Namespace,
+    Object,
+    Opaque,
+    Partial,
+    Place,
+    Record,
+    Result,
+    plain,
+)
+from codemods.inference.reading import FunctionNode
+
+if TYPE_CHECKING:
+    from codemods.inference.engine import Inference
+    from codemods.inference.objects import Frame
+
+Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
+
+CALLABLES = Function | Method | Partial | Derivative
+
+
+class Calls:
+    """Equations of calls."""
+
+    def __init__(self, engine: Inference) -> None:
+        self.engine = engine
+
+    def invoked(self, callee: Place, arguments: Arguments) -> Answer:
+        found: list[Object] = []
+        for item in (yield callee):
+            found += yield from self.invoke(item, arguments)
+        return found
+
+    def invoke(self, callee: Object, arguments: Arguments) -> Answer:
+        """What a call of something known gives."""
+        match callee:
+            case Function():
+                return (yield from self._enter(callee, None, arguments, None))
+            case InFrame(item=Function() as function, frame=frame):
+                return (yield from self._enter(function, frame, arguments, None))
+            case Method(owner=owner, function=Function() as function):
+                return (yield from self._enter(function, None, arguments, owner))
+            case Method():
+                return (yield from self._call_method(callee, arguments))
+            case Class():
+                return (yield from self._construct(callee, arguments))
+            case Instance() | Made():
+                place = ("special", callee, "__call__")
+                return [*(yield ("invoked", place, arguments))]
+            case Partial():
+                return (yield from self._call_partial(callee, None, arguments))
+            case InFrame(item=Partial() as partial, frame=frame):
+                return (yield from self._call_partial(partial, frame, arguments))
+            case Derivative():
+                return self._call_derivative(callee, arguments)
+            case Getter():
+                return (yield from self._get(callee, None, arguments))
+            case InFrame(item=Getter() as getter, frame=frame):
+                return (yield from self._get(getter, frame, arguments))
+            case External(name=name):
+                return (yield from self._call_external(name, arguments))
+            case Record(fields=fields):
+                return [self._record(fields, arguments)]
+            case Declared(annotation=annotation):
+                return [*(yield ("returned", annotation))]
+            # one of the functions in a pool
+            case Container() | Layout() | InFrame(item=Container()):
+                return []
+        return []
+
+    def reach(self, callee: Object, arguments: Arguments) -> Answer:
+        """Let the functions and classes that a call reaches know of it."""
+        match callee:
+            case Function(node=node) | InFrame(item=Function(node=node)):
+                self._note(node, arguments, 0)
+            case Method(function=Function(node=node)):
+                self._note(node, arguments, 1)
+            case Partial(call=call, function=function):
+                yield from self.reach(function, self.filled(call, None, arguments))
+            case InFrame(item=Partial(call=call, function=function), frame=frame):
+                given = self.filled(call, frame, arguments)
+                yield from self.reach(function, given)
+            case Derivative(function=function):
+                yield from self.reach(function, arguments)
+            case Class():
+                yield from self._construct(callee, arguments)
+            case Instance() | Made():
+                for item in (yield ("special", callee, "__call__")):
+                    yield from self.reach(item, arguments)
+        return []
+
+    def has_effect(self, callee: Object) -> bool:
+        """Whether a call has to be looked at though nobody asks what it gives."""
+        match callee:
+            case External(name=name):
+                return name in APPLYING
+            # optimizer_def.create(params), state.replace(optimizer=optimizer)
+            case Method(owner=LegacyObject() | Instance() | Made(), function=None):
+                return True
+            case Method(owner=Module() | Function(), function=None) | Getter():
+                return True
+        return False
+
+    def _note(self, node: FunctionNode, arguments: Arguments, offset: int) -> None:
+        if arguments.depth == 0:
+            call = Called(arguments, offset)
+            self.engine.solver.add(("callers", node), call)
+
+    # Functions of the project
+
+    def _enter(
+        self,
+        function: Function,
+        around: Frame | None,
+        arguments: Arguments,
+        owner: Object | None,
+    ) -> Answer:
+        self._note(function.node, arguments, 0 if owner is None else 1)
+        frame = self.engine.frame(function, arguments, around, owner)
+        found: list[Object] = []
+        returned = yield self.engine.returned(function.node, frame)
+        for item in returned:
+            inner = plain(item)
+            # a wrapper that says by `functools.wraps` what it is
+            if isinstance(inner, Function) and is_wrapper(inner.node):
+                for place in arguments.all:
+                    found += (one for one in (yield place) if is_callable(one))
+            else:
+                found.append(item)
+        # those that `functools.singledispatch` may choose instead
+        for other in (yield ("alternatives", function.node)):
+            found += yield from self.invoke(other, arguments)
+        return found
+
+    def returned(self, node: FunctionNode, frame: Frame | None) -> Answer:
+        """What a function returns."""
+        found: list[Object] = [*(yield ("seeded return", node))]
+        if self.engine.yielded(node):
+            box = Container(node, GENERATOR)
+            return [*found, box if frame is None else InFrame(box, frame)]
+        for value in self.engine.values_returned(node):
+            found += yield ("expression", value, frame)
+        return found
+
+    # Classes
+
+    def _construct(self, cls: Class, arguments: Arguments) -> Answer:
+        found: list[Object] = []
+        ancestry = yield ("ancestry", cls)
+        # class Model(flax.linen.Module): what a call of a subclass does, a model may say
+        for ancestor in ancestry:
+            if isinstance(ancestor, External):
+                behaviour = self.engine.library.function(f"{ancestor.name}()")
+                if behaviour is not None:
+                    found += yield from behaviour(self.engine, arguments)
+        made = Made(cls, arguments)
+        if arguments.depth == 0:
+            for ancestor in ancestry:
+                if isinstance(ancestor, Class):
+                    self.engine.solver.add(("instances", ancestor), made)
+        if (yield from self.engine.heap.has(cls, "__new__")):
+            first = ("itself", cls)
+            given = replace_arguments(arguments, (first, *arguments.positional), 1)
+            for item in (yield from self.engine.heap.member_of(cls, "__new__", cls)):
+                found += yield from self.invoke(item, given)
+        else:
+            found.append(made)
+        for item in (yield from self.engine.heap.member_of(cls, "__init__", made)):
+            yield from self.reach(item, arguments)
+        return found
+
+    def made_by_new(self, call: ast.Call, frame: Frame | None) -> Answer:
+        """`super().__new__(cls)` gives an instance of `cls`."""
+        found: list[Object] = []
+        for node in call.args[:1]:
+            items = yield ("expression", node, frame)
+            found += (Instance(item) for item in items if isinstance(item, Class))
+        return found
+
+    # What wraps functions
+
+    def filled(
+        self, call: ast.Call, frame: Frame | None, arguments: Arguments
+    ) -> Arguments:
+        """The arguments of a call of `partial(function, …)`: those that `call` filled in first."""
+        unit = self.engine.reading.scopes[call].unit
+        own = self.engine.arguments(unit, call, frame)
+        earlier = own.positional[1 : own.starred]
+        words = {**dict(own.keywords), **dict(arguments.keywords)}
+        starred = None
+        if arguments.starred is not None:
+            starred = arguments.starred + len(earlier)
+        return Arguments(
+            arguments.unit,
+            arguments.node,
+            (*earlier, *arguments.positional),
+            tuple(words.items()),
+            starred,
+            (*own.unpacked, *arguments.unpacked),
+            (call, *arguments.partials),
+            arguments.frame,
+        )
+
+    def _call_partial(
+        self, partial: Partial, frame: Frame | None, arguments: Arguments
+    ) -> Answer:
+        given = self.filled(partial.call, frame, arguments)
+        return (yield from self.invoke(partial.function, given))
+
+    def _call_derivative(
+        self, derivative: Derivative, arguments: Arguments
+    ) -> list[Object]:
+        """A call of `jax.value_and_grad(function)`: a tuple laid out as `layout` says."""
+        value = ("invoked", ("itself", derivative.function), arguments)
+        parts: list[tuple[Key, Place]] = []
+        for index, word in enumerate(derivative.layout):
+            if word == "value":
+                parts.append((index, value))
+            # with `has_aux`, the function gives `(value, auxiliary)`
+            elif word == "auxiliary":
+                parts.append((index, ("item of", value, 1)))
+        return [Layout(Container(arguments.node, "derivative"), tuple(parts))]
+
+    def _get(self, getter: Getter, frame: Frame | None, arguments: Arguments) -> Answer:
+        """`attrgetter("state.target")(x)`, `itemgetter(0, 1)(x)`, `methodcaller("step", y)(x)`."""
+        if not arguments.positional:
+            return []
+        place = arguments.positional[0]
+        found: list[Object] = []
+        # attrgetter("state.target"): each attribute is one of what the last one gave
+        for name in getter.attributes:
+            for item in (yield place):
+                if isinstance(item, LegacyObject):
+                    self.engine.got[getter.call][item, name] = None
+            place = ("attribute of", place, name)
+        if len(getter.keys) == 1:
+            found += yield ("item of", arguments.positional[0], getter.keys[0])
+        elif getter.keys:
+            source = arguments.positional[0]
+            parts = tuple(
+                (index, ("item of", source, key))
+                for index, key in enumerate(getter.keys)
+            )
+            found.append(Layout(Container(arguments.node, "got"), parts))
+        if getter.calls:
+            # methodcaller("apply_gradient", grads): its other arguments are the method's
+            unit = self.engine.reading.scopes[getter.call].unit
+            own = self.engine.arguments(unit, getter.call, frame)
+            given = replace_arguments(own, own.positional[1:], -1)
+            given = replace(given, node=arguments.node)
+            found += yield ("invoked", place, given)
+        elif getter.attributes:
+            found += yield place
+        return found
+
+    @staticmethod
+    def _record(fields: tuple[str, ...], arguments: Arguments) -> Object:
+        parts: list[tuple[Key, Place]] = []
+        for index, name in enumerate(fields):
+            place = arguments.argument(index, name)
+            if place is not None:
+                parts += ((index, place), (name, place))
+        return Layout(Container(arguments.node, "record"), tuple(parts))
+
+    # What is out of view
+
+    def _call_external(self, name: str, arguments: Arguments) -> Answer:
+        behaviour = self.engine.library.function(name)
+        if behaviour is not None:
+            return (yield from behaviour(self.engine, arguments))
+        if self.engine.library.follows(name) or Result(name).is_instance:
+            return [Result(name)]
+        return []
+
+    def _call_method(self, method: Method, arguments: Arguments) -> Answer:
+        owner, name = method.owner, method.name
+        match owner:
+            case Opaque():
+                for word, place in arguments.keywords:
+                    self.engine.solver.add(("field", owner, word), *(yield place))
+                return [owner]
+            case Instance(cls=cls) | Made(cls=cls):
+                if (yield from self.engine.heap.has(cls, name)):
+                    return []
+                # state.replace(optimizer=optimizer), of `flax.struct` or a NamedTuple
+                if name in ("replace", "_replace"):
+                    return [self.replaced(owner, arguments)]
+                return (yield from self._call_inherited(cls, arguments))
+            case Namespace(owner=Class() as cls):
+                return (yield from self._call_inherited(cls, arguments))
+            case Module():
+                return (yield from self._call_of_variables(owner, name, arguments))
+            case Function(node=node) | InFrame(item=Function(node=node)):
+                found: list[Object] = [method]
+                for place in arguments.all:
+                    items = yield place
+                    functions = [one for one in items if is_callable(one)]
+                    self.engine.solver.add(("alternatives", node), *functions)
+                    found += functions
+                return found
+            case Container() | Layout() | InFrame(item=Container()):
+                return (yield from self.engine.heap.call_method(owner, name, arguments))
+        behaviour = self.engine.library.method(owner, name)
+        if behaviour is not None:
+            return (yield from behaviour(self.engine, arguments))
+        return []
+
+    def replaced(self, owner: Instance | Made, arguments: Arguments) -> Object:
+        """`dataclasses.replace(state, step=1)`, `state.replace(step=1)`: some fields are new."""
+        made = Made(owner.cls, arguments, self._replaced(owner, arguments))
+        if arguments.depth == 0:
+            self.engine.solver.add(("instances", owner.cls), made)
+        return made
+
+    @staticmethod
+    def _replaced(owner: Object, arguments: Arguments) -> Place:
+        """Of what some fields are replaced."""
+        match arguments.node:
+            case ast.Call(func=ast.Attribute(value=value, attr="replace" | "_replace")):
+                is_function = bool(arguments.positional)
+                if not is_function:
+                    return ("expression", value, arguments.frame)
+        return arguments.positional[0] if arguments.positional else ("itself", owner)
+
+    def _call_inherited(self, cls: Class, arguments: Arguments) -> Answer:
+        """A method that a class inherits from a container, or that of a `__dict__`."""
+        match arguments.node:
+            case ast.Call(args=[ast.Constant(value=str(key)), *_]):
+                return [*(yield ("field", Instance(cls), key))]
+        pool = Container(cls.node, "pool")
+        found = yield ("any field", cls)
+        return [*found, Layout(pool, ((None, ("any field", cls)),))]
+
+    def _call_of_variables(
+        self, module: Module, name: str, arguments: Arguments
+    ) -> Answer:
+        """A method of `globals()`, or of a module's `__dict__`."""
+        variables = ("variables of", module)
+        if name in ("copy", "items", "keys", "popitem", "values"):
+            self.engine.look_up(module, None, arguments.node)
+            box = Layout(Container(arguments.node, "variables"), ((None, variables),))
+            return (yield from self.engine.heap.call_method(box, name, arguments))
+        match arguments.node:
+            case ast.Call(args=[ast.Constant(value=str(key)), *_]):
+                self.engine.look_up(module, key, arguments.node)
+                return (yield from self.engine.names.member(module, key))
+        assert module.unit is not None
+        scope = self.engine.module(module.unit)
+        for word, place in arguments.keywords:
+            items = yield place
+            self.engine.set_from_outside(scope, word, items)
+        for place in arguments.positional:
+            self.engine.set_from_outside(scope, None, (yield ("each of", place)))
+        return []
+
+
+def is_callable(item: Object) -> bool:
+    return isinstance(item, CALLABLES) or (
+        isinstance(item, InFrame) and isinstance(item.item, Function | Partial)
+    )
+
+
+def replace_arguments(
+    arguments: Arguments, positional: tuple[Place, ...], moved: int
+) -> Arguments:
+    """A call with other positional arguments, of which the star is `moved` further."""
+    starred = None if arguments.starred is None else arguments.starred + moved
+    return replace(arguments, positional=positional, starred=starred)

@@ -1,0 +1,882 @@
+"""How functions outside the project hand objects through: data, and the few behaviours it names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Generator
+from dataclasses import replace as replaced
+from typing import TYPE_CHECKING, TypeAlias
+
+from codemods import vocabulary
+from codemods.flow.containers import BY_CLASS, BY_NAME, STORING
+from codemods.flow.sites import Effect
+from codemods.inference.objects import (
+    Arguments,
+    Class,
+    Container,
+    Derivative,
+    External,
+    Getter,
+    InFrame,
+    Instance,
+    Key,
+    Layout,
+    LegacyObject,
+    Made,
+    Module,
+    Namespace,
+    Object,
+    Partial,
+    Place,
+    Record,
+    Result,
+    method,
+    plain,
+)
+
+if TYPE_CHECKING:
+    from codemods.inference.engine import Inference
+
+Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
+Behaviour: TypeAlias = "Callable[[Inference, Arguments], Answer]"
+
+LEAVES = "leaves"
+DEEPEST_WRAPPING = 3
+"""`f = partial(f, …)` in a loop must not wrap without end."""
+
+BY_FILE = (
+    "runpy.run_path",
+    "runpy.run_module",
+    "importlib.util.spec_from_file_location",
+    "imp.load_source",
+)
+"""What gives a module, or its namespace, for a file or a name."""
+
+
+class Library:
+    """What is known of code outside the project. Inference knows nothing else about any package."""
+
+    modules: tuple[str, ...] = ()
+    """The modules of interest, which an import may mean by a name that is computed."""
+
+    def owns(self, module: str) -> bool:
+        """Whether this module is never a file of the project, even if one has the same name."""
+        raise NotImplementedError
+
+    def follows(self, name: str) -> bool:
+        """Whether it matters that a value is this external object, or came from a call of it."""
+        raise NotImplementedError
+
+    def members(self, module: str) -> tuple[str, ...]:
+        """The names that a star import of this module is known to bind."""
+        raise NotImplementedError
+
+    def function(self, name: str) -> Behaviour | None:
+        """What a call of an external function gives."""
+        raise NotImplementedError
+
+    def effect(self, name: str) -> Effect:
+        """What is known of an external function that has no behaviour."""
+        raise NotImplementedError
+
+    def method(self, owner: Object, name: str) -> Behaviour | None:
+        """What a call of a method of an object, or of an external function's result, gives."""
+        raise NotImplementedError
+
+    def attribute(self, engine: Inference, obj: LegacyObject, name: str) -> Answer:
+        """The value of an object's attribute."""
+        raise NotImplementedError
+
+
+def apply(function: Place, arguments: Arguments, *positional: Place) -> Place:
+    """What `function` gives for some arguments, in the course of another call."""
+    inner = Arguments(arguments.unit, arguments.node, positional, frame=arguments.frame)
+    return ("invoked", function, inner)
+
+
+def boxed(arguments: Arguments, role: str, *parts: tuple[Key, Place]) -> Object:
+    """A container that a call makes."""
+    return Layout(Container(arguments.node, role), parts)
+
+
+def hands_through(index: int, name: str) -> Behaviour:
+    """The result is, or is like, one of the arguments."""
+
+    def behaviour(_: Inference, arguments: Arguments) -> Answer:
+        place = arguments.argument(index, name)
+        return [] if place is None else [*(yield place)]
+
+    return behaviour
+
+
+first = hands_through(0, "")
+
+
+def partial_application(is_method: bool) -> Behaviour:
+    """`functools.partial(function, …)` and `functools.partialmethod(function, …)`."""
+
+    def behaviour(_: Inference, arguments: Arguments) -> Answer:
+        found: list[Object] = []
+        if not arguments.positional or not isinstance(arguments.node, ast.Call):
+            return found
+        for item in (yield arguments.positional[0]):
+            # step = functools.partial(step, rate), in a loop
+            if wrapping(item) < DEEPEST_WRAPPING:
+                made = Partial(arguments.node, item, is_method)  # type: ignore[arg-type]
+                frame = arguments.frame
+                found.append(made if frame is None else InFrame(made, frame))
+        return found
+
+    return behaviour
+
+
+def wrapping(item: object) -> int:
+    """How often a callable is wrapped in partial applications and derivatives."""
+    if isinstance(item, InFrame):
+        return wrapping(item.item)
+    if not isinstance(item, Partial | Derivative):
+        return 0
+    return 1 + wrapping(item.function)
+
+
+def derivative(value: bool) -> Behaviour:
+    """`jax.grad`, `jax.value_and_grad` and their kin."""
+
+    def behaviour(_: Inference, arguments: Arguments) -> Answer:
+        layout: tuple[str, ...] = ()
+        if value:
+            layout = ("value", "gradient")
+        elif arguments.constant("has_aux"):
+            layout = ("gradient", "auxiliary")
+        place = arguments.argument(0, "fun")
+        items = () if place is None else (yield place)
+        plain_enough = (item for item in items if wrapping(item) < DEEPEST_WRAPPING)
+        found: list[Object] = [
+            Derivative(item, layout)  # type: ignore[arg-type]
+            for item in plain_enough
+        ]
+        return found
+
+    return behaviour
+
+
+# The control flow of JAX
+
+
+def scan(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.lax.scan(f, init, xs)`: `f(carry, x)` gives `(carry, y)`."""
+    step = ("part", _scan_step, arguments)
+    yield step
+    carry = ("part", _scan_carry, arguments)
+    return [boxed(arguments, "scan", (0, carry), (1, ("item of", step, 1)))]
+
+
+def _scan_step(_: Inference, arguments: Arguments) -> Answer:
+    function = arguments.argument(0, "f")
+    inputs = arguments.argument(2, "xs")
+    if function is None:
+        return []
+    # a slice of a pytree is like the pytree, an element of a list is one of its elements
+    element = ("either", () if inputs is None else (inputs, ("each of", inputs)))
+    carry = ("part", _scan_carry, arguments)
+    return [*(yield apply(function, arguments, carry, element))]
+
+
+def _scan_carry(_: Inference, arguments: Arguments) -> Answer:
+    """The carry of one step is that of the next."""
+    initial = arguments.argument(1, "init")
+    found = [] if initial is None else [*(yield initial)]
+    found += yield ("item of", ("part", _scan_step, arguments), 0)
+    return found
+
+
+def while_loop(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.lax.while_loop(cond_fun, body_fun, init_val)`."""
+    condition = arguments.argument(0, "cond_fun")
+    body = arguments.argument(1, "body_fun")
+    initial = arguments.argument(2, "init_val")
+    if condition is None or body is None or initial is None:
+        return []
+    # what the body gives is its argument for the next step
+    carry = ("part", while_loop, arguments)
+    found = [*(yield initial)]
+    yield apply(condition, arguments, carry)
+    found += yield apply(body, arguments, carry)
+    return found
+
+
+def fori_loop(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.lax.fori_loop(lower, upper, body_fun, init_val)`."""
+    body = arguments.argument(2, "body_fun")
+    initial = arguments.argument(3, "init_val")
+    if body is None or initial is None:
+        return []
+    found = [*(yield initial)]
+    carry = ("part", fori_loop, arguments)
+    found += yield apply(body, arguments, ("nothing",), carry)
+    return found
+
+
+def cond(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.lax.cond(pred, true_fun, false_fun, *operands)`, and an older form of it."""
+    found: list[Object] = []
+    if len(arguments.positional) == 5:
+        # jax.lax.cond(pred, true_operand, true_fun, false_operand, false_fun)
+        _predicate, true_operand, true_function, false_operand, false_function = (
+            arguments.positional
+        )
+        found += yield apply(true_function, arguments, true_operand)
+        found += yield apply(false_function, arguments, false_operand)
+    operands = arguments.positional[3:]
+    operand = arguments.keyword("operand")
+    # jax.lax.cond(is_last, finish, go_on, operand=optimizer)
+    if not operands and operand is not None:
+        operands = (operand,)
+    for index, name in ((1, "true_fun"), (2, "false_fun")):
+        branch = arguments.argument(index, name)
+        if branch is not None:
+            found += yield apply(branch, arguments, *operands)
+    return found
+
+
+def switch(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.lax.switch(index, branches, *operands)`."""
+    if len(arguments.positional) < 2:
+        return []
+    _index, branches, *operands = arguments.positional
+    return [*(yield apply(("each of", branches), arguments, *operands))]
+
+
+def map_slices(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.lax.map(f, xs)`: what the function gives for the slices of a tree, stacked."""
+    function = arguments.argument(0, "f")
+    inputs = arguments.argument(1, "xs")
+    if function is None or inputs is None:
+        return []
+    return [*(yield apply(function, arguments, inputs))]
+
+
+def vjp(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.vjp(fun, *primals)`, `jax.jvp(fun, primals, tangents)`, `jax.linearize`.
+
+    They give a tuple: what the function gives, then something of no interest, then an auxiliary
+    output.
+    """
+    function = arguments.argument(0, "fun")
+    if function is None:
+        return []
+    primals = arguments.positional[1:]
+    match arguments.node:
+        # jax.jvp(loss, (params,), (tangents,))
+        case ast.Call(args=[_, ast.Tuple(elts=elements), *_]):
+            primals = tuple(("expression", one, arguments.frame) for one in elements)
+    value = apply(function, arguments, *primals)
+    parts: list[tuple[Key, Place]] = [(0, value)]
+    # loss, pullback, metrics = jax.vjp(loss_fn, params, has_aux=True)
+    if arguments.constant("has_aux"):
+        parts = [(0, ("item of", value, 0)), (2, ("item of", value, 1))]
+    yield value
+    return [boxed(arguments, "vjp", *parts)]
+
+
+def evaluate(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.eval_shape(fun, *args)`: like what the function gives."""
+    function = arguments.argument(0, "fun")
+    if function is None:
+        return []
+    # all other keywords are the function's own
+    keywords = tuple(
+        (word, place) for word, place in arguments.keywords if word != "fun"
+    )
+    inner = replaced(
+        arguments, positional=arguments.positional[1:], keywords=keywords, starred=None
+    )
+    return [*(yield ("invoked", function, inner))]
+
+
+# Trees
+
+
+def flatten(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.tree_util.tree_flatten(tree)`: the leaves, and the structure.
+
+    The structure stands for the tree, as the tree can be made of it again.
+    """
+    parts: list[tuple[Key, Place]] = [(0, ("part", list_leaves, arguments))]
+    tree = arguments.argument(0, "tree")
+    if tree is not None:
+        parts.append((1, tree))
+    yield from ()
+    return [boxed(arguments, "flattened", *parts)]
+
+
+def list_leaves(_: Inference, arguments: Arguments) -> Answer:
+    """`jax.tree_util.tree_leaves(tree)`: arrays, or whatever `is_leaf` takes for leaves."""
+    parts: list[tuple[Key, Place]] = [(None, ("itself", Result(vocabulary.ARRAY)))]
+    tree = arguments.argument(0, "tree")
+    if tree is not None and arguments.argument(1, "is_leaf") is not None:
+        # an element, or the whole tree, may be a leaf
+        parts += ((None, ("each of", tree)), (None, tree))
+    yield from ()
+    return [boxed(arguments, LEAVES, *parts)]
+
+
+def map_tree(engine: Inference, arguments: Arguments) -> Answer:
+    """`jax.tree_util.tree_map(f, tree, …)`: like the tree.
+
+    With `is_leaf`, the function may be given any part of it.
+    """
+    tree = arguments.argument(1, "tree")
+    found: list[Object] = []
+    if tree is not None:
+        found += yield tree
+    # jax.tree_util.tree_map(step, states, is_leaf=is_state)
+    if arguments.keyword("is_leaf") is not None:
+        found += yield from mixing(engine, arguments)
+    return found
+
+
+def mixing(_: Inference, arguments: Arguments) -> Answer:
+    """Any argument may be given to one that is a function, and what that gives be given back."""
+    found: list[Object] = []
+    others = ("either", arguments.positional)
+    for place in arguments.all:
+        items = yield place
+        found += items
+        for item in items:
+            if isinstance(plain(item), Container):
+                found += yield ("each in", item)
+    any_part = ("either", (others, ("each of", others)))
+    for place in arguments.all:
+        found += yield apply(
+            place, arguments, *([any_part] * max(1, len(arguments.positional)))
+        )
+    return found
+
+
+# Python
+
+
+def apply_to_elements(_: Inference, arguments: Arguments) -> Answer:
+    """`map(function, xs, …)`: a container of what the function gives for each element."""
+    if len(arguments.positional) < 2:
+        return []
+    function, *containers = arguments.positional
+    given = apply(function, arguments, *(("each of", place) for place in containers))
+    yield given
+    return [boxed(arguments, "map", (None, given))]
+
+
+def pair_up(_: Inference, arguments: Arguments) -> Answer:
+    """`zip(a, b, …)`: tuples with an element of each."""
+    parts: list[tuple[Key, Place]] = []
+    for index, place in enumerate(arguments.positional):
+        if arguments.starred is None:
+            parts.append((index, ("each of", place)))
+        else:
+            # zip(*pairs): an argument is an element of `pairs`, its elements are in the result
+            parts.append((None, ("each of", ("each of", place))))
+    pair = boxed(arguments, "tuple", *parts)
+    yield from ()
+    return [boxed(arguments, "zip", (None, ("itself", pair)))]
+
+
+def enumerate_elements(_: Inference, arguments: Arguments) -> Answer:
+    """`enumerate(xs)`: pairs of a number and an element."""
+    if not arguments.positional:
+        return []
+    pair = boxed(arguments, "tuple", (1, ("each of", arguments.positional[0])))
+    yield from ()
+    return [boxed(arguments, "enumerate", (None, ("itself", pair)))]
+
+
+def take_element(_: Inference, arguments: Arguments) -> Answer:
+    """`next(iterator, default)`."""
+    found: list[Object] = []
+    for place in arguments.positional[:1]:
+        found += yield ("each of", place)
+    for place in arguments.positional[1:]:
+        found += yield place
+    return found
+
+
+def make_list(_: Inference, arguments: Arguments) -> Answer:
+    """`list(iterable)`, of which the elements are those of the argument; or an empty one."""
+    if not arguments.positional:
+        return [Container(arguments.node, "list")]
+    return [*(yield arguments.positional[0])]
+
+
+def make_dict(engine: Inference, arguments: Arguments) -> Answer:
+    """`dict(other, key=value)`."""
+    parts: list[tuple[Key, Place]] = []
+    # dict(others), dict(pairs), dict(**others)
+    for place in (*arguments.positional, *arguments.unpacked):
+        parts += yield from engine.heap.merged(place)
+        parts += yield from engine.heap.pairs(place)
+        for item in (yield place):
+            if isinstance(item, Instance | Made):
+                parts.append((None, ("any field", item.cls)))
+    parts += arguments.keywords
+    return [boxed(arguments, "dict", *dict.fromkeys(parts))]
+
+
+def replace(engine: Inference, arguments: Arguments) -> Answer:
+    """`dataclasses.replace(instance, **changes)`."""
+    found: list[Object] = []
+    for place in arguments.positional[:1]:
+        for item in (yield place):
+            if isinstance(item, LegacyObject):
+                behaviour = engine.library.method(item, "replace")
+                if behaviour is not None:
+                    found += yield from behaviour(engine, arguments)
+            elif isinstance(item, Instance | Made):
+                found.append(engine.calls.replaced(item, arguments))
+    return found
+
+
+def parent_class(engine: Inference, arguments: Arguments) -> Answer:
+    """`super()`: an instance of each base stands for it."""
+    outer = arguments.unit.ancestors(arguments.node)
+    node = next((one for one in outer if isinstance(one, ast.ClassDef)), None)
+    if node is None:
+        return []
+    bases = yield ("bases", engine.class_of(node))
+    return [Instance(base) for base in bases if isinstance(base, Class)]
+
+
+def choose(_: Inference, arguments: Arguments) -> Answer:
+    """`max(xs, key=…)`, `max(a, b)`, `random.choice(xs)`: one of the elements or arguments."""
+    found: list[Object] = []
+    for place in arguments.positional:
+        found += yield ("each of", place)
+        # max(a, b): the arguments themselves
+        if len(arguments.positional) > 1:
+            found += yield place
+    key = arguments.keyword("key")
+    if key is not None:
+        chosen = ("either", tuple(("each of", one) for one in arguments.positional))
+        yield apply(key, arguments, chosen)
+    return found
+
+
+def chain(_: Inference, arguments: Arguments) -> Answer:
+    """`itertools.chain(xs, ys)`, `itertools.cycle(xs)`: a container of all elements.
+
+    So is `itertools.chain.from_iterable(xss)`, where the elements of elements count.
+    """
+    parts: list[tuple[Key, Place]] = []
+    for place in arguments.positional:
+        parts.append((None, ("each of", place)))
+        elements = yield ("each of", place)
+        # itertools.chain.from_iterable(batches)
+        if any(isinstance(plain(item), Container) for item in elements):
+            parts.append((None, ("elements at", ("each of", place))))
+    return [boxed(arguments, "chain", *dict.fromkeys(parts))]
+
+
+def sort(engine: Inference, arguments: Arguments) -> Answer:
+    """`sorted(xs, key=…)`."""
+    key = arguments.keyword("key")
+    source = arguments.positional[:1]
+    if key is not None and source:
+        yield apply(key, arguments, ("each of", source[0]))
+    return (yield from chain(engine, replaced(arguments, positional=source)))
+
+
+def select(engine: Inference, arguments: Arguments) -> Answer:
+    """`filter(function, xs)`, `itertools.takewhile(function, xs)`, …: some of the elements."""
+    if len(arguments.positional) != 2:
+        return []
+    function, elements = arguments.positional
+    yield apply(function, arguments, ("each of", elements))
+    return (yield from chain(engine, replaced(arguments, positional=(elements,))))
+
+
+def repeat(_: Inference, arguments: Arguments) -> Answer:
+    """`itertools.repeat(x)`."""
+    yield from ()
+    return [
+        boxed(arguments, "repeat", *((None, one) for one in arguments.positional[:1]))
+    ]
+
+
+def make_default_dict(_: Inference, arguments: Arguments) -> Answer:
+    """`collections.defaultdict(factory)`: the factory makes an element for each missing key."""
+    made = [(None, apply(one, arguments)) for one in arguments.positional[:1]]
+    for _key, place in made:
+        yield place
+    return [boxed(arguments, "defaultdict", *made)]
+
+
+def record(_: Inference, arguments: Arguments) -> Answer:
+    """`namedtuple(name, "first second")`, `typing.NamedTuple(name, [("first", type)])`."""
+    match arguments.node:
+        # namedtuple("State", "params, step")
+        case ast.Call(args=[_, ast.Constant(value=str(text)), *_]):
+            return [Record(tuple(text.replace(",", " ").split()))]
+        # NamedTuple("State", [("params", Params), ("step", int)])
+        case ast.Call(args=[_, ast.Tuple(elts=elements) | ast.List(elts=elements), *_]):
+            known = (name for name in map(_field_name, elements) if name is not None)
+            return [Record(tuple(known))]
+    yield from ()
+    return []
+
+
+def _field_name(node: ast.expr) -> str | None:
+    """The name of a field: `"first"`, or `("first", type)`."""
+    match node:
+        case ast.Constant(value=str(name)):
+            return name
+        case ast.Tuple(elts=[ast.Constant(value=str(name)), *_]):
+            return name
+    return None
+
+
+def namespace(engine: Inference, arguments: Arguments) -> Answer:
+    """`vars(object)`; `vars()` is as `locals()`."""
+    if not arguments.positional:
+        return (yield from local_variables(engine, arguments))
+    found: list[Object] = []
+    for item in (yield arguments.positional[0]):
+        if isinstance(item, Instance | Made):
+            found.append(Namespace(item.cls))
+        elif isinstance(item, Module | External) or isinstance(plain(item), Container):
+            found.append(item)
+    return found
+
+
+def global_variables(_: Inference, arguments: Arguments) -> Answer:
+    """`globals()`: the module, whose items are its variables."""
+    yield from ()
+    return [Module(arguments.unit)]
+
+
+def local_variables(engine: Inference, arguments: Arguments) -> Answer:
+    """`locals()`: a dict of the variables of a function."""
+    scope = engine.reading.scopes.get(arguments.node)
+    # outside of all functions
+    if scope is None or scope.parent is None:
+        return (yield from global_variables(engine, arguments))
+    places = (
+        (name, engine.variable(scope, name, arguments.frame))
+        for name in sorted(scope.names)
+    )
+    return [boxed(arguments, "locals", *places)]
+
+
+def kind_of(_: Inference, arguments: Arguments) -> Answer:
+    """`type(object)`."""
+    if len(arguments.positional) != 1:
+        return []
+    items = yield arguments.positional[0]
+    return [item.cls for item in items if isinstance(item, Instance | Made)]
+
+
+def dataclass_field(_: Inference, arguments: Arguments) -> Answer:
+    """`dataclasses.field(default=…, default_factory=…)`."""
+    found: list[Object] = []
+    default = arguments.keyword("default")
+    if default is not None:
+        found += yield default
+    factory = arguments.keyword("default_factory")
+    if factory is not None:
+        found += yield apply(factory, arguments)
+    return found
+
+
+def iterator(engine: Inference, arguments: Arguments) -> Answer:
+    """`iter(xs)`, and `iter(function, end)`, which calls the function for each element."""
+    if len(arguments.positional) < 2:
+        return (yield from first(engine, arguments))
+    # iter(queue.get, None)
+    given = apply(arguments.positional[0], arguments)
+    yield given
+    return [boxed(arguments, "iterator", (None, given))]
+
+
+def getter(word: str) -> Behaviour:
+    """`operator.attrgetter`, `operator.itemgetter`, `operator.methodcaller` with literal names."""
+
+    def behaviour(_: Inference, arguments: Arguments) -> Answer:
+        node = arguments.node
+        made = _getter(word, node) if isinstance(node, ast.Call) else None
+        if made is None:
+            return []
+        frame = arguments.frame
+        yield from ()
+        return [made if frame is None else InFrame(made, frame)]
+
+    return behaviour
+
+
+def _getter(word: str, node: ast.Call) -> Getter | None:
+    values = [_literal(argument) for argument in node.args]
+    names = [value for value in values if isinstance(value, str)]
+    # itemgetter("params", 0)
+    if word == "itemgetter":
+        return Getter(node, keys=tuple(map(_key, values)))
+    # methodcaller("apply_gradient", grads)
+    if word == "methodcaller":
+        return Getter(node, attributes=tuple(names[:1]), calls=True) if names else None
+    # attrgetter("optimizer.target")
+    if len(names) == len(values) == 1:
+        return Getter(node, attributes=tuple(names[0].split(".")))
+    return None
+
+
+def _key(value: object) -> int | str | None:
+    return value if isinstance(value, int | str) else None
+
+
+def _literal(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def import_by_name(engine: Inference, arguments: Arguments) -> Answer:
+    """`importlib.import_module("package.module")`, and what else gives a module for a name."""
+    if not isinstance(arguments.node, ast.Call):
+        return []
+    yield from ()
+    return engine.names.import_module(arguments.node, arguments.unit)
+
+
+def named_attribute(engine: Inference, arguments: Arguments) -> Answer:
+    """`getattr(owner, name, default)`."""
+    if len(arguments.positional) < 2:
+        return []
+    owner, name, *defaults = arguments.positional
+    found: list[Object] = []
+    match name:
+        # getattr(state, "optimizer")
+        case ("expression", ast.Constant(value=str(word)), _):
+            found += yield ("attribute of", owner, word)
+            for item in (yield owner):
+                if isinstance(item, Module):
+                    engine.look_up(item, word, arguments.node)
+        # getattr(state, name)
+        case _:
+            for item in (yield owner):
+                found += yield from _any_attribute(engine, item, arguments.node)
+    # getattr(state, "optimizer", None)
+    for place in defaults:
+        found += yield place
+    return found
+
+
+def _any_attribute(engine: Inference, item: Object, node: ast.AST) -> Answer:
+    if isinstance(item, Instance | Made):
+        return [*(yield ("any field", item.cls))]
+    if isinstance(item, Module):
+        engine.look_up(item, None, node)
+        return (yield from engine.names.any_member(item))
+    if isinstance(plain(item), Container):
+        return (yield from engine.heap.element(item, None))
+    return []
+
+
+def set_named_attribute(engine: Inference, arguments: Arguments) -> Answer:
+    """`setattr(owner, name, value)`."""
+    if len(arguments.positional) != 3:
+        return []
+    owner, name, value = arguments.positional
+    word: str | None = None
+    match name:
+        # setattr(state, "optimizer", optimizer)
+        case ("expression", ast.Constant(value=str(literal)), _):
+            word = literal
+    items = yield value
+    for item in (yield owner):
+        if isinstance(item, Instance | Made):
+            if word is None:
+                engine.solver.add(("some field", item.cls), *items)
+            else:
+                engine.solver.add(("seeded field", item.cls, word), *items)
+        elif isinstance(item, Class):
+            engine.solver.add(("seeded", item.scope, word), *items)
+        elif isinstance(item, Module) and item.unit is not None:
+            engine.set_from_outside(engine.module(item.unit), word, items)
+    return []
+
+
+def fold(_: Inference, arguments: Arguments) -> Answer:
+    """`functools.reduce(function, iterable, initial)`."""
+    if len(arguments.positional) < 2:
+        return []
+    function, elements, *initial = arguments.positional
+    found: list[Object] = [*(yield ("each of", elements))]
+    for place in initial:
+        found += yield place
+    # what the function gives for one element is its argument for the next
+    folded = ("part", fold, arguments)
+    found += yield apply(function, arguments, folded, ("each of", elements))
+    return found
+
+
+def decorate(_: Inference, __: Arguments) -> Answer:
+    """`functools.wraps(function)`: a decorator that hands its argument through."""
+    yield from ()
+    return [External("functools.wraps()")]
+
+
+def of_class(name: str) -> Behaviour:
+    """`list.append(values, value)`: a method of a container by its class."""
+
+    def behaviour(engine: Inference, arguments: Arguments) -> Answer:
+        # list.append(*arguments): it is not known what the list is
+        if not arguments.positional or arguments.starred == 0:
+            return []
+        owner, *rest = arguments.positional
+        starred = None if arguments.starred is None else arguments.starred - 1
+        inner = replaced(arguments, positional=tuple(rest), starred=starred)
+        found: list[Object] = []
+        for item in (yield owner):
+            found += yield from engine.calls.invoke(method(item, name), inner)
+            if name in STORING and isinstance(plain(item), Container):
+                engine.store(item, rest)
+        return found
+
+    return behaviour
+
+
+APPLYING = (
+    vocabulary.SCAN
+    | vocabulary.WHILE
+    | vocabulary.FOR
+    | vocabulary.BRANCH
+    | vocabulary.SWITCH
+    | vocabulary.MAP_SLICES
+    | vocabulary.LINEARIZE
+    | vocabulary.SHAPES_OF
+    | frozenset(vocabulary.CALL_BACK)
+    | {
+        "builtins.map",
+        "builtins.sorted",
+        "builtins.filter",
+        "builtins.max",
+        "builtins.min",
+        "builtins.iter",
+        "builtins.setattr",
+        "collections.defaultdict",
+        "dataclasses.field",
+        "flax.struct.field",
+        "dataclasses.replace",
+        "functools.reduce",
+        "itertools.filterfalse",
+        "itertools.takewhile",
+        "itertools.dropwhile",
+        "operator.methodcaller",
+    }
+)
+"""What calls functions that it is given, or sets something."""
+
+BEHAVIOURS: dict[str, Behaviour] = {
+    **dict.fromkeys(
+        (
+            *vocabulary.HAND_THROUGH,
+            "contextlib.contextmanager",
+            "functools.lru_cache",
+            "functools.cache",
+            "functools.cached_property",
+            "types.MappingProxyType",
+            "builtins.staticmethod",
+            "builtins.classmethod",
+            "builtins.property",
+        ),
+        first,
+    ),
+    **dict.fromkeys(("builtins.list", "builtins.tuple"), make_list),
+    **dict.fromkeys(vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH, map_tree),
+    **dict.fromkeys(
+        (*vocabulary.CONVERT_CHECKPOINT, "typing.NewType"),
+        hands_through(1, "target"),
+    ),
+    **dict.fromkeys(vocabulary.LINEARIZE, vjp),
+    **dict.fromkeys(vocabulary.FLATTEN, flatten),
+    **dict.fromkeys(vocabulary.LIST_LEAVES, list_leaves),
+    **dict.fromkeys(
+        ("builtins.max", "builtins.min", "random.choice", "random.sample"), choose
+    ),
+    **dict.fromkeys(
+        (
+            "itertools.chain",
+            "itertools.chain.from_iterable",
+            "itertools.cycle",
+            "itertools.islice",
+            "builtins.set",
+            "builtins.frozenset",
+            "builtins.reversed",
+        ),
+        chain,
+    ),
+    "builtins.sorted": sort,
+    **dict.fromkeys(
+        (
+            "builtins.filter",
+            "itertools.filterfalse",
+            "itertools.takewhile",
+            "itertools.dropwhile",
+        ),
+        select,
+    ),
+    **dict.fromkeys(vocabulary.CALL_BACK, mixing),
+    **dict.fromkeys(
+        (
+            "builtins.dict",
+            "collections.OrderedDict",
+            "types.SimpleNamespace",
+            "argparse.Namespace",
+            "ml_collections.ConfigDict",
+            "ml_collections.FrozenConfigDict",
+            *vocabulary.FROZEN_DICTS,
+        ),
+        make_dict,
+    ),
+    **dict.fromkeys(("collections.namedtuple", "typing.NamedTuple"), record),
+    **dict.fromkeys(("collections.deque", "queue.Queue", "queue.LifoQueue"), make_list),
+    "collections.defaultdict": make_default_dict,
+    "itertools.repeat": repeat,
+    **dict.fromkeys(vocabulary.SHAPES_OF, evaluate),
+    "typing.cast": hands_through(1, "val"),
+    "typing.TypeVar": hands_through(1, "bound"),
+    "importlib.import_module": import_by_name,
+    "builtins.__import__": import_by_name,
+    **dict.fromkeys(vocabulary.PARTIAL, partial_application(is_method=False)),
+    "functools.partialmethod": partial_application(is_method=True),
+    "operator.attrgetter": getter("attrgetter"),
+    "operator.itemgetter": getter("itemgetter"),
+    "operator.methodcaller": getter("methodcaller"),
+    "dataclasses.field": dataclass_field,
+    "flax.struct.field": dataclass_field,
+    "builtins.iter": iterator,
+    "builtins.vars": namespace,
+    "builtins.globals": global_variables,
+    "builtins.locals": local_variables,
+    "builtins.type": kind_of,
+    **dict.fromkeys(BY_FILE, import_by_name),
+    "importlib.util.module_from_spec": hands_through(0, "spec"),
+    "functools.wraps": decorate,
+    "functools.wraps()": first,
+    **dict.fromkeys(vocabulary.GRADIENT, derivative(value=False)),
+    **dict.fromkeys(vocabulary.VALUE_AND_GRADIENT, derivative(value=True)),
+    **dict.fromkeys(vocabulary.SCAN, scan),
+    **dict.fromkeys(vocabulary.WHILE, while_loop),
+    **dict.fromkeys(vocabulary.FOR, fori_loop),
+    **dict.fromkeys(vocabulary.BRANCH, cond),
+    **dict.fromkeys(vocabulary.SWITCH, switch),
+    **dict.fromkeys(vocabulary.MAP_SLICES, map_slices),
+    "builtins.map": apply_to_elements,
+    "builtins.zip": pair_up,
+    "builtins.enumerate": enumerate_elements,
+    "builtins.next": take_element,
+    "dataclasses.replace": replace,
+    "builtins.super": parent_class,
+    "builtins.getattr": named_attribute,
+    "builtins.setattr": set_named_attribute,
+    "functools.reduce": fold,
+    **{
+        f"{kind.__module__}.{kind.__name__}.{name}": of_class(name)
+        for kind in BY_CLASS
+        for name in BY_NAME.intersection(dir(kind))
+    },
+}

@@ -1,0 +1,353 @@
+"""What a name stands for: variables, parameters, imports, the members of modules."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Generator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, TypeAlias
+
+from codemods.flow.dynamic import ANY, named_module
+from codemods.flow.exports import exported
+from codemods.flow.scopes import Scope, first_bound
+from codemods.inference.objects import (
+    UNKNOWN,
+    Arguments,
+    Called,
+    Container,
+    External,
+    Frame,
+    Function,
+    InFrame,
+    Instance,
+    Module,
+    Object,
+    Place,
+)
+from codemods.inference.reading import Binding, FunctionNode, parameters
+from codemods.sources.modules import Unit, file_of, name_of
+
+if TYPE_CHECKING:
+    from codemods.inference.engine import Inference
+
+Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
+
+BUILTINS = frozenset(vars(builtins))
+LAZY = "__getattr__"
+
+MANY = 50
+"""If a computed name may be that of more modules, none of them is followed."""
+
+
+class Names:
+    """Equations of variables."""
+
+    def __init__(self, engine: Inference) -> None:
+        self.engine = engine
+        self._first_bound: dict[ast.ClassDef, dict[str, tuple[int, int]]] = {}
+
+    def seen_from(self, name: ast.Name, scope: Scope) -> Scope:
+        """The scope from which a name is seen.
+
+        Until a class binds a name, that is the one around it: `class Library: optim = optim`.
+        """
+        cls = scope.node
+        if not isinstance(cls, ast.ClassDef) or scope.parent is None:
+            return scope
+        if cls not in self._first_bound:
+            self._first_bound[cls] = first_bound(cls)
+        bound = self._first_bound[cls].get(name.id)
+        is_before = bound is not None and (name.lineno, name.col_offset) < bound
+        is_read = isinstance(name.ctx, ast.Load)
+        return scope.parent if is_before and is_read else scope
+
+    def read(self, node: ast.Name, frame: Frame | None) -> Answer:
+        """What a name is where it is read."""
+        scope = self.seen_from(node, self.engine.reading.scopes[node])
+        bound = scope.binding(node.id)
+        if bound is None:
+            return self._unbound(node.id, scope)
+        found = yield self.engine.variable(bound, node.id, frame)
+        return [*found]
+
+    def _unbound(self, name: str, scope: Scope) -> list[Object]:
+        found: list[Object] = []
+        if name in BUILTINS:
+            found.append(External(f"builtins.{name}"))
+        # bound elsewhere: by a star import, or in another notebook
+        elif name == "flax":
+            found.append(External(name))
+        return [*found, *self.engine.by_star(scope, name)]
+
+    def variable(self, scope: Scope, name: str, frame: Frame | None = None) -> Answer:
+        """What a variable may be, whatever part of its scope runs."""
+        found: list[Object] = []
+        if frame is not None:
+            found += yield ("seeded", scope, name)
+        bindings = self.engine.bindings_of(scope, name)
+        for binding in bindings:
+            if binding.alias is not None:
+                found += yield from self._imported(binding, name)
+            elif isinstance(binding.node, ast.arg):
+                found += yield from self._parameter(binding, frame)
+            else:
+                found += yield self.engine.bound(binding, frame)
+                if not found and isinstance(binding.node, ast.AnnAssign):
+                    found += yield ("declared by", binding.node.annotation)
+        if scope.parent is None:
+            found += yield from self._in_module(scope, name, bool(bindings))
+        return found
+
+    def _in_module(self, scope: Scope, name: str, is_bound: bool) -> Answer:
+        """What else a variable of a module may be: by stars, or set from outside."""
+        found: list[Object] = [*(yield ("set from outside", scope, name))]
+        found += yield ("set from outside", scope, None)
+        if is_bound:
+            return found
+        for node in self.engine.stars_of(scope):
+            for module in self.engine.sources(scope.unit, node):
+                if module.unit is None or module.unit is scope.unit:
+                    continue
+                other = self.engine.module(module.unit)
+                if name in exported(other):
+                    found += yield from self.member(module, name)
+            if not self.engine.sources(scope.unit, node):
+                members = self.engine.library.members(node.module or "")
+                if name in members:
+                    found.append(External(f"{node.module}.{name}"))
+        return found
+
+    # Parameters
+
+    def _parameter(self, binding: Binding, frame: Frame | None) -> Answer:
+        argument = binding.node
+        assert isinstance(argument, ast.arg)
+        function = self.engine.function_of(binding.scope)
+        declared = function.node.args
+        if argument is declared.vararg or argument is declared.kwarg:
+            box = Container(argument)
+            return [box if frame is None else InFrame(box, frame)]
+        index = self._index_of(function.node, argument)
+        if frame is not None and frame.owner is not None and index == 0:
+            return [frame.owner]
+        if frame is None or frame.arguments is None:
+            return (yield from self._of_any_call(function, argument, index, frame))
+        if frame.arguments is UNKNOWN:
+            return (yield from self._default(function, argument, frame.around))
+        offset = 0 if frame.owner is None else 1
+        given = yield from self._given(
+            function, argument, index, frame.arguments, offset
+        )
+        if given is None:
+            given = yield from self._default(function, argument, frame.around)
+        return given
+
+    def _of_any_call(
+        self,
+        function: Function,
+        argument: ast.arg,
+        index: int | None,
+        frame: Frame | None,
+    ) -> Answer:
+        """What any call gives to a parameter, and its default."""
+        around = None if frame is None else frame.around
+        found = yield from self._default(function, argument, around)
+        found += yield from self._itself(function, index)
+        for call in (yield ("callers", function.node)):
+            assert isinstance(call, Called)
+            given = yield from self._given(
+                function, argument, index, call.arguments, call.offset
+            )
+            found += given or ()
+        if not found and argument.annotation is not None:
+            found += yield ("declared by", argument.annotation)
+        return found
+
+    def _itself(self, function: Function, index: int | None) -> Answer:
+        """The first parameter of a method: an instance, or the class."""
+        outer = function.scope.parent
+        if index != 0 or outer is None or not isinstance(outer.node, ast.ClassDef):
+            return []
+        if isinstance(function.node, ast.Lambda):
+            return []
+        decorators = self.engine.decorators(function)
+        if "staticmethod" in decorators:
+            return []
+        cls = self.engine.class_of(outer.node)
+        if "classmethod" in decorators or function.node.name in (
+            "__new__",
+            "__init_subclass__",
+        ):
+            return [cls]
+        heirs = yield ("heirs", cls)
+        return [Instance(cls), *(Instance(heir) for heir in heirs)]  # type: ignore[arg-type]
+
+    def _default(
+        self, function: Function, argument: ast.arg, around: Frame | None
+    ) -> Answer:
+        for one, default in parameters(function.node):
+            if one is argument and default is not None:
+                return [*(yield ("expression", default, around))]
+        return []
+
+    @staticmethod
+    def _index_of(node: FunctionNode, argument: ast.arg) -> int | None:
+        """The position of a parameter; None if it is given by name alone."""
+        positional = [*node.args.posonlyargs, *node.args.args]
+        return positional.index(argument) if argument in positional else None
+
+    def _given(
+        self,
+        function: Function,
+        argument: ast.arg,
+        index: int | None,
+        call: Arguments,
+        offset: int,
+    ) -> Generator[Place, tuple[Object, ...], list[Object] | None]:
+        """What a call gives to a parameter; None if it gives nothing."""
+        found: list[Object] = []
+        is_given = False
+        if index is not None and index >= offset:
+            at = index - offset
+            starred = len(call.positional) if call.starred is None else call.starred
+            if at < starred and at < len(call.positional):
+                return [*(yield call.positional[at])]
+            if call.starred is not None:
+                # step(*batch): the element of that number, or any behind it
+                first = call.positional[call.starred]
+                found += yield ("item of", first, at - call.starred)
+                for place in call.positional[call.starred + 1 :]:
+                    found += yield place
+                is_given = True
+        named = call.keyword(argument.arg)
+        is_by_position = argument in function.node.args.posonlyargs
+        if named is not None and not is_by_position:
+            return [*(yield named)]
+        for place in call.unpacked:
+            found += yield ("item of", place, argument.arg)
+            is_given = is_given or bool(found)
+        return found if is_given else None
+
+    # Imports
+
+    def _imported(self, binding: Binding, name: str) -> Answer:
+        alias, node, unit = binding.alias, binding.node, binding.scope.unit
+        assert alias is not None
+        if isinstance(node, ast.Import):
+            return self._module_imported(alias, unit)
+        assert isinstance(node, ast.ImportFrom)
+        sources = self.engine.sources(unit, node)
+        others = self.engine.others(unit, node)
+        found: list[Object] = [
+            External(f"{name_of(file)}.{alias.name}") for file in others
+        ]
+        if not (sources or others):
+            found.append(
+                External(f"{'.' * node.level}{node.module or ''}.{alias.name}")
+            )
+        for module in sources:
+            found += yield from self.member(module, alias.name)
+        return found
+
+    def _module_imported(self, alias: ast.alias, unit: Unit) -> list[Object]:
+        paths = self.engine.absolute(unit, alias.name)
+        if not paths:
+            root = alias.name.partition(".")[0]
+            return [External(alias.name if alias.asname else root)]
+        # `import package.module` binds the package, with `as` the module
+        dropped = 0 if alias.asname else alias.name.count(".")
+        found: list[Object] = []
+        for path in paths:
+            steps = path.split("/")
+            found += self.module_at("/".join(steps[: len(steps) - dropped]))
+        return found
+
+    def module_at(self, path: str) -> list[Object]:
+        found = self.engine.project.at(path)
+        if found is not None:
+            return [Module(*found)]
+        file = self.engine.project.left_out(path)
+        return [] if file is None else [External(name_of(file))]
+
+    def module_named(self, name: str, unit: Unit) -> list[Object]:
+        """The module of a dotted name."""
+        paths = self.engine.absolute(unit, name)
+        if not paths:
+            return [External(name)]
+        found: list[Object] = []
+        for path in paths:
+            found += self.module_at(path)
+        return found
+
+    def member(self, module: Module, name: str) -> Answer:
+        """What a module has under a name: a variable, or a module within."""
+        found: list[Object] = []
+        if module.unit is not None:
+            scope = self.engine.module(module.unit)
+            found += yield ("variable", scope, name)
+            if name not in scope.names and LAZY in scope.names:
+                arguments = Arguments(module.unit, scope.node)
+                found += yield ("invoked", ("variable", scope, LAZY), arguments)
+            found += self.engine.by_star(scope, name)
+            # what a package binds itself is not looked for among its modules
+            if name in scope.names or not module.directory:
+                return found
+        if module.directory:
+            path = f"{module.directory}/{name}" if module.directory != "." else name
+            found += self.module_at(path)
+            if module.unit is not None and self.engine.project.at(path) is None:
+                found += yield from self._made_available(module, name)
+        return found
+
+    def _made_available(self, package: Module, name: str) -> Answer:
+        """A name that a package does not bind may be that of any of its modules.
+
+        A package may give out such names by a `__getattr__` or the like.
+        """
+        found: list[Object] = []
+        for unit in self.engine.project.within(package.directory):
+            if name in self.engine.module(unit).names and unit is not package.unit:
+                found += yield ("variable", self.engine.module(unit), name)
+        return found
+
+    def any_member(self, module: Module) -> Answer:
+        """What any variable of a module may be."""
+        found: list[Object] = []
+        if module.unit is None:
+            return found
+        scope = self.engine.module(module.unit)
+        for name in sorted(scope.names):
+            items = yield ("variable", scope, name)
+            if items and all(map(_is_unanalysed, items)):
+                # a module that imports a whole library: one name stands for all of it
+                found.append(External(f"{name_of(module.unit.path)}.*"))
+            else:
+                found += items
+        found += yield ("set from outside", scope, None)
+        return found
+
+    def import_module(self, call: ast.Call, unit: Unit) -> list[Object]:
+        """The modules that may be imported by a name."""
+        directory = str(PurePosixPath(unit.path).parent)
+        named = named_module(call, directory.replace("/", "."))
+        if isinstance(named, str):
+            return self.module_named(named, unit)
+        found: list[Object] = []
+        # importlib.import_module(f"package.configs.{name}")
+        if named is not ANY:
+            modules = self.engine.library.modules
+            found += (External(name) for name in modules if named.fullmatch(name))
+        units = self.engine.project.matching(named)
+        others = self.engine.project.others_matching(named)
+        if len(units) + len(others) > MANY:
+            units, others = [], ["*.py"]
+        for one in units:
+            inner = str(PurePosixPath(one.path).parent) if one.is_package else ""
+            found.append(Module(one, inner))
+        return [*found, *(External(name_of(file)) for file in others)]
+
+
+def _is_unanalysed(item: Object) -> bool:
+    """Whether something is defined in a file that is not analysed."""
+    return isinstance(item, External) and file_of(item.name) is not None

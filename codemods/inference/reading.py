@@ -1,0 +1,397 @@
+"""What stands in a file: scopes, what binds each name, calls, stores. Nothing is answered here."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from codemods.flow.containers import CHANGING, SHIFTING
+from codemods.flow.scopes import SCOPES, Scope, open_scope
+from codemods.inference.objects import Class, Function
+from codemods.sources.modules import Unit
+
+Step: TypeAlias = tuple[
+    Literal["item", "each", "enter", "aenter", "attribute", "rest"], "int | str | None"
+]
+"""From a value to a part of it: an item, each element, what a `with` gives, an attribute."""
+
+CHANGES = CHANGING | SHIFTING | {"send"}
+REFLECTING = frozenset(("setattr", "globals", "vars", "locals", "__dict__", "exec"))
+SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """What sets a name, an attribute or an item.
+
+    `source` is the value of which the steps lead to what is set. A parameter, an import, a class or
+    a function has none: `node` is it. `alias` is that of an import.
+    """
+
+    node: ast.AST
+    scope: Scope
+    source: ast.expr | None = None
+    steps: tuple[Step, ...] = ()
+    alias: ast.alias | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeStore:
+    """`owner.name = …`."""
+
+    target: ast.Attribute
+    binding: Binding
+    function: FunctionNode | None
+
+
+@dataclass(frozen=True, eq=False)
+class ItemStore:
+    """`owner[key] = …`."""
+
+    target: ast.Subscript
+    binding: Binding
+    function: FunctionNode | None
+
+
+def _lists() -> defaultdict[str, list[Any]]:
+    return defaultdict(list)
+
+
+@dataclass
+class Index:
+    """What may concern something, by the names with which expressions end."""
+
+    stores: dict[str, list[AttributeStore]] = field(default_factory=_lists)
+    called: dict[str, list[ast.Call]] = field(default_factory=_lists)
+    """The calls, by the name of the callee."""
+    heirs: dict[str, list[Class]] = field(default_factory=_lists)
+    """The classes, by the names of their bases."""
+    defined: dict[str, list[Function | Class]] = field(default_factory=_lists)
+    imported: dict[str, list[Binding]] = field(default_factory=_lists)
+    """What `from module import name` binds, by that name."""
+    attributes_read: dict[str, list[tuple[Unit, ast.expr]]] = field(
+        default_factory=_lists
+    )
+    reads: dict[Any, list[ast.Name]] = field(default_factory=_lists)
+    """Where variables are read, by their scopes and names."""
+    item_stores_of: dict[Any, list[ItemStore]] = field(default_factory=_lists)
+    subscripts: list[ast.Subscript] = field(default_factory=list)
+    changing: list[ast.Call] = field(default_factory=list)
+    """The calls of methods that change containers."""
+    item_stores: list[ItemStore] = field(default_factory=list)
+    raised: list[ast.expr] = field(default_factory=list)
+    reflects: bool = False
+    """Whether variables or fields are got at by computed names."""
+
+    def add(self, other: Index) -> None:
+        """Take in what another has."""
+        for name in BY_NAME:
+            own = getattr(self, name)
+            for key, values in getattr(other, name).items():
+                own[key] += values
+        self.item_stores += other.item_stores
+        self.changing += other.changing
+        self.subscripts += other.subscripts
+        self.raised += other.raised
+        self.reflects = self.reflects or other.reflects
+
+
+BY_NAME = (
+    *("stores", "called", "heirs", "defined", "imported"),
+    *("attributes_read", "reads", "item_stores_of"),
+)
+
+
+@dataclass(kw_only=True)
+class Contents(Index):
+    """What stands in one file."""
+
+    unit: Unit
+    scope: Scope
+    bindings: dict[tuple[Scope, str], list[Binding]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    calls: list[ast.Call] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    functions_by_node: dict[ast.AST, Function] = field(default_factory=dict)
+    classes: list[Class] = field(default_factory=list)
+    classes_by_node: dict[ast.AST, Class] = field(default_factory=dict)
+    returned: dict[ast.AST, list[ast.expr]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    yielded: dict[ast.AST, list[ast.Yield | ast.YieldFrom]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    attributes: list[ast.Attribute] = field(default_factory=list)
+    stars: list[ast.ImportFrom] = field(default_factory=list)
+    annotated: list[tuple[ast.expr, Scope, ast.AST]] = field(default_factory=list)
+    """Annotations, with what they are of: an argument, a function or an `AnnAssign`."""
+
+
+class Reader:
+    """Reads a file, in one pass over its nodes."""
+
+    def __init__(self, unit: Unit, scopes: dict[ast.AST, Scope]) -> None:
+        self.unit = unit
+        self.scopes = scopes
+        """The scope in which each node stands; that which a class opens, for the class."""
+        self._opened: dict[ast.AST, Scope] = {}
+        self.contents = Contents(unit=unit, scope=open_scope(unit, unit.tree, None))
+        self._opened[unit.tree] = self.contents.scope
+        self.stands: dict[ast.AST, Scope] = {unit.tree: self.contents.scope}
+        # `ast` has one object for each context and operator, wherever that stands
+        own = [node for node in unit.nodes[1:] if not isinstance(node, SHARED)]
+        for node in own:
+            self._enter(node)
+        for node in own:
+            self._note(node, self.stands[node])
+
+    # Scopes
+
+    def _enter(self, node: ast.AST) -> None:
+        parent = self.unit.parents[node]
+        scope = self._scope_within(parent, node)
+        self.stands[node] = scope
+        if isinstance(node, ast.expr):
+            self.scopes[node] = scope
+        if isinstance(node, SCOPES):
+            self._opened[node] = inner = open_scope(self.unit, node, scope)
+            if isinstance(node, ast.ClassDef):
+                self.scopes[node] = inner
+                cls = Class(self.unit, node, inner)
+                self.contents.classes.append(cls)
+                self.contents.classes_by_node[node] = cls
+            elif isinstance(node, FunctionNode):
+                function = Function(self.unit, node, inner)
+                self.contents.functions.append(function)
+                self.contents.functions_by_node[node] = function
+
+    def _scope_within(self, parent: ast.AST, child: ast.AST) -> Scope:
+        around = self.stands[parent]
+        match parent:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                is_within = isinstance(child, ast.stmt)
+            case ast.ClassDef():
+                is_within = isinstance(child, ast.stmt)
+            case ast.Lambda():
+                is_within = child is parent.body
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                is_within = True
+            case _:
+                is_within = False
+        return self._opened[parent] if is_within else around
+
+    # What stands where
+
+    def _note(self, node: ast.AST, scope: Scope) -> None:
+        found = self.contents
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind(target, Binding(node, scope, value))
+            case ast.AnnAssign(target=target, annotation=annotation, value=value):
+                found.annotated.append((annotation, scope, node))
+                if value is not None:
+                    self._bind(target, Binding(node, scope, value))
+            case ast.AugAssign(target=target):
+                self._bind(target, Binding(node, scope))
+            case ast.NamedExpr(target=target, value=value):
+                self._bind(target, Binding(node, scope, value))
+            case (
+                ast.For(target=target, iter=source)
+                | ast.AsyncFor(target=target, iter=source)
+            ):
+                self._bind(target, Binding(node, scope, source, (("each", None),)))
+            case ast.comprehension(target=target, iter=source):
+                self._bind(target, Binding(node, scope, source, (("each", None),)))
+            case ast.withitem(context_expr=source, optional_vars=ast.expr() as target):
+                word: Literal["enter", "aenter"] = "enter"
+                if isinstance(self.unit.parents[node], ast.AsyncWith):
+                    word = "aenter"
+                self._bind(target, Binding(node, scope, source, ((word, None),)))
+            case ast.Import(names=names):
+                for alias in names:
+                    bound = alias.asname or alias.name.partition(".")[0]
+                    self._bind_name(bound, Binding(node, scope, alias=alias))
+            case ast.ImportFrom(names=names):
+                for alias in names:
+                    binding = Binding(node, scope, alias=alias)
+                    if alias.name == "*":
+                        found.stars.append(node)
+                    else:
+                        found.imported[alias.name].append(binding)
+                        self._bind_name(alias.asname or alias.name, binding)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._bind_name(node.name, Binding(node, scope))
+                self._parameters(node, scope)
+                found.defined[node.name].append(found.functions_by_node[node])
+                if node.returns is not None:
+                    found.annotated.append((node.returns, scope, node))
+            case ast.Lambda():
+                self._parameters(node, scope)
+                found.returned[node].append(node.body)
+            case ast.ClassDef():
+                self._bind_name(node.name, Binding(node, scope))
+                cls = found.classes_by_node[node]
+                found.defined[node.name].append(cls)
+                for base in node.bases:
+                    found.heirs[last_name(base)].append(cls)
+            case ast.Return(value=ast.expr() as value):
+                found.returned[scope.node].append(value)
+            case ast.Yield() | ast.YieldFrom():
+                found.yielded[scope.function.node].append(node)
+            case ast.Raise(exc=ast.Call() as raised):
+                found.raised.append(raised)
+            case ast.ExceptHandler(name=str(name)):
+                self._bind_name(name, Binding(node, scope))
+            case ast.Match():
+                for case in node.cases:
+                    self._pattern(case.pattern, Binding(node, scope, node.subject))
+            case ast.Attribute():
+                found.attributes.append(node)
+                if isinstance(node.ctx, ast.Load):
+                    found.attributes_read[node.attr].append((self.unit, node))
+            case ast.Subscript(ctx=ast.Load()):
+                found.subscripts.append(node)
+            case ast.Name(id=name, ctx=ast.Load()):
+                found.reads[scope.binding(name) or scope.module, name].append(node)
+            case ast.Call():
+                found.calls.append(node)
+                found.called[last_name(node.func)].append(node)
+                if last_name(node.func) in REFLECTING:
+                    found.reflects = True
+                if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
+                    found.changing.append(node)
+
+    def _parameters(self, node: FunctionNode, scope: Scope) -> None:
+        declared = node.args
+        inner = self._opened[node]
+        named = (*declared.posonlyargs, *declared.args, *declared.kwonlyargs)
+        extra = (one for one in (declared.vararg, declared.kwarg) if one is not None)
+        for argument in (*named, *extra):
+            self.contents.bindings[inner, argument.arg].append(Binding(argument, inner))
+            if argument.annotation is not None:
+                self.contents.annotated.append((argument.annotation, scope, argument))
+
+    def _bind_name(self, name: str, binding: Binding) -> None:
+        owner = binding.scope.binding(name) or binding.scope
+        self.contents.bindings[owner, name].append(binding)
+
+    def _bind(self, target: ast.expr, binding: Binding) -> None:
+        match target:
+            case ast.Name(id=name):
+                # in [(last := x) for x in xs], and `for x in xs` within it
+                scope = self.stands[target]
+                owner = scope.binding(name) or scope
+                self.contents.bindings[owner, name].append(binding)
+            case ast.Starred(value=value):
+                self._bind(value, self._step(binding, "rest", None))
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                is_exact = True
+                for index, element in enumerate(elements):
+                    # first, *rest, last = values: from the star on, any element may come
+                    if isinstance(element, ast.Starred):
+                        is_exact = False
+                        self._bind(element, binding)
+                        continue
+                    key = index if is_exact else None
+                    self._bind(element, self._step(binding, "item", key))
+            case ast.Attribute(attr=name):
+                function = self._function_around(target)
+                store = AttributeStore(target, binding, function)
+                self.contents.stores[name].append(store)
+            case ast.Subscript():
+                function = self._function_around(target)
+                stored = ItemStore(target, binding, function)
+                self.contents.item_stores.append(stored)
+                self.contents.item_stores_of[target].append(stored)
+
+    @staticmethod
+    def _step(
+        binding: Binding,
+        word: Literal["item", "attribute", "rest"],
+        key: int | str | None,
+    ) -> Binding:
+        steps = (*binding.steps, (word, key))
+        return Binding(binding.node, binding.scope, binding.source, steps)
+
+    def _function_around(self, node: ast.AST) -> FunctionNode | None:
+        scope: Scope | None = self.stands[node]
+        while scope is not None:
+            if isinstance(scope.node, FunctionNode):
+                return scope.node
+            scope = scope.parent
+        return None
+
+    def _pattern(self, pattern: ast.pattern, binding: Binding) -> None:
+        """Bind the names in a pattern to the parts of the value."""
+        match pattern:
+            case ast.MatchAs(pattern=inner, name=name):
+                if name is not None:
+                    self._bind_name(name, binding)
+                if inner is not None:
+                    self._pattern(inner, binding)
+            case ast.MatchOr(patterns=patterns):
+                for choice in patterns:
+                    self._pattern(choice, binding)
+            # case [first, *rest]:
+            case ast.MatchSequence(patterns=patterns):
+                for part in patterns:
+                    if isinstance(part, ast.MatchStar):
+                        if part.name is not None:
+                            self._bind_name(
+                                part.name, self._step(binding, "rest", None)
+                            )
+                    else:
+                        self._pattern(part, self._step(binding, "item", None))
+            # case {"optimizer": optimizer, **rest}:
+            case ast.MatchMapping(keys=keys, patterns=patterns, rest=rest):
+                for key, part in zip(keys, patterns, strict=True):
+                    self._pattern(part, self._step(binding, "item", key_of(key)))
+                if rest is not None:
+                    self._bind_name(rest, binding)
+            # case TrainState(step, optimizer=optimizer):
+            case ast.MatchClass(patterns=patterns, kwd_attrs=names, kwd_patterns=named):
+                for index, part in enumerate(patterns):
+                    self._pattern(part, self._step(binding, "item", index))
+                for name, part in zip(names, named, strict=True):
+                    self._pattern(part, self._step(binding, "attribute", name))
+
+
+def last_name(node: ast.expr) -> str:
+    """The name that an expression ends with, behind whatever is done with what it names."""
+    while True:
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return name
+            case (
+                ast.Subscript(value=inner)
+                | ast.Call(func=inner)
+                | ast.Await(value=inner)
+            ):
+                node = inner
+            case _:
+                return ""
+
+
+def key_of(node: ast.expr) -> int | str | None:
+    """The literal index or key that a subscript has; None for any other."""
+    # values[-1] is not followed: lengths are not known
+    match node:
+        case ast.Constant(value=int() | str() as key):
+            return key
+    return None
+
+
+def parameters(node: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """The parameters that take one argument each, with their defaults."""
+    declared = node.args
+    positional = [*declared.posonlyargs, *declared.args]
+    missing = len(positional) - len(declared.defaults)
+    defaults = [*([None] * missing), *declared.defaults]
+    yield from zip(positional, defaults, strict=True)
+    yield from zip(declared.kwonlyargs, declared.kw_defaults, strict=True)

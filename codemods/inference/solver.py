@@ -1,0 +1,103 @@
+"""A local solver: the value of a place is found when somebody asks for it.
+
+Each place has an equation, which asks for the values of others. Only places that an answer needs
+are ever evaluated; those that need each other are evaluated again until nothing grows (a top-down
+solver: Le Charlier and Van Hentenryck 1992; with contributions to other places as in Apinis, Seidl
+and Vojdani 2012).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeAlias
+
+from codemods.inference.objects import Object, Place
+
+Equation: TypeAlias = "Generator[Place, tuple[Object, ...], Iterable[Object]]"
+"""Asks for places by yielding them, gets what is known to be there, and returns its own value."""
+
+
+class Solver:
+    """Values of places, each the union of what its equation gives and of what is added to it.
+
+    Equations are monotone: with more at the places that they ask for, they return no less. All is
+    kept in the order of arrival, so that a run depends on its input alone.
+    """
+
+    def __init__(self, equation: Callable[[Place], Equation]) -> None:
+        self._equation = equation
+        self._known: dict[Place, dict[Object, None]] = {}
+        self._answers: dict[Place, tuple[Object, ...]] = {}
+        self._readers: dict[Place, dict[Place, None]] = {}
+        """The places whose equations have asked for each place."""
+        self._begun: set[Place] = set()
+        self._outdated: dict[Place, None] = {}
+        self.evaluations = 0
+        self.version = 0
+        """Grows with everything that becomes known."""
+
+    def at(self, place: Place) -> tuple[Object, ...]:
+        """What may be at a place, found out now if it was not before."""
+        if place not in self._begun:
+            self._evaluate(place)
+        self._settle()
+        return self.known(place)
+
+    def known(self, place: Place) -> tuple[Object, ...]:
+        """What is known to be at a place, without asking any further."""
+        answer = self._answers.get(place)
+        if answer is None:
+            answer = self._answers[place] = tuple(self._known.get(place, ()))
+        return answer
+
+    def add(self, place: Place, *items: Object) -> bool:
+        """Let objects be at a place, whatever its equation says. Returns whether any is new."""
+        present = self._known.setdefault(place, {})
+        new = [item for item in items if item not in present]
+        if not new:
+            return False
+        present.update(dict.fromkeys(new))
+        self.version += 1
+        self._answers.pop(place, None)
+        self._outdated.update(self._readers.get(place, ()))
+        return True
+
+    def _settle(self) -> None:
+        while self._outdated:
+            pending = deque(self._outdated)
+            self._outdated.clear()
+            while pending:
+                self._evaluate(pending.popleft())
+
+    def _evaluate(self, start: Place) -> None:
+        """Evaluate a place, and those that it asks for and that nobody has asked for before."""
+        running: list[tuple[Place, Equation]] = []
+        place = start
+        self._begin(place, running)
+        given: tuple[Object, ...] | None = None
+        while running:
+            place, equation = running[-1]
+            try:
+                wanted = equation.send(given)  # type: ignore[arg-type]
+            except StopIteration as end:
+                running.pop()
+                self.add(place, *end.value)
+                if running:
+                    given = self._read(place, running[-1][0])
+                continue
+            if wanted in self._begun:
+                given = self._read(wanted, place)
+            else:
+                self._begin(wanted, running)
+                given = None
+
+    def _begin(self, place: Place, running: list[tuple[Place, Equation]]) -> None:
+        self.evaluations += 1
+        self._begun.add(place)
+        self._outdated.pop(place, None)
+        running.append((place, self._equation(place)))
+
+    def _read(self, place: Place, reader: Place) -> tuple[Object, ...]:
+        self._readers.setdefault(place, {})[reader] = None
+        return self.known(place)

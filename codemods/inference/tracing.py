@@ -1,0 +1,547 @@
+"""Where a value goes, by the text and its scopes alone: so that few places need to be looked at.
+
+A function is called, and a container is changed, under its own name or where it is handed on to:
+another variable, a parameter, an attribute, an element. Which of these places are really about it,
+inference finds out; this finds those that may be.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from codemods.flow.containers import METHODS
+from codemods.flow.exports import exported
+from codemods.flow.scopes import Scope
+from codemods.inference.objects import Class, Function
+from codemods.inference.reading import (
+    CHANGES,
+    Binding,
+    FunctionNode,
+    ItemStore,
+    last_name,
+)
+from codemods.sources.modules import Unit
+
+if TYPE_CHECKING:
+    from codemods.inference.engine import Inference
+
+Stop: TypeAlias = tuple[object, ...]
+"""A variable, an attribute of a name, the value of a node, or what a function gives."""
+
+HANDING = frozenset(
+    [
+        "jit",
+        "pmap",
+        "vmap",
+        "pjit",
+        "checkpoint",
+        "remat",
+        "named_call",
+        "partial",
+        "Partial",
+        "wraps",
+        "grad",
+        "value_and_grad",
+        "dict",
+        "list",
+        "tuple",
+        "set",
+        "OrderedDict",
+        "zip",
+        "enumerate",
+        "map",
+        "filter",
+        "sorted",
+        "reversed",
+        "chain",
+        "cycle",
+        "iter",
+        "next",
+        "deepcopy",
+        "copy",
+        "freeze",
+        "unfreeze",
+        "replicate",
+        "unreplicate",
+        "device_put",
+        "device_get",
+        "vjp",
+        "jvp",
+        "staticmethod",
+        "classmethod",
+        "property",
+        "cached_property",
+        "lru_cache",
+        "cache",
+        "partialmethod",
+        "cast",
+        "custom_vjp",
+        "custom_jvp",
+        "pad_shard_unpad",
+        "ConfigDict",
+        "FrozenConfigDict",
+        "SimpleNamespace",
+        "FrozenDict",
+        "defaultdict",
+        "update_wrapper",
+        "singledispatch",
+        "contextmanager",
+        "setdefault",
+        "get",
+        "pop",
+        "deque",
+        "tree_map",
+        "xmap",
+        "eval_shape",
+        "named_scope",
+    ]
+)
+"""Functions out of view that give back what they are given, or something with it."""
+
+
+FURTHEST = 10
+"""What is handed on more often is not followed any further."""
+
+NEAR = 4
+"""So often what a function gives is followed to where its calls are."""
+
+
+@dataclass
+class Trace:
+    """Where something may be called or changed."""
+
+    calls: dict[ast.Call, None] = field(default_factory=dict)
+    changes: dict[ast.Call | ItemStore, None] = field(default_factory=dict)
+    decorated: dict[Function, None] = field(default_factory=dict)
+    attributes: dict[ast.Attribute, None] = field(default_factory=dict)
+    """The attributes that are read of it."""
+    nodes: dict[tuple[Unit, ast.expr], None] = field(default_factory=dict)
+    """Where it stands, or what holds it."""
+
+    def add(self, other: Trace) -> None:
+        self.calls.update(other.calls)
+        self.changes.update(other.changes)
+        self.decorated.update(other.decorated)
+        self.attributes.update(other.attributes)
+        self.nodes.update(other.nodes)
+
+
+class Tracing:
+    """Follows values forwards."""
+
+    def __init__(self, engine: Inference) -> None:
+        self.engine = engine
+        self._traces: dict[Stop, Trace] = {}
+        self._next: dict[Stop, tuple[list[Stop], Trace]] = {}
+        self._back: dict[FunctionNode, set[str]] = {}
+
+    def forget(self) -> None:
+        """Start anew, since there are more files."""
+        self._traces.clear()
+        self._next.clear()
+
+    def of_function(self, function: Function) -> Trace:
+        return self.of(self._start(function))
+
+    def _start(self, function: Function) -> Stop:
+        if isinstance(function.node, ast.Lambda):
+            return ("value", function.unit, function.node)
+        return self._named(function.scope.parent, function.node.name)
+
+    def of_class(self, cls: Class) -> Trace:
+        return self.of(self._named(cls.scope.parent, cls.node.name))
+
+    @staticmethod
+    def _named(scope: Scope | None, name: str) -> Stop:
+        assert scope is not None
+        if isinstance(scope.node, ast.ClassDef):
+            return ("attribute", name)
+        return ("variable", scope.binding(name) or scope, name)
+
+    def of(self, start: Stop) -> Trace:
+        if start not in self._traces:
+            found = self._traces[start] = Trace()
+            seen = {start}
+            reached = [start]
+            for _ in range(FURTHEST):
+                following: list[Stop] = []
+                for stop in reached:
+                    further, here = self._following(stop)
+                    found.add(here)
+                    following += further
+                reached = [
+                    stop for stop in dict.fromkeys(following) if stop not in seen
+                ]
+                seen.update(reached)
+        return self._traces[start]
+
+    def _following(self, stop: Stop) -> tuple[list[Stop], Trace]:
+        if stop not in self._next:
+            here = Trace()
+            self._next[stop] = ([], here)
+            self._next[stop] = (list(dict.fromkeys(self._steps(stop, here))), here)
+        return self._next[stop]
+
+    def _steps(self, stop: Stop, here: Trace) -> Iterator[Stop]:
+        match stop:
+            case ("variable", Scope() as scope, str(name)):
+                yield from self._of_variable(scope, name, here)
+            case ("attribute", str(name)):
+                for unit, node in self.engine.index.attributes_read.get(name, ()):
+                    yield from self._climb(unit, node, here)
+            case ("value", Unit() as unit, ast.AST() as node):
+                yield from self._climb(unit, node, here)
+            case ("given by", Function() as function):
+                for call in self._calls_near(function):
+                    unit = self.engine.reading.scopes[call].unit
+                    yield ("value", unit, call)
+
+    def _calls_near(self, function: Function) -> dict[ast.Call, None]:
+        """The calls of a function under its own name, or where that is handed on a few times.
+
+        What other functions give is left out: these may give each other without end.
+        """
+        start = self._start(function)
+        found: dict[ast.Call, None] = {}
+        seen = {start}
+        reached = [start]
+        for _ in range(NEAR):
+            following: list[Stop] = []
+            for stop in reached:
+                further, here = self._following(stop)
+                found.update(here.calls)
+                following += further
+            new = (stop for stop in dict.fromkeys(following) if stop not in seen)
+            reached = [stop for stop in new if stop[0] != "given by"]
+            seen.update(reached)
+        return found
+
+    def _of_variable(self, scope: Scope, name: str, here: Trace) -> Iterator[Stop]:
+        for node in self.engine.index.reads.get((scope, name), ()):
+            yield from self._climb(scope.unit, node, here)
+        if scope.parent is not None:
+            return
+        # from module import step
+        for binding in self.engine.index.imported.get(name, ()):
+            assert isinstance(binding.node, ast.ImportFrom)
+            assert binding.alias is not None
+            sources = self.engine.sources(binding.scope.unit, binding.node)
+            if any(self._may_be_of(module.unit, scope, name) for module in sources):
+                bound = binding.alias.asname or name
+                owner = binding.scope.binding(bound) or binding.scope
+                yield ("variable", owner, bound)
+        # from module import *
+        for importer in self.engine.star_importers(scope):
+            if name in exported(scope):
+                yield ("variable", importer, name)
+        # module.step
+        for unit, read in self.engine.index.attributes_read.get(name, ()):
+            if isinstance(read, ast.Attribute) and self._is_module(read.value):
+                yield from self._climb(unit, read, here)
+
+    def _may_be_of(self, unit: Unit | None, scope: Scope, name: str) -> bool:
+        """Whether a module has a name from another: it is that, or a package around it."""
+        if unit is None or unit is scope.unit:
+            return True
+        return unit.is_package and not self.engine.bindings_of(
+            self.engine.module(unit), name
+        )
+
+    def _is_module(self, node: ast.expr) -> bool:
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return False
+        scope = self.engine.reading.scopes[node]
+        bound = scope.binding(node.id)
+        if bound is None:
+            return False
+        bindings = self.engine.bindings_of(bound, node.id)
+        return not bindings or any(one.alias is not None for one in bindings)
+
+    def _climb(self, unit: Unit, node: ast.AST, here: Trace) -> Iterator[Stop]:
+        """Where what stands at a node, or holds it, is put."""
+        if isinstance(node, ast.expr):
+            here.nodes[unit, node] = None
+        child = node
+        for parent in unit.ancestors(node):
+            match parent:
+                case ast.Call(func=function):
+                    if function is child:
+                        here.calls[parent] = None
+                        return
+                    given = [*self._given(unit, parent, child)]
+                    yield from given
+                    if not given:
+                        here.calls[parent] = None
+                    if not self._comes_back(parent, given):
+                        return
+                case ast.Attribute(attr=name):
+                    here.attributes[parent] = None
+                    # states.append(state), states.items()
+                    call = unit.parents.get(parent)
+                    is_called = isinstance(call, ast.Call) and call.func is parent
+                    if is_called and name in CHANGES:
+                        here.changes[call] = None  # type: ignore[index]
+                    if not (is_called and name in METHODS | {"register"}):
+                        return
+                    yield ("value", unit, call)
+                    return
+                case ast.Subscript(value=value):
+                    if value is not child:
+                        return
+                    if not isinstance(parent.ctx, ast.Load):
+                        for store in self.engine.index.item_stores_of.get(parent, ()):
+                            here.changes[store] = None
+                        return
+                case ast.Assign(targets=targets):
+                    for target in targets:
+                        yield from self._targets(target)
+                    return
+                case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+                    yield from self._targets(target)
+                    return
+                case ast.NamedExpr(target=target):
+                    yield from self._targets(target)
+                case (
+                    ast.For(target=target, iter=source)
+                    | ast.AsyncFor(target=target, iter=source)
+                ):
+                    if child is source:
+                        yield from self._targets(target)
+                    return
+                case ast.comprehension(target=target):
+                    yield from self._targets(target)
+                    return
+                case ast.withitem(optional_vars=target):
+                    if target is not None:
+                        yield from self._targets(target)
+                    return
+                case ast.Lambda():
+                    if child is not parent.body:
+                        return
+                    yield ("given by", self.engine.functions[parent])
+                    return
+                case ast.Return() | ast.Yield() | ast.YieldFrom():
+                    scope = self.engine.scope_of(unit, parent)
+                    if scope is not None and scope.node in self.engine.functions:
+                        yield ("given by", self.engine.functions[scope.node])
+                    return
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    if child in parent.decorator_list:
+                        here.decorated[self.engine.functions[parent]] = None
+                    return
+                case ast.arguments():
+                    owner = unit.parents.get(parent)
+                    if isinstance(owner, FunctionNode):
+                        inner = self.engine.functions[owner].scope
+                        for one in (
+                            *parent.posonlyargs,
+                            *parent.args,
+                            *parent.kwonlyargs,
+                        ):
+                            yield ("variable", inner, one.arg)
+                    return
+                case ast.Match():
+                    for case in parent.cases:
+                        for part in ast.walk(case.pattern):
+                            if (
+                                isinstance(part, ast.MatchAs | ast.MatchStar)
+                                and part.name
+                            ):
+                                scope = self.engine.reading.scopes[parent.subject]
+                                yield (
+                                    "variable",
+                                    scope.binding(part.name),
+                                    part.name,
+                                )
+                    return
+                case ast.Compare() | ast.JoinedStr() | ast.stmt() | ast.mod():
+                    return
+            child = parent
+
+    def _targets(self, target: ast.expr) -> Iterator[Stop]:
+        match target:
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for element in elements:
+                    yield from self._targets(element)
+            case ast.Starred(value=inner):
+                yield from self._targets(inner)
+            case ast.Name(id=name):
+                scope = self.engine.reading.scopes[target]
+                bound = scope.binding(name) or scope
+                # a variable of a class is an attribute of it
+                if isinstance(bound.node, ast.ClassDef):
+                    yield ("attribute", name)
+                yield ("variable", bound, name)
+            case ast.Attribute(attr=name):
+                yield ("attribute", name)
+            case ast.Subscript(value=inner):
+                # states["step"] = step
+                unit = self.engine.reading.scopes[target].unit
+                yield from self._holder(unit, inner)
+
+    def _holder(self, unit: Unit, node: ast.expr) -> Iterator[Stop]:
+        """The variable or attribute of a container."""
+        match node:
+            case ast.Name() | ast.Attribute():
+                yield from self._targets(node)
+            case ast.Subscript(value=inner):
+                yield from self._holder(unit, inner)
+
+    # Calls
+
+    def _given(self, unit: Unit, call: ast.Call, child: ast.AST) -> Iterator[Stop]:
+        """The parameters that get an argument."""
+        function, index, name = call.func, None, None
+        if isinstance(child, ast.keyword):
+            name = child.arg
+        elif child in call.args:
+            index = call.args.index(child)
+        # partial(step, rate)
+        if last_name(function) in ("partial", "Partial") and call.args:
+            if index == 0:
+                return
+            function = call.args[0]
+            index = None if index is None else index - 1
+        # states.append(step)
+        if isinstance(function, ast.Attribute) and function.attr in CHANGES:
+            yield from self._holder(unit, function.value)
+        for definition in self._definitions(function):
+            if isinstance(definition, Class):
+                yield from self._given_to_class(definition, index, name)
+            else:
+                yield from self._given_to(definition, index, name, function)
+
+    def _given_to(
+        self, function: Function, index: int | None, name: str | None, callee: ast.expr
+    ) -> Iterator[Stop]:
+        declared = function.node.args
+        positional = [*declared.posonlyargs, *declared.args]
+        for one in (*positional, *declared.kwonlyargs):
+            if one.arg == name:
+                yield ("variable", function.scope, name)
+        if index is not None:
+            is_method = self.engine.class_of_method(function) is not None
+            # Trainer.step(trainer), or trainer.step()
+            for at in {index, index + 1} if is_method else {index}:
+                for one in positional[at : at + 1]:
+                    yield ("variable", function.scope, one.arg)
+                if at >= len(positional) and declared.vararg is not None:
+                    yield ("variable", function.scope, declared.vararg.arg)
+        elif declared.kwarg is not None:
+            yield ("variable", function.scope, declared.kwarg.arg)
+
+    def _given_to_class(
+        self, cls: Class, index: int | None, name: str | None
+    ) -> Iterator[Stop]:
+        if name is not None:
+            yield ("attribute", name)
+        fields: list[str] = []
+        for statement in cls.node.body:
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=word)):
+                    fields.append(word)
+                case ast.FunctionDef(name="__init__"):
+                    function = self.engine.functions[statement]
+                    yield from self._given_to(function, index, name, statement)  # type: ignore[arg-type]
+        for base in cls.node.bases:
+            for other in self._definitions(base):
+                if isinstance(other, Class) and other is not cls:
+                    yield from self._given_to_class(other, index, name)
+        if index is not None:
+            yield from (("attribute", word) for word in fields[index : index + 1])
+
+    def _definitions(self, node: ast.expr) -> list[Function | Class]:
+        """The functions and classes that a callee may be, by its name."""
+        match node:
+            case ast.Attribute(attr=name):
+                return [*self.engine.index.defined.get(name, ())]
+            case ast.Name(id=name):
+                scope = self.engine.reading.scopes[node]
+                bound = scope.binding(name)
+                return [] if bound is None else self._defined_as(bound, name, set())
+            # jax.value_and_grad(loss_fn)(params)
+            case ast.Call(func=inner, args=[first, *_]) if last_name(inner) in HANDING:
+                return self._definitions(first)
+            case ast.Subscript(value=inner) | ast.Call(func=inner):
+                return self._definitions(inner)
+            case ast.Lambda():
+                return [self.engine.functions[node]]
+        return []
+
+    def _defined_as(
+        self, scope: Scope, name: str, seen: set[tuple[Scope, str]]
+    ) -> list[Function | Class]:
+        if (scope, name) in seen:
+            return []
+        seen.add((scope, name))
+        found: list[Function | Class] = []
+        for binding in self.engine.bindings_of(scope, name):
+            found += self._defined_by(binding, seen)
+        return found
+
+    def _defined_by(
+        self, binding: Binding, seen: set[tuple[Scope, str]]
+    ) -> list[Function | Class]:
+        match binding.node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return [self.engine.functions[binding.node]]
+            case ast.ClassDef():
+                return [self.engine.class_of(binding.node)]
+            case ast.arg():
+                return []
+            case ast.ImportFrom():
+                assert binding.alias is not None
+                return [*self.engine.index.defined.get(binding.alias.name, ())]
+        # p_step = jax.pmap(partial(step, model))
+        found: list[Function | Class] = []
+        node = binding.source
+        while isinstance(node, ast.Call) and node.args:
+            if last_name(node.func) not in HANDING:
+                break
+            node = node.args[0]
+        if isinstance(node, ast.Name):
+            scope = self.engine.reading.scopes[node]
+            bound = scope.binding(node.id)
+            if bound is not None:
+                found += self._defined_as(bound, node.id, seen)
+        elif isinstance(node, ast.Attribute):
+            found += self.engine.index.defined.get(node.attr, ())
+        elif isinstance(node, ast.Lambda):
+            found.append(self.engine.functions[node])
+        return found
+
+    def _comes_back(self, call: ast.Call, given: list[Stop]) -> bool:
+        """Whether what a call is given may be in what it gives."""
+        if last_name(call.func) in HANDING:
+            return True
+        if any(stop[0] == "attribute" for stop in given):
+            return True
+        for stop in given:
+            scope = stop[1]
+            if not isinstance(scope, Scope):
+                return True
+            if isinstance(scope.node, FunctionNode) and self._hands_back(
+                scope.node, stop[2]
+            ):
+                return True
+        return False
+
+    def _hands_back(self, function: FunctionNode, name: object) -> bool:
+        """Whether a function may give back a parameter, or a function with it."""
+        if function not in self._back:
+            named: set[str] = set()
+            for inner in ast.walk(function):
+                if isinstance(inner, ast.Return | ast.Lambda | ast.Yield) or (
+                    isinstance(inner, ast.FunctionDef) and inner is not function
+                ):
+                    parts = (
+                        one for one in ast.walk(inner) if isinstance(one, ast.Name)
+                    )
+                    named.update(one.id for one in parts)
+            self._back[function] = named
+        return name in self._back[function]

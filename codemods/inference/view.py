@@ -1,0 +1,738 @@
+"""A project as its rules see it: what an expression may be, in any of the calls that lead to it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+
+from codemods.flow.annotations import TypeWithin, quoted_types, types_within
+from codemods.flow.derived import Escape
+from codemods.flow.reading import Annotation, Import, PassedOn, Reading
+from codemods.flow.scopes import Scope
+from codemods.flow.sites import CallSite
+from codemods.inference.engine import Inference
+from codemods.inference.library import Library
+from codemods.inference.objects import (
+    Called,
+    Class,
+    Container,
+    Declared,
+    External,
+    Function,
+    Instance,
+    Key,
+    LegacyObject,
+    Made,
+    Object,
+    Opaque,
+    Place,
+    Result,
+    Stored,
+    plain,
+)
+from codemods.inference.reading import Binding, key_of, parameters
+from codemods.sources.modules import Project, Unit
+
+
+class Answers:
+    """What may be at a place, whatever the calls that lead there."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._engine = view.engine
+        self._forms: dict[Container, dict[Object, None]] = {}
+        """The containers as inference knows them, by how rules do."""
+
+    @property
+    def facts(self) -> int:
+        return self._engine.solver.evaluations
+
+    @property
+    def version(self) -> int:
+        return self._engine.solver.version
+
+    def at(self, place: Place) -> tuple[Object, ...]:
+        if place is None:
+            return ()
+        found: list[Object] = []
+        for asked in self.asked(place):
+            found += self._engine.solver.at(asked)
+        for item in found:
+            box = plain(item)
+            if isinstance(box, Container) and item is not box:
+                self._forms.setdefault(box, {})[item] = None
+        return tuple(dict.fromkeys(map(plain, found)))  # type: ignore[arg-type]
+
+    def has(self, place: Place, item: Object) -> bool:
+        return item in self.at(place)
+
+    def standing(self, place: Place) -> tuple[Object, ...]:
+        return self.at(place)
+
+    def members(self, item: Object) -> tuple[Object, ...]:
+        return (item,) if isinstance(item, LegacyObject) else ()
+
+    def places(self) -> list[Place]:
+        """The places of all expressions in question."""
+        return [*dict.fromkeys(self._view.places.values())]
+
+    def edges(self) -> Iterator[tuple[Place, Place]]:
+        """All pairs of a place and one that is a copy of it."""
+        seen = set(self.places())
+        pending = [*seen]
+        while pending:
+            place = pending.pop()
+            for source in self._view.sources(place):
+                yield source, place
+                if source not in seen:
+                    seen.add(source)
+                    pending.append(source)
+
+    def incoming(self) -> Mapping[Place, list[Place]]:
+        """The places of which each place is a copy."""
+        found: dict[Place, list[Place]] = {}
+        for source, target in self.edges():
+            found.setdefault(target, []).append(source)
+        return found
+
+    def targets(self, place: Place) -> list[Place]:
+        """The places to which all that is at a place gets."""
+        found: list[Place] = []
+        for _, node in self._view.stands_at(place):
+            found.append(self._view.places.get(node))
+        return found
+
+    def reaches(self, source: Place, accept: Callable[[Place], bool]) -> bool:
+        """Whether objects at a place would reach one that is accepted."""
+        return any(map(accept, self.targets(source)))
+
+    def add(self, place: Place, *items: Object) -> bool:
+        """Let objects be at a place, and wherever what is there gets to."""
+        asked, *_ = self.asked(place)
+        match asked:
+            case ("variable", Scope() as scope, name):
+                self._engine.solver.add(("seeded", scope, name), *items)
+            case ("return", node):
+                self._engine.solver.add(("seeded return", node), *items)
+            case ("field", Opaque(), _):
+                return self._engine.solver.add(asked, *items)
+            case ("field", Instance(cls=cls), name):
+                return self._engine.solver.add(("seeded field", cls, name), *items)
+        return self._engine.solver.add(asked, *items)
+
+    def forms(self, box: Container) -> list[Object]:
+        """A container as inference knows it, in whatever calls it is made."""
+        return [box, *self._forms.get(box, ())]
+
+    def asked(self, place: Place) -> list[Place]:
+        match place:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return [("itself", self._engine.functions[place])]
+            case ast.expr():
+                return [("expression", place, None)]
+            case ast.AST():
+                return []
+            case ("field", Class() as cls, name):
+                return [("field", Instance(cls), name)]
+            case ("element", Container() as box, key):
+                return [("element in", one, key) for one in self.forms(box)]
+            case ("elements", Container() as box):
+                return [("each in", one) for one in self.forms(box)]
+            case ("keys", Container() as box):
+                return [("keys of", one) for one in self.forms(box)]
+            case ("self", Class() as cls):
+                return [("itself", Instance(cls))]
+        return [place]
+
+
+class View:
+    """The expressions, functions and classes of a project, and what each may be."""
+
+    def __init__(self, project: Project, library: Library) -> None:
+        self.engine = Inference(project, library)
+        self.project = project
+        self.library = library
+        self.solver = Answers(self)
+        self.reading = Reading()
+        self.reading.scopes = Scopes(self)  # type: ignore[assignment]
+        self.places = Places(self)
+        self.modules: Mapping[Unit, Scope] = {
+            unit: self.engine.module(unit) for unit in (*project.units, *project.around)
+        }
+        self.got = self.engine.got
+        self.entered = Entered(self)
+        self.derivation = OutOfView(self)
+        self.returned: Mapping[Place, Mapping[Place, None]] = {}
+        self.key = key_of
+        self._inner: dict[tuple[Place, ast.expr], Place] = {}
+        for unit in project.units:
+            contents = self.engine.contents(unit)
+            self.reading.calls += ((unit, call) for call in contents.calls)
+            self.reading.attributes += ((unit, node) for node in contents.attributes)
+            self.reading.functions += contents.functions
+            self.reading.classes += contents.classes
+            self._read_imports(unit)
+            for node, scope, owner in self.engine.contents(unit).annotated:
+                self.annotate(node, scope, self._annotated(owner, scope))
+
+    # Imports and annotations
+
+    def _read_imports(self, unit: Unit) -> None:
+        for node in unit.nodes:
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            scope = self.engine.stands(unit, node)
+            for alias in node.names:
+                if isinstance(node, ast.Import):
+                    self._note_import(unit, node, alias, scope)
+                else:
+                    self._note_import_from(unit, node, alias, scope)
+
+    def _note_import(
+        self, unit: Unit, node: ast.Import, alias: ast.alias, scope: Scope
+    ) -> None:
+        if self.engine.absolute(unit, alias.name):
+            return
+        bound = alias.asname or alias.name.partition(".")[0]
+        owner = scope.binding(bound) or scope
+        found = Import(unit, node, alias, owner, bound, alias.name)
+        self.reading.imports.append(found)
+
+    def _note_import_from(
+        self, unit: Unit, node: ast.ImportFrom, alias: ast.alias, scope: Scope
+    ) -> None:
+        name = alias.asname or alias.name
+        owner = scope.binding(name) or scope
+        sources = self.engine.sources(unit, node)
+        if sources:
+            units = (module.unit for module in sources)
+            scopes = tuple(self.modules[one] for one in units if one is not None)
+            passed = PassedOn(unit, node, alias, owner, name, scopes)
+            self.reading.passed_on.append(passed)
+        elif not self.engine.others(unit, node):
+            target = node.module or ""
+            if alias.name != "*":
+                target = f"{'.' * node.level}{target}.{alias.name}"
+            found = Import(unit, node, alias, owner, name, target)
+            self.reading.imports.append(found)
+
+    def _annotated(self, owner: ast.AST, scope: Scope) -> Place:
+        """The place of what has an annotation."""
+        match owner:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return ("return", owner)
+            case ast.arg():
+                function = self.engine.function_with(owner)
+                declared = function.node.args
+                if owner in (declared.vararg, declared.kwarg):
+                    return ("declared", owner)
+                return ("variable", function.scope, owner.arg)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                if isinstance(scope.node, ast.ClassDef):
+                    return ("field", self.class_of(scope.node), name)
+                return ("variable", scope.binding(name) or scope, name)
+            case ast.AnnAssign(target=ast.Attribute(attr=name) as target):
+                method = self.engine.method_of(target)
+                cls = None if method is None else self.engine.class_of_method(method)
+                if cls is not None:
+                    return ("field", cls, name)
+                return ("annotated", target)
+        return ("annotated", owner)
+
+    def annotate(self, node: ast.expr, scope: Scope, target: Place) -> None:
+        expression: ast.expr = node
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            try:
+                expression = ast.parse(node.value.strip(), mode="eval").body
+            except SyntaxError:
+                return
+            for inner in ast.walk(expression):
+                ast.copy_location(inner, node)
+                if isinstance(inner, ast.expr):
+                    self.engine.reading.scopes[inner] = scope
+        annotation = Annotation(scope.unit, node, expression, scope, target)
+        self.reading.annotations.append(annotation)
+        others = dict.fromkeys(quoted_types(expression))
+        for named in types_within(expression):
+            match named.type:
+                case ast.Constant() as quoted:
+                    others.pop(quoted, None)
+                    self.annotate(quoted, scope, self.inside(target, named))
+                case ast.Subscript(slice=ast.Constant(value=str()) as quoted):
+                    others.pop(quoted, None)
+                    self.annotate(quoted, scope, ("class", quoted))
+        # quoted types of which the value has no part: the parameters of a Callable
+        for quoted in others:
+            self.annotate(quoted, scope, ("declared", quoted))
+
+    def inside(self, place: Place, named: TypeWithin) -> Place:
+        """The place of the part of an annotated value that is of a type within its annotation."""
+        for node, step in named.path:
+            if step == "returned":
+                self.solver.add(place, Declared(node))
+                place = ("returned", node)
+            else:
+                box = Container(node, "declared")
+                self.solver.add(place, box)
+                place = ("declared", node, step)
+                key = step if isinstance(step, int) else None
+                self.engine.solver.add(("stored", box), Stored(key, place))
+        return place
+
+    # What is within others
+
+    def carried(self, place: Place, *carriers: type) -> list[LegacyObject]:
+        """The legacy objects at a place, in containers and in fields of instances there.
+
+        Args:
+          place: where to look.
+          carriers: the kinds of objects to look into; containers and instances if none are given.
+        """
+        found: dict[LegacyObject, None] = {}
+        pending: list[Object] = []
+        for asked in self.solver.asked(place):
+            pending += self.engine.solver.at(asked)
+        seen = set(pending)
+        while pending:
+            item = pending.pop()
+            if isinstance(item, LegacyObject):
+                found[item] = None
+            for inner in self._parts(item, carriers or (Container, Instance)):
+                if inner not in seen:
+                    seen.add(inner)
+                    pending.append(inner)
+        return [*found]
+
+    def _parts(self, item: Object, carriers: tuple[type, ...]) -> list[Object]:
+        kind = plain(item)
+        if not isinstance(kind, carriers):
+            return []
+        if isinstance(kind, Container):
+            return [*self.engine.solver.at(("each in", item))]
+        found: list[Object] = []
+        if isinstance(item, Instance | Made):
+            for ancestor in self.ancestry(item.cls):
+                if isinstance(ancestor, Class):
+                    for name in self.engine.fields_named(ancestor):
+                        found += self.engine.solver.at(("field", item, name))
+        return found
+
+    # Classes
+
+    def ancestry(self, cls: Class) -> list[Object]:
+        """The class, its bases and theirs, nearest first; some are external."""
+        return [*self.engine.solver.at(("ancestry", cls))]
+
+    def bases(self, cls: Class) -> tuple[Object, ...]:
+        return self.engine.solver.at(("bases", cls))
+
+    def class_of(self, node: ast.ClassDef) -> Class:
+        return self.engine.class_of(node)
+
+    def defining(self, cls: Class, name: str) -> Iterator[Class]:
+        """The class and those of its bases that bind a name, nearest first."""
+        for item in self.ancestry(cls):
+            if isinstance(item, Class) and name in item.scope.names:
+                yield item
+
+    def fields_in_order(self, cls: Class) -> list[str]:
+        """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
+        return [str(one) for one in self.engine.fields_in_order(cls)]
+
+    def decorators(self, function: Function) -> set[str]:
+        return self.engine.decorators(function)
+
+    @staticmethod
+    def field(owner: Hashable, name: str) -> Place:
+        return ("field", owner, name)
+
+    def field_places(self, cls: Class) -> list[Place]:
+        """The places of all fields of an instance, inherited or not."""
+        names: dict[str, None] = {}
+        for ancestor in self.ancestry(cls):
+            if isinstance(ancestor, Class):
+                names.update(dict.fromkeys(self.engine.fields_named(ancestor)))
+        return [*(("field", cls, name) for name in names), ("some field", cls)]
+
+    def is_asked_by_any_name(self, _: Class) -> bool:
+        """Whether some field is read or written by a name that is computed."""
+        return self.engine.index.reflects
+
+    # Names and calls
+
+    def variable(self, name: str, scope: Scope) -> Place | None:
+        binding = scope.binding(name)
+        return None if binding is None else ("variable", binding, name)
+
+    def keys_of(self, container: Container) -> tuple[object, ...]:
+        """The keys under which a container has elements, None among them if some are not known."""
+        entries: list[Object] = []
+        for form in self.solver.forms(container):
+            entries += self.engine.solver.at(("entries of", form))
+        keys = (one.key for one in entries if isinstance(one, Stored))
+        return tuple(dict.fromkeys(keys))
+
+    @property
+    def looked_up(self) -> Mapping[Unit, dict[tuple[str | None, Place], None]]:
+        """The keys by which variables of each module are read, None for any, and where these go."""
+        self.engine.look_at_lookups()
+        return self.engine.looked_up
+
+    def stands_at(self, place: Place) -> Iterable[tuple[Unit, ast.expr]]:
+        """Where what is at a place stands."""
+        match place:
+            case ast.expr():
+                yield from self.stands(self.reading.scopes[place].unit, place)
+            case ("variable", Scope() as scope, str(name)):
+                yield from self.stands_as(scope, name)
+            case ("target", LegacyObject() as optimizer):
+                for unit, node in self.reading.attributes:
+                    if node.attr == "target" and optimizer in self.solver.at(
+                        node.value
+                    ):
+                        yield from self.stands(unit, node)
+
+    def origins(self, place: Place) -> list[ast.expr]:
+        """The expressions from which what is at a place comes unchanged."""
+        return [one for one in self.behind(place) if isinstance(one, ast.expr)]
+
+    def behind(self, place: Place) -> set[Place]:
+        """A place, and those from which what is there comes unchanged."""
+        seen = {place}
+        pending = [place]
+        while pending:
+            new = [one for one in self.sources(pending.pop()) if one not in seen]
+            seen.update(new)
+            pending += new
+        return seen
+
+    def stands(self, unit: Unit, node: ast.expr) -> Iterable[tuple[Unit, ast.expr]]:
+        """An expression, and where its value stands besides."""
+        return ((unit, node), *self.engine.tracing.of(("value", unit, node)).nodes)
+
+    def stands_as(self, scope: Scope, name: str) -> Iterable[tuple[Unit, ast.expr]]:
+        """Where what a variable has stands."""
+        return self.engine.tracing.of(("variable", scope, name)).nodes
+
+    def solve(self) -> None:
+        """Nothing is found ahead of the questions."""
+
+    def store_element(self, container: Container, key: Key, place: Place) -> None:
+        """Let a container have what is at a place as an element."""
+        self.engine.solver.add(("stored", container), Stored(key, place))
+
+    def sources(self, place: Place) -> list[Place]:
+        """The places of which a place is a copy: one step back."""
+        match place:
+            case ast.Name():
+                own = self.places.get(place)
+                return [] if own is None or own is place else [own]
+            case ast.IfExp(body=body, orelse=orelse):
+                return [self.places[body], self.places[orelse]]
+            case ast.BoolOp(values=values):
+                return [self.places[value] for value in values]
+            case ast.NamedExpr(value=value) | ast.Await(value=value):
+                return [self.places[value]]
+            case ast.Call():
+                callees = self.solver.at(place.func)
+                functions = (item for item in callees if isinstance(item, Function))
+                return [("return", function.node) for function in functions]
+            case ast.Attribute(value=value, attr=name):
+                owners = self.solver.at(value)
+                return [
+                    ("field", one.cls, name)
+                    for one in owners
+                    if isinstance(one, Instance)
+                ]
+            case ("variable", Scope() as scope, str(name)):
+                return self._sources_of_variable(scope, name)
+            case ("return", ast.AST() as node):
+                return [
+                    self.places[value] for value in self.engine.values_returned(node)
+                ]
+            case ("field", Class() as cls, str(name)):
+                return self._sources_of_field(cls, name)
+        return []
+
+    def _sources_of_variable(self, scope: Scope, name: str) -> list[Place]:
+        found: list[Place] = []
+        for binding in self.engine.bindings_of(scope, name):
+            if binding.source is not None and not binding.steps:
+                found.append(self.places[binding.source])
+            elif isinstance(binding.node, ast.arg):
+                found += self._given(self.engine.function_of(scope), binding.node)
+            elif isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
+                for module in self.engine.sources(scope.unit, binding.node):
+                    if module.unit is not None:
+                        other = self.modules[module.unit]
+                        found.append(("variable", other, binding.alias.name))
+            elif binding.source is not None:
+                found += self._parts_bound(binding) or [("bound", binding, None)]
+            else:
+                found.append(("bound", binding, None))
+        return found
+
+    def _parts_bound(self, binding: Binding) -> list[Place]:
+        """The elements that a name is bound to: `optimizer, rate = carry`."""
+        *ahead, (word, key) = binding.steps
+        place: Place = ("expression", binding.source, None)
+        for step, inner in ahead:
+            place = ("item of", place, inner if step == "item" else None)
+        if word not in ("item", "each"):
+            return []
+        found: list[Place] = []
+        for box in self.engine.solver.at(place):
+            if not isinstance(plain(box), Container):
+                continue
+            for one in self.engine.solver.at(("entries of", box)):
+                assert isinstance(one, Stored)
+                if None in (one.key, key) or one.key == key:
+                    found.append(_old(one.place))
+        return found
+
+    def _given(self, function: Function, argument: ast.arg) -> list[Place]:
+        """What calls give to a parameter, and its default."""
+        declared = function.node.args
+        positional = [*declared.posonlyargs, *declared.args]
+        found: list[Place] = []
+        for one, default in parameters(function.node):
+            if one is argument and default is not None:
+                found.append(default)
+        for site, offset in self.entered[function.node]:
+            index = (
+                positional.index(argument) - offset if argument in positional else -1
+            )
+            place = site.argument(index, argument.arg) if index >= 0 else None
+            if place is None:
+                place = site.keywords.get(argument.arg)
+            if place is not None:
+                found.append(place)
+        return found
+
+    def _sources_of_field(self, cls: Class, name: str) -> list[Place]:
+        found: list[Place] = []
+        for store in self.engine.index.stores.get(name, ()):
+            if store.binding.source is not None and not store.binding.steps:
+                owners = self.solver.at(store.target.value)
+                if Instance(cls) in owners:
+                    found.append(self.places[store.binding.source])
+        for made in self.engine.solver.at(("instances", cls)):
+            if isinstance(made, Made):
+                place = made.arguments.keyword(name)
+                names = self.fields_in_order(made.cls)
+                if place is None and name in names and made.source is None:
+                    place = made.arguments.argument(names.index(name), name)
+                if place is not None:
+                    found.append(_old(place))
+        return found
+
+
+class OutOfView:
+    """What is asked of code out of view: it gives back what is unknown, and keeps nothing."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.escapes: dict[LegacyObject, Escape] = {}
+        self.roots = Roots(view)
+        self.contents = Contained(view)
+
+    def is_unknown(self, callee: Place) -> bool:
+        """Whether nothing is known of a function."""
+        items = self._view.solver.at(callee)
+        known = self._view.library.function
+        return all(
+            isinstance(item, External | Result) and known(item.name) is None
+            for item in items
+        )
+
+    def is_only_looked_at(self, call: ast.AST, keyword: str | None) -> bool:
+        """Whether an argument is the `choices` of an option of a command."""
+        if keyword != "choices" or not isinstance(call, ast.Call):
+            return False
+        return all(name.startswith("argparse.") for name in self.roots.names(call.func))
+
+
+class Contained:
+    """The legacy objects that containers and instances hold, at any depth."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def within(self, item: Object) -> dict[LegacyObject, None]:
+        forms = self._view.solver.forms(item) if isinstance(item, Container) else [item]
+        return self.at(("itself", form) for form in forms)
+
+    def at(self, places: Iterable[Place]) -> dict[LegacyObject, None]:
+        found: dict[LegacyObject, None] = {}
+        for place in places:
+            found |= dict.fromkeys(self._view.carried(place))
+        return found
+
+
+class Roots:
+    """Where what is at a place comes from."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._names: dict[ast.expr, set[str]] = {}
+
+    def of(self, place: Place) -> dict[Place, None]:
+        """The places from which everything at a place comes, and to which nothing comes."""
+        sources = self._view.sources
+        return {one: None for one in self._view.behind(place) if not sources(one)}
+
+    def sources(self, place: Place) -> list[Place]:
+        return self._view.sources(place)
+
+    def names(self, node: ast.expr) -> set[str]:
+        """The full names that an expression may stand for, as far as imports tell.
+
+        `queue.Queue().put` is one. An empty name stands for what is not known.
+        """
+        if node not in self._names:
+            self._names[node] = {
+                ""
+            }  # of what comes from itself alone, nothing is known
+            self._names[node] = self._find(node)
+        return self._names[node]
+
+    def _find(self, node: ast.expr) -> set[str]:
+        items = self._view.solver.at(node)
+        found = {name for item in items for name in self._of_item(item)}
+        if found:
+            return found
+        ending = ""
+        match node:
+            case ast.Attribute(value=value, attr=attribute):
+                ending, names = f".{attribute}", self.names(value)
+            case ast.Call(func=function):
+                ending, names = "()", self.names(function)
+            case ast.Subscript(value=value):
+                names = self.names(value)
+            case ast.Constant(value=value):
+                names = {f"builtins.{type(value).__name__}"}
+            case ast.JoinedStr():
+                names = {"builtins.str"}
+            case _:
+                roots = self.of(self._view.places.get(node))
+                parts = [one for one in roots if isinstance(one, ast.expr)]
+                names = {name for one in parts for name in self.names(one)}
+                if len(parts) < len(roots):
+                    names.add("")
+        return {name and f"{name}{ending}" for name in names}
+
+    def _of_item(self, item: Object) -> Iterator[str]:
+        match item:
+            case External(name=name):
+                yield name
+            case Result(name=name):
+                yield f"{name}()"
+            # class Model(flax.linen.Module)
+            case Class() | Instance():
+                cls = item if isinstance(item, Class) else item.cls
+                ending = "" if isinstance(item, Class) else "()"
+                for base in self._view.ancestry(cls):
+                    if isinstance(base, External):
+                        yield f"{base.name}{ending}"
+
+
+class Scopes(Mapping[ast.AST, Scope]):
+    """The scope in which each node stands; those of the files in question are listed."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._scopes = view.engine.reading.scopes
+
+    def __getitem__(self, node: ast.AST) -> Scope:
+        return self._scopes[node]
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._scopes
+
+    def __iter__(self) -> Iterator[ast.AST]:
+        asked = {*self._view.project.units}
+        return (node for node, scope in self._scopes.items() if scope.unit in asked)
+
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+
+class Places(Mapping[ast.expr, Place]):
+    """The place of each expression: that of a name is the variable that it stands for."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._scopes = view.reading.scopes
+
+    def __getitem__(self, node: ast.expr) -> Place:
+        scope = self._scopes[node]
+        if isinstance(node, ast.Name):
+            scope = self._view.engine.names.seen_from(node, scope)
+            bound = scope.binding(node.id)
+            if bound is not None:
+                return ("variable", bound, node.id)
+        if isinstance(node, ast.NamedExpr | ast.Await):
+            return self[node.value]
+        return node
+
+    def __contains__(self, node: object) -> bool:
+        return isinstance(node, ast.expr) and node in self._scopes
+
+    def __iter__(self) -> Iterator[ast.expr]:
+        return (node for node in [*self._scopes] if isinstance(node, ast.expr))
+
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+
+class Entered(Mapping[ast.AST, list[tuple[CallSite, int]]]):
+    """The calls that reach each function.
+
+    Each comes with the number of parameters, such as `self`, that no argument of the call is for.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def __getitem__(self, node: ast.AST) -> list[tuple[CallSite, int]]:
+        found: list[tuple[CallSite, int]] = []
+        if node not in self._view.engine.functions:
+            return found
+        for call in self._view.engine.solver.at(("callers", node)):
+            assert isinstance(call, Called)
+            given = call.arguments
+            places = {word: _old(place) for word, place in given.keywords}
+            site = CallSite(
+                given.unit,
+                given.node,
+                tuple(self._place(one) for one in given.positional),
+                {word: self._place(one) for word, one in given.keywords},
+                given.node,
+                given.starred,
+                tuple(map(_old, given.unpacked)),
+                None,
+                given.partials,
+            )
+            del places
+            found.append((site, call.offset))
+        return found
+
+    def _place(self, place: Place) -> Place:
+        node = _old(place)
+        return self._view.places[node] if isinstance(node, ast.expr) else node
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._view.engine.functions
+
+    def __iter__(self) -> Iterator[ast.AST]:
+        return iter(self._view.engine.functions)
+
+    def __len__(self) -> int:
+        return len(self._view.engine.functions)
+
+
+def _old(place: Place) -> Place:
+    match place:
+        case ("expression", ast.expr() as node, _):
+            return node
+    return place

@@ -1,0 +1,281 @@
+"""Programs of which inference says too little or too much, each with what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Options
+from tests.codemods.inference.asking import Program, assert_answers
+from tests.codemods.programs import migrated
+
+KNOWN_GAPS: dict[str, tuple[str, Program]] = {
+    "a name that is bound anew": (
+        "both: no binding kills another",
+        """
+        def step():
+            optimizer = optim.Adam().create(params)  # makes: first
+            optimizer.target  # is: first
+            optimizer = optim.Momentum().create(params)  # makes: second
+            optimizer.target  # is: second
+        """,
+    ),
+    "a name that is the definition before": (
+        "the definition and the optimizer: no binding kills another",
+        """
+        optimizer = optim.Adam()  # makes: adam
+        optimizer = optimizer.create(params)  # makes: made
+        optimizer.target  # is: made
+        """,
+    ),
+    "an optimizer for each leaf": (
+        "unknown: what the function of a tree_map gives is dropped",
+        """
+        every = jax.tree_map(lambda leaf: optim.Adam().create(leaf), params)  # makes: made
+        every["a"].target  # is: made
+        """,
+    ),
+    "a module that a package takes in": (
+        "unknown: `from . import library` binds no module for `package.library`",
+        {
+            "package/__init__.py": "from . import library\n",
+            "package/library.py": """
+                from flax import optim
+
+                made = optim.Adam().create(params)  # makes: made
+                """,
+            "train.py": """
+                import package
+
+                package.library.made.target  # is: made
+                """,
+        },
+    ),
+    "a setter of a property": (
+        "unknown: nothing is given to the setter",
+        """
+        class Trainer:
+            @property
+            def optimizer(self):
+                return self._optimizer
+
+            @optimizer.setter
+            def optimizer(self, optimizer):
+                self._optimizer = optimizer
+
+        trainer = Trainer()
+        trainer.optimizer = optim.Adam().create(params)  # makes: made
+        trainer._optimizer.target  # is: made
+        """,
+    ),
+    "leaves that are optimizers": (
+        "what `is_leaf` gives is an answer, too",
+        """
+        pair = [optim.Adam().create(params)]  # makes: made
+        pair = jax.tree_map(step, pair, is_leaf=lambda x: isinstance(x, optim.Optimizer))
+        pair[0].target  # is: made
+        """,
+    ),
+    "the name that a context manager enters": (
+        "the context manager, too",
+        """
+        class Scope:
+            def __enter__(self):
+                return optim.Adam().create(params)  # makes: made
+
+            def __exit__(self, *args):
+                pass
+
+        with Scope() as optimizer:
+            optimizer.target  # is: made
+        """,
+    ),
+    "the name that a generator enters": (
+        "the generator, too",
+        """
+        @contextlib.contextmanager
+        def timed(optimizer):
+            yield optimizer
+
+        with timed(optim.Adam().create(params)) as optimizer:  # makes: made
+            optimizer.target  # is: made
+        """,
+    ),
+    "the keys of a dict": (
+        "a loop over a dict gives its values, too",
+        """
+        for name in {"a": optim.Adam().create(params)}:
+            name.target  # is: unknown
+        """,
+    ),
+    "objects as keys, and values": (
+        "the keys are among the values",
+        """
+        for optimizer, count in {optim.Adam().create(params): 1}.items():
+            count.target  # is: unknown
+        """,
+    ),
+    "a setting method of two instances": (
+        "both: only what `__init__` is given is told apart by instance",
+        """
+        class Trainer:
+            def setup(self, optimizer):
+                self.optimizer = optimizer
+
+        first, second = Trainer(), Trainer()
+        first.setup(optim.Adam().create(params))  # makes: first
+        second.setup(optim.Adam().create(params))  # makes: second
+        first.optimizer.target  # is: first
+        """,
+    ),
+    "five levels of helpers": (
+        "both: calls are told apart within four others",
+        """
+        def one(optimizer):
+            return optimizer
+
+        def two(optimizer):
+            return one(optimizer)
+
+        def three(optimizer):
+            return two(optimizer)
+
+        def four(optimizer):
+            return three(optimizer)
+
+        def five(optimizer):
+            return four(optimizer)
+
+        first = five(optim.Adam().create(params))  # makes: first
+        second = five(optim.Adam().create(params))  # makes: second
+        first.target  # is: first
+        """,
+    ),
+    "a queue": (
+        "unknown: `put` and `get` are not followed",
+        """
+        import queue
+
+        waiting = queue.Queue()
+        waiting.put(optim.Adam().create(params))  # makes: made
+        waiting.get().target  # is: made
+        """,
+    ),
+    "what a generator is sent": (
+        "unknown: `send` is not followed",
+        """
+        def steps():
+            optimizer = yield
+            optimizer.target  # is: made
+
+        running = steps()
+        next(running)
+        running.send(optim.Adam().create(params))  # makes: made
+        """,
+    ),
+    "a thread": (
+        "unknown: `args` are not given to the target",
+        """
+        import threading
+
+        def train(optimizer):
+            optimizer.target  # is: made
+
+        made = optim.Adam().create(params)  # makes: made
+        threading.Thread(target=train, args=(made,)).start()
+        """,
+    ),
+    "a pool": (
+        "unknown: the result of a future is not followed",
+        """
+        from concurrent.futures import ThreadPoolExecutor
+
+        made = optim.Adam().create(params)  # makes: made
+        with ThreadPoolExecutor() as pool:
+            pool.submit(lambda optimizer: optimizer, made).result().target  # is: made
+        """,
+    ),
+    "a context of nothing": (
+        "no optimizer: `contextlib.nullcontext` is not modelled",
+        """
+        with contextlib.nullcontext(optim.Adam().create(params)) as optimizer:  # makes: made
+            optimizer.target  # is: made
+        """,
+    ),
+    "a field of attrs": (
+        "unknown: only annotated fields get what a constructor is given",
+        """
+        import attr
+
+        @attr.s
+        class Trainer:
+            optimizer = attr.ib()
+
+        made = optim.Adam().create(params)  # makes: made
+        Trainer(made).optimizer.target  # is: made
+        """,
+    ),
+    "an update of the variables of an instance": (
+        "unknown: `vars(self).update` sets no field",
+        """
+        class Trainer:
+            def __init__(self, optimizer):
+                vars(self).update(optimizer=optimizer)
+
+        made = optim.Adam().create(params)  # makes: made
+        Trainer(made).optimizer.target  # is: made
+        """,
+    ),
+    "a method of the class of optimizers": (
+        "no optimizer: `Optimizer.apply_gradient` is not modelled as a function",
+        """
+        made = optim.Adam().create(params)  # makes: made
+        optim.Optimizer.apply_gradient(made, grads).target  # is: made
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=name, marks=pytest.mark.xfail(strict=True, reason=reason))
+        for name, (reason, text) in KNOWN_GAPS.items()
+    ],
+)
+def test_known_gap(text: Program) -> None:
+    assert_answers(text)
+
+
+LOOKED_INTO = (
+    "models",
+    "tuple(models)",
+    "[same(one) for one in models]",
+    "map(same, models)",
+    "sorted(models)",
+    "reversed(models)",
+    "filter(None, models)",
+    "models[1:]",
+    "zip(models)",
+    "dict(zip(names, models)).values()",
+)
+
+
+@pytest.mark.parametrize("models", LOOKED_INTO)
+def test_what_a_container_holds_is_looked_into(models: str) -> None:
+    """The leaves of these optimizers are used as arrays, so their steps are arrays."""
+    text = f"""
+        import jax
+        from flax import optim
+
+        def same(optimizer):
+            return optimizer
+
+        def mean_of(models):
+            return jax.tree_util.tree_map(
+                lambda *leaves: sum(leaf.mean() for leaf in leaves), *{models})
+
+        def train(params, names):
+            return mean_of([optim.Adam(0.1).create(params) for name in names])
+        """
+
+    assert ".replace(step=" in migrated(text, Options(on_demand=True))

@@ -1,0 +1,79 @@
+"""Inference ends, however long a chain is, and its cost grows with the question alone."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from codemods.analysis.flax_optim import FlaxOptim
+from codemods.inference.engine import Inference
+from codemods.sources.modules import Project, Unit
+from tests.codemods.inference.asking import receiver, shown
+
+LONG = 5_000
+MOST = 20
+"""So many evaluations an element of a chain may take."""
+
+SAME = "def same(optimizer):\n    return optimizer\n\n"
+
+
+def chain(text: str, count: int = LONG) -> str:
+    return "".join(text.format(i=i, before=i - 1) for i in range(1, count))
+
+
+CHAINS = {
+    "assignments": chain("value_{i} = value_{before}\n"),
+    "steps": chain("value_{i} = value_{before}.apply_gradient(grads)\n"),
+    "calls of a helper": SAME + chain("value_{i} = same(value_{before})\n"),
+    "functions that call each other": "def step_0(x):\n    return x\n"
+    + chain("def step_{i}(x):\n    return step_{before}(x)\n", 2_000)
+    + f"value_{LONG - 1} = step_1999(value_0)\n",
+    "one name": "value = value_0\n"
+    + "value = value.apply_gradient(grads)\n" * 2_000
+    + f"value_{LONG - 1} = value\n",
+    "calls within calls": f"value_{LONG - 1} = value_0{'.apply_gradient(g)' * 900}\n",
+    "classes": "class Trainer_0:\n    optimizer = value_0\n"
+    + chain("class Trainer_{i}(Trainer_{before}):\n    pass\n", 1_000)
+    + f"value_{LONG - 1} = Trainer_999().optimizer\n",
+}
+
+
+def asked(text: str) -> tuple[str, int]:
+    """What the last line of a program reads of, and the evaluations that it took."""
+    code = f"from flax import optim\nvalue_0 = optim.Adam().create(params)  # makes: made\n{text}"
+    unit = Unit("train.py", code, ast.parse(code))
+    engine = Inference(Project([unit], {}), FlaxOptim())
+    node = receiver(unit, len(code.splitlines()))
+    return shown(
+        engine.solver.at(("expression", node, None))
+    ), engine.solver.evaluations
+
+
+@pytest.mark.parametrize("text", CHAINS.values(), ids=CHAINS.keys())
+def test_a_long_chain_has_an_end(text: str) -> None:
+    answer, evaluations = asked(f"{text}value_{LONG - 1}.target\n")
+
+    assert answer == "made"
+    assert evaluations < LONG * MOST
+
+
+def test_code_that_is_not_asked_about_costs_nothing() -> None:
+    """One question takes as much with a thousand functions around as with none."""
+    beside = chain(
+        "def other_{i}(optimizer):\n    return other_{before}(optimizer)\n", 1_000
+    )
+    question = "value_0.apply_gradient(grads).target\n"
+
+    assert asked(beside + question) == asked(question)
+
+
+def test_a_question_is_answered_once() -> None:
+    code = "from flax import optim\nmade = optim.Adam().create(params)\nmade.target\n"
+    unit = Unit("train.py", code, ast.parse(code))
+    solver = Inference(Project([unit], {}), FlaxOptim()).solver
+    place = ("expression", receiver(unit, 3), None)
+    first, evaluations = solver.at(place), solver.evaluations
+
+    assert solver.at(place) == first
+    assert solver.evaluations == evaluations
