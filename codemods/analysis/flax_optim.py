@@ -131,6 +131,9 @@ class FlaxOptim(Library):
         if name == "unflatten":  # a tree definition stands for the tree
             return _giving(owner)
         match owner.kind, name:
+            # what only may be a definition creates nothing that others belong to
+            case "definition", "create" if owner.evidence == "likely":
+                return None
             case "definition", "create":
                 return lambda engine, given: self._create(engine, owner, given)
             case "definition", "init_state":

@@ -241,6 +241,9 @@ class FlaxOptim(Library):
         if name == "unflatten":  # a tree definition stands for the tree
             return lambda flow, site: flow.solver.add(site.result, owner)
         match owner.kind, name:
+            # what only may be a definition creates nothing that others belong to
+            case "definition", "create" if owner.evidence == "likely":
+                return None
             case "definition", "create":
                 return lambda flow, site: self._create(flow, owner, site)
             case "definition", "init_state":
