@@ -13,8 +13,11 @@ from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts, SeenStep
 from codemods.idioms.tracing import is_traceable
 from codemods.idioms.values import Value, Values, common_value
+from codemods.vocabulary import FILL_ARRAYS, words
 
 COUNT = "step"
+FILLING = frozenset(words("fill itemset partition put resize sort"))
+"""The methods of arrays that set their elements."""
 
 
 class Rates:
@@ -139,6 +142,22 @@ class Rates:
                         continue
                     case ast.Subscript(value=owner, ctx=ast.Store()) if owner is load:
                         return True
+                    case ast.AST() as parent if self._fills(parent, load):
+                        return True
+        return False
+
+    def _fills(self, parent: ast.AST, array: ast.expr) -> bool:
+        """Whether a call sets the elements of an array that stands in it."""
+        match parent:
+            # np.multiply(factor, 0.5, out=factor)
+            case ast.keyword(arg="out"):
+                return True
+            # np.copyto(factor, other)
+            case ast.Call(func=function, args=[first, *_]) if first is array:
+                return self.values.facts.full_name(function) in FILL_ARRAYS
+            # factor.fill(0.5)
+            case ast.Attribute(attr=name):
+                return name in FILLING
         return False
 
     def _has_no_effect(

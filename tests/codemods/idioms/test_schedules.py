@@ -1015,6 +1015,72 @@ KEPT = {
         """,
         "what it is made of is changed in place",
     ),
+    "an array that is the output of a function": (
+        """
+        import jax
+        import numpy as np
+        from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            factor = np.ones(())
+            def schedule(step):
+                return 0.1 * factor * 0.97 ** step
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                np.multiply(factor, 0.5, out=factor)
+            return optimizer
+        """,
+        "what it is made of is changed in place",
+    ),
+    "an array that is copied into": (
+        """
+        import jax
+        import numpy as np
+        from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            factor = np.ones(())
+            def schedule(step):
+                return 0.1 * factor * 0.97 ** step
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                np.copyto(factor, 0.5 * factor)
+            return optimizer
+        """,
+        "what it is made of is changed in place",
+    ),
+    "an array that is filled": (
+        """
+        import jax
+        import numpy as np
+        from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            factor = np.ones(())
+            def schedule(step):
+                return 0.1 * factor * 0.97 ** step
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                factor.fill(0.5)
+            return optimizer
+        """,
+        "what it is made of is changed in place",
+    ),
     "the step changes what it is made of": (
         """
         from flax import optim
