@@ -23,6 +23,7 @@ from codemods.inference.objects import (
     Frame,
     Function,
     Key,
+    Layout,
     LegacyObject,
     Module,
     Object,
@@ -428,8 +429,6 @@ class Inference:
         return self.heap.keys(box)
 
     def _rest_of(self, place: Place, node: ast.AST) -> Equation:
-        from codemods.inference.objects import Layout
-
         yield from ()
         return (Layout(Container(node, "rest"), ((None, ("each of", place)),)),)
 

@@ -20,6 +20,7 @@ from codemods.inference.objects import (
     Module,
     Object,
     Place,
+    Result,
     plain,
 )
 from codemods.inference.reading import Binding, key_of
@@ -236,7 +237,7 @@ class Expressions:
                         unit, decorator, (("itself", item),), frame=frame
                     )
                     given += yield from self.engine.calls.invoke(callee, arguments)
-            known = [item for item in given if not is_opaque(item)]
+            known = [item for item in given if not isinstance(item, Result)]
             found = [*dict.fromkeys(known or found)]
         return found
 
@@ -281,9 +282,3 @@ def _stepped(place: Place, word: str, key: Key, binding: Binding) -> Place:
         case "attribute":
             return ("attribute of", place, key)
     return ("rest of", place, binding.node)
-
-
-def is_opaque(item: Object) -> bool:
-    from codemods.inference.objects import Result
-
-    return isinstance(item, Result)

@@ -164,7 +164,6 @@ class View:
         self.derivation = OutOfView(self)
         self.returned: Mapping[Place, Mapping[Place, None]] = {}
         self.key = key_of
-        self._inner: dict[tuple[Place, ast.expr], Place] = {}
         for unit in project.units:
             contents = self.engine.contents(unit)
             self.reading.calls += ((unit, call) for call in contents.calls)
@@ -701,7 +700,6 @@ class Entered(Mapping[ast.AST, list[tuple[CallSite, int]]]):
         for call in self._view.engine.solver.at(("callers", node)):
             assert isinstance(call, Called)
             given = call.arguments
-            places = {word: _old(place) for word, place in given.keywords}
             site = CallSite(
                 given.unit,
                 given.node,
@@ -713,7 +711,6 @@ class Entered(Mapping[ast.AST, list[tuple[CallSite, int]]]):
                 None,
                 given.partials,
             )
-            del places
             found.append((site, call.offset))
         return found
 
