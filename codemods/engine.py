@@ -12,16 +12,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import named_classes
 from codemods.analysis.origins import Origins
+from codemods.analysis.reach import asked_about
 from codemods.analysis.removed_names import (
     MODERNIZED,
     names_removed,
     says_package,
     uses_removed,
 )
-from codemods.analysis.slicing import Slice
 from codemods.containment import Failure, contained
-from codemods.flow.objects import LegacyObject
-from codemods.flow.solver import EntangledError
+from codemods.inference.objects import LegacyObject
 from codemods.messages import text_of
 from codemods.model import (
     FileResult,
@@ -37,6 +36,7 @@ from codemods.planning.accounting import Accounting
 from codemods.planning.attempts import Attempts
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.emitted import Emitter
+from codemods.planning.escaping import escaping
 from codemods.planning.importing import ImportPlan, plan_imports
 from codemods.planning.plan import make_plan
 from codemods.removed import row_of
@@ -58,7 +58,7 @@ from codemods.sources.prefilter import may_carry, mentions_legacy
 from codemods.sources.relevance import Relevance
 from codemods.sources.suppression import MARKER
 from codemods.sources.text import Codes, Text, UndecodableError, decode
-from codemods.sources.unread import ENTANGLED, with_sites
+from codemods.sources.unread import with_sites
 
 Files = Mapping[str, tuple[bytes, Text | Notebook]]
 """The files of a project by path, each as it is and as read."""
@@ -111,7 +111,7 @@ def migrate(
         codes = Codes(texts, (path for path in texts if path in chosen))
         relevance = Relevance(codes, writable if has_context else None)
         read = _Parser(texts, {}, writable, report)
-        facts = _analysed(codes, read, relevance, options, aside)
+        facts = _analysed(codes, read, relevance, aside)
         return _results(facts, files, shown, options, share, report), read.errors
 
     def alone(paths: Iterable[str], _: Collection[str]) -> Found:
@@ -174,29 +174,19 @@ def _analysed(
     codes: Codes,
     read: _Parser,
     relevance: Relevance,
-    options: Options,
     aside: Collection[str],
 ) -> Facts:
-    """The facts of a program, as far as the budget allows, without the files set aside."""
+    """The facts of a program, without the files set aside."""
     program = Codes(read.texts, relevance.paths)
-    errors = read.errors
     named = {name for code in codes.values() for name in named_classes(code)}
-    if options.on_demand:
-        parsed = [read(path) for path in program if path not in aside]
-        units = [unit for unit in parsed if unit is not None]
-        others = program.without({unit.path: unit for unit in units})
-        graphs = relevance.imports, relevance.importers
-        return Facts(units, named, others, graphs, on_demand=True)
-    try:
-        found = Slice(program, read, relevance, named, options.budget, aside)
-    except EntangledError:
-        facts, left_out = Facts(()), {*relevance.speaking}
-    else:
-        facts, left_out = found.facts, found.left_out
-        errors |= {path: with_sites(TOO_DEEP, codes[path]) for path in found.too_deep}
-    beyond = left_out - errors.keys()
-    errors |= {path: with_sites(ENTANGLED, codes[path]) for path in beyond}
-    return facts
+    parsed = [read(path) for path in program if path not in aside]
+    found = [unit for unit in parsed if unit is not None]
+    asked = asked_about(relevance, program)
+    units = [unit for unit in found if unit.path in asked]
+    around = [unit for unit in found if unit.path not in asked]
+    others = program.without({unit.path: unit for unit in found})
+    graphs = relevance.imports, relevance.importers
+    return Facts(units, named, others, graphs, around, aside)
 
 
 def _result(
@@ -335,6 +325,7 @@ def _edit_all(
                 unit: (codes[unit], imports[unit], applied)
                 for unit, (_, applied, _) in outcomes.items()
             }
+            plan.hints += escaping(plan)
             return plan, edited
         applied_decisions = (one for one in plan.decisions if one.applies)
         uses = (one.use for one in applied_decisions)

@@ -114,13 +114,10 @@ class Options:
     rule. `unproven` names optimizers that are not to be converted, by path, line and source text,
     because their parity was not proven. `modernize` is for what else has been removed since,
     `rename` for variables called `optimizer` that are a train state now. The `style` says whether
-    an optimizer becomes a train state or, where that can be, variables for its parts. The `budget`
-    is the number of facts, each an object at a place, beyond which the analysis takes in no more
-    files; `on_demand` has each question answered when it is asked, by `codemods/inference`, which
-    takes the place of that analysis once it does all that it does. With `old_checkpoints`, the
-    program loads what it stored before, too; `trace` asks for the way of its optimizer to each
-    site. `declined` has the groups (`Site.group`) that are left as they are, and the places of
-    sites of no group.
+    an optimizer becomes a train state or, where that can be, variables for its parts. With
+    `old_checkpoints`, the program loads what it stored before, too; `trace` asks for the way of its
+    optimizer to each site. `declined` has the groups (`Site.group`) that are left as they are, and
+    the places of sites of no group.
     """
 
     form: Form = "alias"
@@ -132,8 +129,6 @@ class Options:
     rename: bool = False
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
-    budget: int = 1_000_000
-    on_demand: bool = False
     old_checkpoints: bool = False
     trace: bool = False
     declined: frozenset[Location] = frozenset()

@@ -220,7 +220,6 @@ PICKLE = (
     "_pickle.",
     "joblib.dump",
     "multiprocessing.",
-    "numpy.save",
     "pickle.",
     "shelve.",
     "torch.save",

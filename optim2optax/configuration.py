@@ -133,6 +133,5 @@ KEYS: Mapping[str, Check] = {
     "vendor": BOOLEAN,
     "vendor-as": STRING,
     "jobs": COUNT,
-    "budget": COUNT,
     "output-format": _one_of(FORMATS),
 }

@@ -10,7 +10,7 @@ import pytest
 
 from codemods import Source, migrate
 from codemods.vocabulary import words
-from tests.codemods.analysis.test_closed_world import COMMON
+from tests.codemods.analysis.test_out_of_view import COMMON
 from tests.generated.verdicts import verdict
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "flax-optim.md"

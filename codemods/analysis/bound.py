@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
 from codemods.dataflow.effects import Variable
-from codemods.flow.objects import Class, External, LegacyObject, Object
+from codemods.inference.objects import Class, External, LegacyObject, Object
 from codemods.sources.modules import Unit
 
 ENUM = "enum."

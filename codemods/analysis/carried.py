@@ -13,7 +13,7 @@ from codemods.analysis.origins import FunctionNode, Origins, function_of
 from codemods.analysis.shapes import Parameters
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Place
+from codemods.inference.objects import Place
 from codemods.optimizers.base import RATE, Support
 from codemods.sources.modules import Unit
 from codemods.vocabulary import MAKE_ARRAY

@@ -6,7 +6,7 @@ import ast
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins
-from codemods.flow.scopes import Scope
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vocabulary import COMPILE, CONTROL, MAP_SLICES, PARTIAL, PMAP
 

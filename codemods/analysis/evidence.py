@@ -12,31 +12,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from codemods.analysis.closed_world import (
-    PURPOSES,
-    creates,
-    replaces_target,
-    world_of,
-)
 from codemods.analysis.legacy import CLASS_AT_RUN_TIME, Unnamed, legacy_name
 from codemods.analysis.members import tells
 from codemods.analysis.naming import CONFIG_LIKE, OPTIMIZER_LIKE, last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.receivers import DECLARED, Receivers, Shown
-from codemods.analysis.uses import ATTRIBUTES
-from codemods.flow.annotations import TypeWithin, types_within
-from codemods.flow.derived import Escape
-from codemods.flow.objects import (
+from codemods.analysis.shown_by import PURPOSES, replaces_target
+from codemods.analysis.unseen import is_something_else, may_be_unseen
+from codemods.inference.annotations import TypeWithin, types_within
+from codemods.inference.objects import (
     Container,
-    Derived,
     External,
     Function,
     Instance,
     LegacyObject,
     Opaque,
-    Place,
 )
-from codemods.flow.reading import Annotation
+from codemods.inference.recorded import Annotation
 from codemods.sources.modules import Unit
 
 CERTAIN = ("compute_gradient", "optimizer_def")
@@ -48,20 +40,15 @@ class Seeding:
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
-        self.world = world_of(facts)
         self.receivers = Receivers(facts)
-        self.suspected: dict[LegacyObject, Escape | None] = {}
 
     def seed(self) -> None:
         """Run to the fixed point."""
         self._seed_declared()
-        self.facts.flow.solve()
         for _ in range(8):
             if not self._seed_deduced():
                 break
-            self.facts.flow.solve()
         self._seed_likely()
-        self.facts.flow.solve()
         self._adopt()
         self._ask_for_definitions()
 
@@ -74,7 +61,6 @@ class Seeding:
             for obj in self.facts.legacy_objects(node.value, "optimizer"):
                 for definition in self.facts.legacy.definitions(obj):
                     flow.solver.add(flow.places[node], definition)
-        flow.solve()
 
     def _adopt(self) -> None:
         """Link optimizers of unknown origin to those of the project that they may be.
@@ -85,7 +71,6 @@ class Seeding:
         Candidates of the same file come first, then those of the same program. At last, if the
         optimizer takes steps, those of the whole project.
         """
-        self._join_derived()
         created = self._created_optimizers()
         stepped = self._stepped_optimizers()
         unstepped = [obj for obj in created if obj not in stepped] or created
@@ -105,8 +90,7 @@ class Seeding:
         return [
             obj
             for _, call in self.facts.flow.reading.calls
-            for obj in self.facts.legacy_objects(call, "optimizer")
-            if obj.node is call
+            for obj in self.facts.made_at(call, "optimizer")
         ]
 
     def _stepped_optimizers(self) -> set[LegacyObject]:
@@ -137,29 +121,13 @@ class Seeding:
         program = self.facts.together(obj.unit)
         return [candidate for candidate in candidates if candidate.unit.path in program]
 
-    def _join_derived(self) -> None:
-        """Link the definitions at a place with those that code out of view may give back there."""
-        for _, node in self.facts.flow.reading.attributes:
-            if node.attr not in ATTRIBUTES["definition"]:
-                continue
-            derived = [
-                obj
-                for obj in self._derived_from(node.value)
-                if obj.kind == "definition"
-            ]
-            for obj in self.facts.legacy_objects(node.value, "definition"):
-                for source in derived:
-                    self.facts.legacy.links[obj, source] = None
-
     def _seed_declared(self) -> None:
         for annotation in self.facts.flow.reading.annotations:
             for named in types_within(annotation.expression):
                 self._seed_annotated(annotation, named)
         for unit, call in self.facts.flow.reading.calls:
             # isinstance(x, optim.Optimizer)
-            if len(call.args) == 2 and "builtins.isinstance" in self.facts.externals(
-                call.func
-            ):
+            if last_word(call.func) == "isinstance" and len(call.args) == 2:
                 kind = self._declared_kind(call.args[1])
                 if kind is not None and not self.receivers.known(call.args[0], ""):
                     obj = LegacyObject(kind, unit, call, evidence="declared")
@@ -229,8 +197,6 @@ class Seeding:
             # `optimizer` of `optimizer.apply_gradient(grads)`
             elif node.attr == "apply_gradient":
                 seeded = self._seed_stepping(unit, node) or seeded
-        if seeded:
-            self.facts.flow.solve()
         for unit, call in list(self.facts.flow.reading.calls):
             # `definition` of `definition.create(params)`
             if isinstance(call.func, ast.Attribute) and call.func.attr == "create":
@@ -277,15 +243,12 @@ class Seeding:
             and function.value.attr == "optimizer_def"
             and self.facts.legacy_objects(function.value.value, "optimizer")
         )
-        if not of_optimizer and not self.facts.flow.solver.reaches(
-            call, self._has_optimizer
-        ):
+        if not of_optimizer and not self._becomes_an_optimizer(unit, call):
             return False
-        is_unseen = self.world.may_be_unseen(function.value)
+        is_unseen = may_be_unseen(self.facts, function.value)
         made_by = Unnamed.UNSEEN if is_unseen else None
         obj = LegacyObject("definition", unit, function, made_by, "deduced")
         self._seed_expression(function.value, obj)
-        self._link_unknown(obj, unit, function.value)
         return True
 
     def _seed_unseen(self, unit: Unit, node: ast.Attribute) -> bool:
@@ -299,26 +262,17 @@ class Seeding:
         definition = LegacyObject("definition", unit, node, Unnamed.UNSEEN, "deduced")
         obj = replace(definition, kind=kind)
         is_seeded = obj in self.facts.objects(node.value)
-        if is_seeded or not self.world.may_be_unseen(node.value):
+        if is_seeded or not may_be_unseen(self.facts, node.value):
             return False
         if obj != definition:
             self.facts.legacy.links[obj, definition] = None
         self._seed_expression(node.value, obj)
         return True
 
-    def _link_unknown(self, obj: LegacyObject, unit: Unit, node: ast.expr) -> None:
-        """Let an object of unknown origin migrate with those of its kind that it may be."""
-        for source in self.world.sources(unit, node):
-            if source.kind == obj.kind:
-                self.facts.legacy.links[obj, source] = None
-
-    def _has_optimizer(self, place: Place) -> bool:
-        """Whether an optimizer is at a place itself, rather than among the elements there."""
-        is_mixed = isinstance(place, tuple) and place[0] == "elements"
-        return not is_mixed and any(
-            isinstance(item, LegacyObject) and item.kind == "optimizer"
-            for item in self.facts.flow.solver.at(place)
-        )
+    def _becomes_an_optimizer(self, unit: Unit, call: ast.Call) -> bool:
+        """Whether what a call gives is an optimizer where it gets to."""
+        stands = self.facts.flow.stands(unit, call)
+        return any(self.facts.legacy_objects(node, "optimizer") for _, node in stands)
 
     def _is_of_an_optimizer(self, unit: Unit, node: ast.AST) -> bool:
         """Whether a state of unknown origin is used outside of the methods of definitions.
@@ -352,11 +306,7 @@ class Seeding:
             return False
         if node.attr in CERTAIN or node.attr == "target":
             return True
-        return (
-            replaces_target(unit, node)
-            or self._is_state(unit, node)
-            or creates(unit, node)
-        )
+        return replaces_target(unit, node) or self._is_state(unit, node)
 
     @staticmethod
     def _is_state(unit: Unit, node: ast.Attribute) -> bool:
@@ -372,47 +322,21 @@ class Seeding:
         )
 
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
-        """Seed an optimizer if a use, its name, or an escape in the same program suggests one."""
-        # any library may have a `create`: an escaped definition has to suggest it
-        kind = "definition" if node.attr == "create" else "optimizer"
-        found = self.world.sources(unit, node.value)
-        sources = {obj: escape for obj, escape in found.items() if obj.kind == kind}
-        if kind == "definition":
-            if sources:
-                self._seed_suspected(kind, unit, node, sources)
-            return
+        """Seed an optimizer if a use or its name suggests one."""
         is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
-        if not sources:
-            if "jax" not in unit.code or not (
-                is_named_so or self._is_plain_use(unit, node)
-            ):
-                return
-            if is_named_so and self.world.is_something_else(node.value):
-                return
-        if not self._is_sure(unit, node, is_named_so):
-            self._seed_suspected(kind, unit, node, sources)
+        if "jax" not in unit.code:
             return
-        obj = LegacyObject("optimizer", unit, node, evidence="deduced")
-        self._link_sources(obj, node.value)
-        for source in sources:
-            self.facts.legacy.links[obj, source] = None
-        self._seed_expression(node.value, obj)
-
-    def _seed_suspected(
-        self,
-        kind: str,
-        unit: Unit,
-        node: ast.Attribute,
-        sources: Mapping[LegacyObject, Escape | None],
-    ) -> None:
-        """Seed what may be one of the objects that have escaped, or something else.
-
-        It belongs to no group: what is only possible holds no optimizer back.
-        """
-        obj = LegacyObject(kind, unit, node, evidence="likely")
-        if sources:
-            escapes = (escape for escape in sources.values() if escape is not None)
-            self.suspected[obj] = next(escapes, None)
+        if not (is_named_so or self._is_plain_use(unit, node)):
+            return
+        if is_named_so and is_something_else(self.facts, node.value):
+            return
+        is_sure = self._is_sure(unit, node, is_named_so)
+        obj = LegacyObject(
+            "optimizer", unit, node, evidence="deduced" if is_sure else "likely"
+        )
+        # what is only possible holds no optimizer back: it belongs to no group
+        if is_sure:
+            self._link_sources(obj, node.value)
         self._seed_expression(node.value, obj)
 
     def _is_plain_use(self, unit: Unit, node: ast.Attribute) -> bool:
@@ -476,14 +400,9 @@ class Seeding:
         )
 
     def _link_sources(self, obj: LegacyObject, node: ast.expr) -> None:
-        """Let an object migrate with those of the field of its name, or that it is derived from."""
-        for other in (*self._field_of_one_class(node), *self._derived_from(node)):
+        """Let an object migrate with those of the field of its name."""
+        for other in self._field_of_one_class(node):
             self.facts.legacy.links[obj, other] = None
-
-    def _derived_from(self, node: ast.expr) -> list[LegacyObject]:
-        """The objects of which code out of view made what an expression is."""
-        items = self.facts.objects(node)
-        return [item.source for item in items if isinstance(item, Derived)]
 
     def _is_params(self, unit: Unit, node: ast.Attribute) -> bool:
         """Whether an object is used as params: in `{"params": …}`, or first in `apply(…)`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from codemods.analysis.legacy import DEFINITIONS, LegacyName, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
-from codemods.flow.objects import Container, External, Instance, Object, Place
+from codemods.inference.objects import Container, External, Instance, Object, Place
 
 CLASSES = frozenset((*DEFINITIONS, Unnamed.RUN_TIME))
 
@@ -61,9 +61,7 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
         # registry.register(optim.Adam)
         case ast.Call(func=callee, args=args, keywords=keywords):
             place = facts.flow.places[callee]
-            if not facts.flow.derivation.is_unknown(place) or _asks_for_values(
-                facts, node
-            ):
+            if not facts.flow.is_unknown(place) or _asks_for_values(facts, node):
                 return
             for argument in args:
                 value = argument
@@ -71,7 +69,7 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
                     value = argument.value
                 yield from _classes(facts, value)
             for word in keywords:
-                if not facts.flow.derivation.is_only_looked_at(node, word.arg):
+                if not facts.flow.is_only_looked_at(node, word.arg):
                     yield from _classes(facts, word.value)
         # library.optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):

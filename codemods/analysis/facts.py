@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar, cast
 
+from codemods.analysis.beyond import beyond
 from codemods.analysis.evidence import Seeding
 from codemods.analysis.lookups import Lookups
-from codemods.analysis.queries import Beyond, Queries
+from codemods.analysis.queries import Queries
 from codemods.analysis.reflection import paths_in_texts, reflections
 from codemods.analysis.removed_names import removed_uses
 from codemods.analysis.uses import Use, Uses
-from codemods.flow.objects import LegacyObject
+from codemods.inference.objects import LegacyObject
 from codemods.sources.modules import Unit
 from codemods.sources.relevance import Graph
 
@@ -30,12 +30,8 @@ class Facts(Queries):
       named_classes: the legacy classes that the project names in quotes.
       others: the texts of files of the project that are not analysed.
       graphs: which files import which, and which are imported by which, if that is known.
-      most: the number of facts beyond which the analysis gives up.
-      on_demand: whether each question is answered when it is asked (`codemods/inference`).
-
-    Raises:
-      EntangledError: if there are more facts than that.
-      TooDeepError: if expressions nest too deeply.
+      around: files that are read where a question leads there, and are not asked about.
+      aside: those of the others of which an internal error came.
     """
 
     def __init__(
@@ -44,13 +40,12 @@ class Facts(Queries):
         named_classes: Iterable[str] = (),
         others: Mapping[str, str] = MappingProxyType({}),
         graphs: tuple[Graph, Graph] | None = None,
-        most: float = math.inf,
-        on_demand: bool = False,
+        around: Iterable[Unit] = (),
+        aside: Collection[str] = (),
     ) -> None:
-        super().__init__(units, named_classes, others, graphs, most, on_demand)
-        evidence = Seeding(self)
-        evidence.seed()
-        self.suspected = evidence.suspected
+        super().__init__(units, named_classes, others, graphs, around)
+        self._aside = aside
+        Seeding(self).seed()
         self._found: dict[Callable[[Facts], object], object] = {}
 
     def of(self, finding: Callable[[Facts], Found]) -> Found:
@@ -85,13 +80,16 @@ class Facts(Queries):
             found[group].append(obj)
         return found
 
-    def gets_beyond(self, objects: Iterable[LegacyObject]) -> Beyond | None:
-        """A file beyond the analysis to which some objects may get, or others of their groups."""
-        if not self.beyond:
-            return None
-        found = {self.groups.get(obj, obj): file for obj, file in self.beyond.items()}
+    @cached_property
+    def _beyond(self) -> dict[LegacyObject, str]:
+        """By group the file set aside to which one of it gets."""
+        found = beyond(self, self._aside)
+        return {self.groups.get(obj, obj): file for obj, file in found.items()}
+
+    def gets_beyond(self, objects: Iterable[LegacyObject]) -> str | None:
+        """A file set aside to which some objects may get, or others of their groups."""
         groups = (self.groups.get(obj, obj) for obj in objects)
-        return next((found[group] for group in groups if group in found), None)
+        return next((self._beyond[one] for one in groups if one in self._beyond), None)
 
     def of_unknown_origin(self, unit: Unit) -> list[LegacyObject]:
         """The definitions and optimizers of a program whose allocation site is not known."""

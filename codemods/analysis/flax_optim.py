@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -21,16 +21,14 @@ from codemods.analysis.legacy import (
     SUBMODULES,
     LegacyName,
     Unnamed,
-    _is_constructor,
-    _is_record,
-    _looks_like_class,
-    _makes_definition,
+    is_constructor,
+    is_record,
     legacy_name,
+    looks_like_class,
+    makes_definition,
     traversal_name,
 )
-from codemods.flow.binding import values_of
-from codemods.flow.out_of_view import effect_of
-from codemods.flow.sites import Effect
+from codemods.inference.binding import values_of
 from codemods.inference.library import (
     BEHAVIOURS,
     Behaviour,
@@ -51,6 +49,8 @@ from codemods.inference.objects import (
     Result,
     plain,
 )
+from codemods.inference.out_of_view import effect_of
+from codemods.inference.sites import Effect
 from codemods.vocabulary import AS_DICT, PACKAGE, READ_PLAIN, RESTORE, TO_STATE_DICT
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class FlaxOptim(Library):
         if isinstance(legacy, str):
             owner = legacy.rpartition(".")[0]
             # Adam.apply_gradient, Unknown.create; of nothing else an attribute is of interest
-            return not owner or _looks_like_class(owner)
+            return not owner or looks_like_class(owner)
         root, *way = name.split(".")[:-1] or [name]
         if root in OUTSIDE:
             is_legacy = name.rpartition(".")[2] in NAMES
@@ -104,10 +104,10 @@ class FlaxOptim(Library):
         legacy = legacy_name(name.removesuffix("()"))
         if traversal_name(name):
             return self._making("traversal", "ModelParamTraversal")
-        if isinstance(legacy, str) and _is_record(legacy):
+        if isinstance(legacy, str) and is_record(legacy):
             return _giving(Result(f"{PACKAGE}.{legacy}"))
         if legacy is not None and (
-            _makes_definition(legacy) or name.endswith("OptimizerDef()")
+            makes_definition(legacy) or name.endswith("OptimizerDef()")
         ):
             return self._making("definition", Unnamed.CUSTOM if is_custom else legacy)
         if name == "builtins.getattr":
@@ -210,7 +210,7 @@ class FlaxOptim(Library):
                 if not isinstance(base, Class):
                     continue
                 for call in ast.walk(base.node):
-                    if isinstance(call, ast.Call) and _is_constructor(call.func):
+                    if isinstance(call, ast.Call) and is_constructor(call.func):
                         for argument in values_of(call):
                             yield from self._contain(
                                 made, ("expression", argument, None)
@@ -254,7 +254,7 @@ class FlaxOptim(Library):
         # definition.create(params, focus=traversal)
         target, focus = given.argument(0, "target"), given.argument(1, "focus")
         if target is not None:
-            engine.solver.add(("target", optimizer), *(yield target))
+            engine.solver.add(("target", optimizer), *_parameters((yield target)))
         for item in (yield focus) if focus is not None else ():
             self._belongs(optimizer, item)
         return [optimizer]
@@ -278,7 +278,7 @@ class FlaxOptim(Library):
         # optimizer.replace(target=params, optimizer_def=definition)
         target, definition = given.keyword("target"), given.keyword("optimizer_def")
         if target is not None:
-            engine.solver.add(("target", optimizer), *(yield target))
+            engine.solver.add(("target", optimizer), *_parameters((yield target)))
         for item in (yield definition) if definition is not None else ():
             self._belongs(optimizer, item)
         return [optimizer]
@@ -306,6 +306,13 @@ class FlaxOptim(Library):
         return part
 
 
+def _parameters(items: Iterable[Object]) -> Iterator[Object]:
+    """The objects that may be parameters: no optimizer steps another."""
+    for item in items:
+        if not (isinstance(item, LegacyObject) and item.kind == "optimizer"):
+            yield item
+
+
 def _giving(item: Object) -> Behaviour:
     def behaviour(_: Inference, __: Arguments) -> Answer:
         yield from ()
@@ -316,12 +323,10 @@ def _giving(item: Object) -> Behaviour:
 
 def _run_time_class(engine: Inference, given: Arguments) -> Answer:
     found = yield from named_attribute(engine, given)
-    node = given.node
-    # getattr(optim, "Adam") is no choice at run time
-    if len(given.positional) < 2 or not isinstance(node, ast.Call):
-        return found
-    if isinstance(node.args[1], ast.Constant):
-        return found
+    match given.positional:
+        # getattr(optim, "Adam") is no choice at run time
+        case [_, ("expression", ast.Constant(), _), *_] | [_] | []:
+            return found
     for item in (yield given.positional[0]):
         if isinstance(item, External) and legacy_name(item.name) is Unnamed.MODULE:
             found.append(CLASS_AT_RUN_TIME)
@@ -351,4 +356,4 @@ def _scaled_derivative(_: Inference, given: Arguments) -> Answer:
     layout = ("dynamic_scale", "finite", "value", "gradient")
     function = given.argument(0, "fun")
     items = () if function is None else (yield function)
-    return [Derivative(item, layout) for item in items]  # type: ignore[arg-type]
+    return [Derivative(item, layout) for item in items]

@@ -6,18 +6,18 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-from codemods.analysis.closed_world import world_of
 from codemods.analysis.facts import Facts
 from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.naming import last_word
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import Origins, function_of, statement_of
+from codemods.analysis.state_dicts import KIND as STATE_DICT
+from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
 from codemods.analysis.uses import Use
-from codemods.flow.binding import values_of
-from codemods.flow.objects import (
+from codemods.inference.binding import values_of
+from codemods.inference.objects import (
     Container,
-    Derived,
     Instance,
     LegacyObject,
     Object,
@@ -25,7 +25,6 @@ from codemods.flow.objects import (
 )
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (
-    AS_DICT,
     AS_TUPLE,
     CONTROL,
     FLATTEN_DICT,
@@ -36,9 +35,6 @@ from codemods.vocabulary import (
     PICKLE,
     RAVEL_TREE,
     REDUCE_TREES,
-    SAVE,
-    TO_BYTES,
-    TO_MSGPACK,
     TO_STATE_DICT,
     WITHOUT_PICKLE,
 )
@@ -48,45 +44,6 @@ LOOPS = CONTROL | MAP_SLICES
 """Functions that call others and return the result of one, or of each in turn."""
 
 PROCESSES = "concurrent.futures.ProcessPoolExecutor"
-
-OBLIVIOUS = SAVE | TO_BYTES | TO_MSGPACK | {"builtins.isinstance"}
-"""Functions that take a state dict without reading its keys, and return nothing like it."""
-
-ITERATING = ("builtins.", "collections.", "itertools.")
-"""How the names of functions begin that iterate over the keys of a dict."""
-
-STATE_DICT = "state_dict"
-"""The kind of dict that `to_state_dict`, `state_dict` and `dataclasses.asdict` make."""
-
-DICT_METHODS = frozenset(
-    ("copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values")
-)
-ITERATORS = frozenset(
-    f"builtins.{name}"
-    for name in ("dict", "enumerate", "iter", "list", "set", "sorted", "tuple")
-)
-"""Functions that iterate over their argument."""
-MOVING = (
-    ast.Return,
-    ast.Expr,
-    ast.Assign,
-    ast.AnnAssign,
-    ast.NamedExpr,
-    ast.Yield,
-    ast.Await,
-    ast.Lambda,
-    ast.Call,
-    ast.keyword,
-    ast.Dict,
-    ast.List,
-    ast.Tuple,
-    ast.ListComp,
-    ast.GeneratorExp,
-    ast.DictComp,
-    ast.IfExp,
-    ast.BoolOp,
-)
-"""Nodes by which an object flows to another place, where it is looked at again."""
 
 PICKLED, COMPARED, COUNTED, BY_PATH = "pickled", "compared", "counted", "by path"
 KEYED, TYPED = "keyed", "typed"
@@ -104,7 +61,6 @@ class Handling:
         self.facts = facts
         self.flow = facts.flow
         self.origins = facts.of(Origins)
-        self.world = facts.of(world_of)
 
     def uses(self, have_fixed_rates: HaveFixedRates) -> list[Use]:
         """The places where a train state would not do what an optimizer did.
@@ -222,8 +178,13 @@ class Handling:
             state_dict = values_of(call)[-1:]
             if objects and any(map(self._is_spelled_out, state_dict)):
                 yield Use("whole", KEYED, unit, call, objects), None
-        elif not (tree or names & OBLIVIOUS):
-            objects = tuple(self._exposed(call, names))
+        # len(state_dict)
+        elif "builtins.len" in names:
+            objects = tuple(
+                obj
+                for one in call.args
+                for obj in self.facts.legacy_objects(one, STATE_DICT)
+            )
             if objects:
                 yield Use("whole", KEYED, unit, call, objects), None
 
@@ -239,25 +200,14 @@ class Handling:
         return ""
 
     def _pickled(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
-        """The optimizers and definitions that a call pickles, or may pickle.
+        """The optimizers and definitions that a call pickles.
 
         State dicts do not count: they are only dicts of arrays.
         """
         values = [
             value for value in values_of(call) if not self._gives_state_dicts(value)
         ]
-        objects = self.optimizers_in(values, may_be=True)
-        if objects:
-            return objects
-        unknown = [value for value in values if self._is_unknown(value)]
-        if not unknown:
-            return ()
-        found = dict.fromkeys(self.facts.of_unknown_origin(unit))
-        for value in unknown:
-            for obj in self.world.sources(unit, value):
-                if obj in self.world.unaccounted:
-                    found[obj] = None
-        return tuple(found)
+        return self.optimizers_in(values, "optimizer", STATE_DICT, "definition")
 
     def _gives_state_dicts(self, node: ast.expr) -> bool:
         """Whether the optimizers within an object are all there as state dicts."""
@@ -265,7 +215,7 @@ class Handling:
         seen = {*pending}
         found = False
         while pending:
-            for root in self.flow.derivation.roots.of(pending.pop()):
+            for root in self.flow.roots(pending.pop()):
                 if self._makes_state_dict(root):
                     found = True
                     continue
@@ -290,21 +240,9 @@ class Handling:
         return bool(TO_STATE_DICT & {*self.facts.externals(root.func)})
 
     def _carries(self, item: Object) -> bool:
-        """Whether an object is, holds, or was made out of view of, an optimizer or definition."""
-        if isinstance(item, Derived):
-            return True
-        for token in self.flow.derivation.contents.within(item):
-            if isinstance(token, LegacyObject) and token.kind != STATE_DICT:
-                return True
-        return False
-
-    def _is_unknown(self, node: ast.expr) -> bool:
-        """Whether an argument comes from code in view, and nothing is known of it."""
-        if [*self.facts.objects(node)]:
-            return False
-        if self.world.is_something_else(node):
-            return False
-        return not self.world.comes_from_callers(node)
+        """Whether an object is or holds an optimizer or definition."""
+        carried = self.flow.carried(("itself", item))
+        return any(obj.kind != STATE_DICT for obj in carried)
 
     def _is_counted_alike(
         self, call: ast.Call, have_fixed_rates: HaveFixedRates
@@ -319,71 +257,6 @@ class Handling:
             made += self.facts.legacy.definitions(obj) or [obj]
         is_countless = all(map(_is_countless, made)) and have_fixed_rates(made, objects)
         return in_any_order(call, self.facts, counts=not is_countless)
-
-    def _exposed(self, call: ast.Call, names: set[str]) -> Iterator[LegacyObject]:
-        """The state dicts whose keys a function that is not in view may read."""
-        flow = self.flow
-        if names and all(flow.library.function(name) is not None for name in names):
-            # sorted(state_dict): the function is known
-            if any(name.startswith(ITERATING) for name in names):
-                for argument in call.args:
-                    yield from self.facts.legacy_objects(argument, STATE_DICT)
-        elif call not in self._shown and (
-            names or flow.derivation.is_unknown(flow.places[call.func])
-        ):
-            carriers = (LegacyObject, Container)
-            for argument in values_of(call):
-                place = flow.places.get(argument)
-                yield from self._within(place, STATE_DICT, carriers)
-
-    @cached_property
-    def _shown(self) -> set[ast.AST]:
-        """The flat dicts that are only written to a log or a summary, a line for each key."""
-        found: set[ast.AST] = set()
-        for unit in self.facts.project.units:
-            for node in unit.nodes:
-                if isinstance(node, ast.For):
-                    found.update(self._shown_by(node))
-        return found
-
-    def _shown_by(self, loop: ast.For) -> tuple[ast.AST, ...]:
-        match loop:
-            # for key, leaf in flatten_dict(state_dict).items(): writer.scalar(f"{key}", leaf, step)
-            case ast.For(
-                target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=leaf)]),
-                iter=ast.Call(
-                    func=ast.Attribute(value=ast.Call() as flat, attr="items")
-                ) as items,
-            ) if FLATTEN_DICT & {*self.facts.externals(flat.func)}:
-                if all(self._shows(one, key, leaf) for one in loop.body):
-                    return (flat, items)
-        return ()
-
-    def _shows(self, statement: ast.stmt, key: str, leaf: str) -> bool:
-        """Whether a statement hands a text with a key, and a leaf, to a method such as a log's.
-
-        The result of the call is not used, and the key stands nowhere but in the text.
-        """
-        match statement:
-            # log.info("%s %s", f"{key}", leaf)
-            case ast.Expr(
-                value=ast.Call(func=ast.Attribute(value=owner), args=arguments)
-            ):
-                objects = self.facts.objects(owner)
-                # shown.append(leaf)
-                if any(isinstance(item, Container | LegacyObject) for item in objects):
-                    return False
-                texts = [text for text in arguments if _is_text(text)]
-                in_texts = {node for text in texts for node in ast.walk(text)}
-                for node in ast.walk(statement):
-                    if not isinstance(node, ast.Name):
-                        continue
-                    if node.id == key and node not in in_texts:
-                        return False
-                    if node.id == leaf and node not in arguments:
-                        return False
-                return True
-        return False
 
     def _is_spelled_out(self, node: ast.expr) -> bool:
         """Whether an optimizer may be restored from a dict display with the keys of one."""
@@ -403,52 +276,33 @@ class Handling:
         return False
 
     def _keyed(self) -> Iterator[Use]:
-        """A place for each state dict that escapes, or of which unknown keys are read."""
-        for obj, escape in self.flow.derivation.escapes.items():
-            if obj.kind == STATE_DICT:
-                yield Use("whole", KEYED, escape.unit, escape.node, (obj,))
-        found: set[LegacyObject] = set()
-        for node, scope in self.flow.reading.scopes.items():
-            if not isinstance(node, ast.expr):
+        """Where a state dict is asked for a key that is not there any more, or for what counts."""
+        called = self.flow.engine.index.called
+        if not any(called.get(word) for word in MAKING):
+            return
+        for unit in self.facts.project.units:
+            for node in unit.nodes:
+                asked = _asked(node)
+                if asked is None or not isinstance(node, ast.expr | ast.stmt):
+                    continue
+                dicts = self.facts.legacy_objects(asked, STATE_DICT)
+                if dicts:
+                    yield Use("whole", KEYED, unit, node, tuple(dicts))
+        yield from self._sorted_out()
+
+    def _sorted_out(self) -> Iterator[Use]:
+        """Where the entries of a flat state dict are told apart by keys that are gone.
+
+        No error comes of it: `path[0] == "target"` is never true any more.
+        """
+        for unit, call in self.flow.reading.calls:
+            if FLATTEN_DICT.isdisjoint(self.facts.externals(call.func)):
                 continue
-            if isinstance(getattr(node, "ctx", None), ast.Store):
-                continue
-            parent = scope.unit.parents.get(node)
-            dicts = self.facts.legacy_objects(node, STATE_DICT)
-            dicts = [obj for obj in dicts if obj not in found]
-            optimizers = self._used_as_dict(node, parent)
-            if dicts and node not in self._shown and not _moves(node, parent):
-                found.update(dicts)
-                yield Use("whole", KEYED, scope.unit, node, tuple(dicts))
-            elif optimizers:
-                objects = [*self.facts.objects(node)]
-                if len(optimizers) == len(objects):
-                    yield Use("whole", KEYED, scope.unit, node, tuple(optimizers))
-
-    def _used_as_dict(
-        self, node: ast.expr, parent: ast.AST | None
-    ) -> list[LegacyObject]:
-        """The optimizers at an expression that is used as only a dict can be."""
-        if not self._makes_dicts:
-            return []
-        if not (_is_used_as_dict(node, parent) or self._is_iterated(node, parent)):
-            return []
-        return self.facts.legacy_objects(node, "optimizer")
-
-    @cached_property
-    def _makes_dicts(self) -> bool:
-        """Whether the project makes dicts of objects, in which an optimizer may be a dict, too."""
-        making = AS_DICT | TO_STATE_DICT
-        for _, call in self.flow.reading.calls:
-            if not making.isdisjoint(self.facts.externals(call.func)):
-                return True
-        return False
-
-    def _is_iterated(self, node: ast.expr, parent: ast.AST | None) -> bool:
-        """Whether an expression is an argument of `list(…)`, `sorted(…)` and the like."""
-        if not isinstance(parent, ast.Call) or node not in parent.args:
-            return False
-        return not ITERATORS.isdisjoint(self.facts.externals(parent.func))
+            dicts = self.optimizers_in(call, STATE_DICT)
+            function = function_of(unit, call) if dicts else None
+            for node in ast.walk(function) if function is not None else ():
+                if isinstance(node, ast.Compare) and _names_a_key(node):
+                    yield Use("whole", KEYED, unit, node, dicts)
 
     def _by_pickler(self, call: ast.Call) -> bool:
         """Whether this is a method of an object that pickles, such as a queue of processes."""
@@ -469,7 +323,7 @@ class Handling:
     def _unpickled(self) -> Iterator[Use]:
         """The uses of what may come out of a pickle, also the keys of state dicts in one."""
         flow = self.flow
-        names_of_roots = flow.derivation.roots.names
+        names_of_roots = flow.origin_names
         pickled = self._in_pickles
         for node, scope in flow.reading.scopes.items() if pickled else ():
             match node:
@@ -493,7 +347,7 @@ class Handling:
             if self._pickles(call):
                 values = values_of(call)
                 pickled += [value for value in values if self._gives_state_dicts(value)]
-        return self.optimizers_in(pickled, may_be=True)
+        return self.optimizers_in(pickled, "optimizer", STATE_DICT, "definition")
 
     def _pickles(self, call: ast.Call) -> bool:
         names = set(names_of(self.facts, call.func))
@@ -502,43 +356,46 @@ class Handling:
     # What holds optimizers
 
     def optimizers_in(
-        self, arguments: ast.Call | Sequence[ast.expr], may_be: bool = False
+        self,
+        arguments: ast.Call | Sequence[ast.expr],
+        *kinds: str,
     ) -> tuple[LegacyObject, ...]:
-        """The optimizers and state dicts in some arguments, or in those of a call.
+        """The objects of some kinds in some arguments, or in those of a call.
 
-        With `may_be`, those that only may be there, and definitions, too.
+        Without any kind, these are optimizers and state dicts.
         """
-        kinds = ["optimizer", STATE_DICT]
-        if may_be:
-            kinds.append("definition")
         if isinstance(arguments, ast.Call):
             arguments = values_of(arguments)
         found: dict[LegacyObject, None] = {}
         for argument in arguments:
             node = argument.value if isinstance(argument, ast.Starred) else argument
             place = self.flow.places.get(node)
-            for kind in kinds:
-                for obj in self._within(place, kind, may_be=may_be):
-                    found[obj] = None
+            objects: dict[LegacyObject, None] = {}
+            for kind in kinds or ("optimizer", STATE_DICT):
+                objects |= dict.fromkeys(self._within(place, kind))
+            if objects and not self._is_of_parameters(node, place):
+                found |= objects
         return tuple(found)
+
+    def _is_of_parameters(self, node: ast.expr, place: Place) -> bool:
+        """Whether this is an optimizer's `target`, in which there is none."""
+        if self.facts.legacy_objects(node, "optimizer", STATE_DICT):
+            return False
+        return any(
+            isinstance(one, tuple) and one[0] == "target"
+            for one in self.flow.behind(place)
+        )
 
     def _within(
         self,
         place: Place,
         kind: str = "optimizer",
-        carriers: tuple[type, ...] = (LegacyObject, Container, Instance),
-        may_be: bool = False,
+        carriers: tuple[type, ...] = (Container, Instance),
     ) -> Iterator[LegacyObject]:
         """The objects of a kind at a place, in containers and in fields of instances there."""
-        contents = self.flow.derivation.contents
-        for item in self.flow.solver.at(place):
-            if isinstance(item, Derived):
-                if may_be and item.source.kind == kind:
-                    yield item.source
-            elif isinstance(item, carriers):
-                for token in contents.within(item):
-                    if isinstance(token, LegacyObject) and token.kind == kind:
-                        yield token
+        for obj in self.flow.carried(place, *carriers):
+            if obj.kind == kind:
+                yield obj
 
     def _compared(self, node: ast.Compare) -> tuple[LegacyObject, ...]:
         """The optimizers in a comparison other than by `is`, if both sides may have one."""
@@ -569,59 +426,31 @@ class Handling:
         return tuple(objects)
 
 
-def _is_text(node: ast.expr) -> bool:
-    """Whether this is `f"{key}"`, `"/".join(key)` or `"{}".format(key)`."""
+def _asked(node: ast.AST) -> ast.expr | None:
+    """The dict of which something is asked that differs for a train state."""
     match node:
-        case (
-            ast.JoinedStr()
-            | ast.Call(
-                func=ast.Attribute(
-                    value=ast.Constant(value=str()), attr="join" | "format"
-                )
-            )
-        ):
-            return True
-    return False
-
-
-def _moves(node: ast.expr, parent: ast.AST | None) -> bool:
-    """Whether a state dict only flows on, or is asked for a key that a rule knows."""
-    match parent:
-        # state_dict["target"]
-        case ast.Subscript(value=value, slice=ast.Constant(value="target" | "state")):
-            return value is node
-        # state_dict is None
-        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
-            return True
-        # target, state = state_dict
-        case ast.Assign(targets=targets):
-            kinds = (ast.Tuple, ast.List)
-            return not any(isinstance(target, kinds) for target in targets)
-        # f(**state_dict)
-        case ast.keyword(arg=None):
-            return False
-        # {"optimizer": state_dict}, but not {**state_dict}
-        case ast.Dict(keys=keys, values=values):
-            return node in values and keys[values.index(node)] is not None
-    return isinstance(parent, MOVING)
-
-
-def _is_used_as_dict(node: ast.expr, parent: ast.AST | None) -> bool:
-    """Whether an object is asked for keys.
-
-    Of an optimizer, only a dict can be that was made of it together with its container.
-    """
-    match parent:
-        case ast.Attribute(attr=name):
-            return name in DICT_METHODS
+        # state_dict["momentum"]: of a train state, that is a KeyError
         case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
-            return value is node and key not in ("target", "state")
-        case ast.For(iter=iterated) | ast.comprehension(iter=iterated):
-            return iterated is node
-    # f(**optimizer), {**optimizer}
-    if isinstance(parent, ast.keyword | ast.Dict | ast.Starred):
-        return not _moves(node, parent)
-    return False
+            return None if key in ("target", "state") else value
+        # state_dict.values(): in another order, with counts among them
+        case ast.Call(func=ast.Attribute(value=value, attr="values")):
+            return value
+        # for key, leaf in state_dict.items(): total += leaf.sum()
+        case ast.For(iter=ast.Call(func=ast.Attribute(value=value, attr="items"))):
+            inner = (one for part in node.body for one in ast.walk(part))
+            return (
+                value if any(isinstance(one, ast.AugAssign) for one in inner) else None
+            )
+    return None
+
+
+def _names_a_key(node: ast.Compare) -> bool:
+    """Whether something is compared with a key of a legacy state dict."""
+    operands = (node.left, *node.comparators)
+    is_equality = isinstance(node.ops[0], ast.Eq | ast.NotEq)
+    return is_equality and any(
+        isinstance(one, ast.Constant) and one.value in KNOWN_KEYS for one in operands
+    )
 
 
 def _is_pickle(name: str) -> bool:

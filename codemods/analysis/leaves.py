@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 
+from codemods.analysis.naming import last_word
 from codemods.analysis.origins import function_of
 from codemods.analysis.queries import Queries
-from codemods.flow.objects import LEAVES, Container
+from codemods.inference.objects import LEAVES, Container
 from codemods.sources.modules import Unit
 from codemods.vocabulary import EITHER, HAND_THROUGH, MAP_TREES, REDUCE_TREES
 
@@ -37,18 +38,21 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
         counts: whether there may be more of them than there were.
     """
     functions = COMMUTATIVE - ADDING if counts else COMMUTATIVE
+    is_rebuilt = _is_rebuilt(call, facts)
     followed = {Container(call, LEAVES)}
     pending = True
     while pending:
         nodes: dict[ast.expr, None] = {}
         for container in followed:
-            for node in facts.holders.get(container, ()):
+            for node in facts.holders(container):
                 nodes[node] = None
         mapped: set[Container] = set()
         for node in nodes:
             if not _holds(node, followed, facts):
                 continue
             unit = facts.scope(node).unit
+            if is_rebuilt and _goes_with_its_structure(node, unit):
+                continue
             if not _is_harmless(node, unit, followed, facts, functions):
                 return False
             # [leaf.size for leaf in leaves] is followed, too.
@@ -58,6 +62,54 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
         pending = not mapped <= followed
         followed |= mapped
     return True
+
+
+def _is_rebuilt(call: ast.Call, facts: Queries) -> bool:
+    """Whether the structure that comes with the leaves puts a tree together again.
+
+    ```
+    leaves, structure = jax.tree_util.tree_flatten(tree)
+    named = name(structure.unflatten(range(len(leaves))))
+    ```
+    """
+    unit = facts.scope(call).unit
+    match unit.parents.get(call):
+        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(id=structure)])]):
+            pass
+        case _:
+            return False
+    around = function_of(unit, call) or unit.tree
+    for node in ast.walk(around):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="unflatten")
+            ) if name == structure:
+                return True
+            # jax.tree_util.tree_unflatten(structure, leaves)
+            case ast.Call(func=function, args=[ast.Name(id=name), *_]) if (
+                name == structure and last_word(function).endswith("unflatten")
+            ):
+                return True
+    return False
+
+
+def _goes_with_its_structure(node: ast.AST, unit: Unit) -> bool:
+    """Whether a list of leaves stays beside the structure of its tree: no leaf is picked out."""
+    parent = unit.parents.get(node)
+    match parent:
+        # range(len(leaves)), assert len(names) == len(leaves)
+        case ast.Call(func=ast.Name(id="len")):
+            around = unit.parents.get(parent)
+            is_range = (
+                isinstance(around, ast.Call) and last_word(around.func) == "range"
+            )
+            return is_range or isinstance(around, ast.Compare)
+        # zip(names, leaves), structure.unflatten(leaves)
+        case ast.Call(func=function):
+            return last_word(function) in ("zip", "map", "unflatten", "tree_unflatten")
+        case ast.comprehension():
+            return True
+    return False
 
 
 def _holds(node: ast.AST, followed: set[Container], facts: Queries) -> bool:

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from codemods.analysis.legacy import LegacyName, legacy_name
 from codemods.analysis.queries import Queries
-from codemods.flow.objects import External, LegacyObject, Place
-from codemods.flow.reading import Import
+from codemods.inference.objects import Container, External, LegacyObject, Place
+from codemods.inference.recorded import Import
 from codemods.sources.modules import Unit
 from codemods.vocabulary import PACKAGE
 
@@ -53,9 +53,17 @@ class Lookups:
         return any(key is None for key, _ in self.facts.flow.looked_up.get(unit, ()))
 
     def _has(self, place: Place, legacy: LegacyName) -> bool:
-        items = self.facts.flow.solver.at(place)
-        names = (item.name for item in items if isinstance(item, External))
-        return legacy in map(legacy_name, names)
+        """Whether a class is at a place, or in a container there: `globals().items()`."""
+        pending, seen = [place], {place}
+        for inner in pending:  # grows while it is read
+            for item in self.facts.flow.solver.at(inner):
+                if isinstance(item, External) and legacy_name(item.name) == legacy:
+                    return True
+                elements = ("elements", item)
+                if isinstance(item, Container) and elements not in seen:
+                    seen.add(elements)
+                    pending.append(elements)
+        return False
 
     def among_stars(
         self, unit: Unit, node: ast.Call | ast.Subscript
@@ -70,8 +78,7 @@ class Lookups:
             obj
             for owner, call in self.facts.flow.reading.calls
             if owner.path in program and not self.facts.names_legacy(call.func)
-            for obj in self.facts.legacy_objects(call, "definition")
-            if obj.node is call
+            for obj in self.facts.made_at(call, "definition")
         )
 
     @cached_property
@@ -147,7 +154,7 @@ class Lookups:
             if part in found or not isinstance(part, ast.expr):
                 continue
             found.add(part)
-            roots = flow.derivation.roots.of(flow.places.get(part))
+            roots = flow.roots(flow.places.get(part))
             pending += (root for root in roots if isinstance(root, ast.expr))
             if isinstance(part, ast.Call):
                 pending.append(part.func)

@@ -8,10 +8,9 @@ from functools import cached_property
 
 from codemods.analysis.legacy import FOREIGN, legacy_name
 from codemods.analysis.queries import Queries
-from codemods.flow.objects import (
+from codemods.inference.objects import (
     Class,
     Container,
-    Derived,
     External,
     Instance,
     Module,
@@ -103,7 +102,7 @@ def tells(item: Object) -> bool:
     match item:
         case Result():
             return item.is_instance or foreign(item)
-        case Opaque() | Derived():
+        case Opaque():
             return False
         case _:
             return True

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from codemods.analysis.facts import Facts
 from codemods.dataflow.control_flow import FunctionNode
-from codemods.flow.binding import values_of
-from codemods.flow.objects import Function, Instance
-from codemods.flow.scopes import Scope
+from codemods.inference.binding import values_of
+from codemods.inference.objects import Function, Instance
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vocabulary import MODELS
 

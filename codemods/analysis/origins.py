@@ -16,10 +16,10 @@ from codemods.dataflow.control_flow import FunctionNode
 from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import functions_in
-from codemods.flow.binding import arguments_of, signature_of, values_of
-from codemods.flow.objects import Class, External, Function, Module, Object
-from codemods.flow.scopes import Scope
-from codemods.flow.sites import CallSite
+from codemods.inference.binding import arguments_of, signature_of, values_of
+from codemods.inference.objects import Class, External, Function, Module, Object
+from codemods.inference.scopes import Scope
+from codemods.inference.sites import CallSite
 from codemods.sources.modules import Unit
 
 __all__ = [

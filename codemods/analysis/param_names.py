@@ -10,8 +10,15 @@ from functools import cached_property
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.shapes import Parameters
-from codemods.flow.objects import Class, Container, External, Instance, Object, Result
-from codemods.flow.out_of_view import COMPUTING, FRAMEWORKS, HOLDING
+from codemods.inference.objects import (
+    Class,
+    Container,
+    External,
+    Instance,
+    Object,
+    Result,
+)
+from codemods.inference.out_of_view import COMPUTING, FRAMEWORKS, HOLDING
 from codemods.optimizers.base import RATE
 
 NO_MODELS_OF_THEIR_OWN = (

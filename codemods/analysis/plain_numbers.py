@@ -12,7 +12,7 @@ from typing import Literal
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins, Variable
-from codemods.flow.objects import Function
+from codemods.inference.objects import Function
 from codemods.sources.modules import Unit
 from codemods.vocabulary import full_names
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal, NamedTuple, cast
 
-from codemods.analysis.flax_optim import FlaxOptim as PulledFlaxOptim
-from codemods.analysis.legacy import FlaxOptim, Unnamed, legacy_name
+from codemods.analysis.flax_optim import FlaxOptim
+from codemods.analysis.legacy import NAMES, Unnamed, legacy_name
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
-from codemods.flow.constraints import Constraints
-from codemods.flow.exports import exported
-from codemods.flow.holders import holders, unwrapped
-from codemods.flow.objects import (
+from codemods.inference.exports import exported
+from codemods.inference.holders import unwrapped
+from codemods.inference.library import BEHAVIOURS
+from codemods.inference.objects import (
     Class,
     Container,
     External,
@@ -28,25 +26,16 @@ from codemods.flow.objects import (
     Object,
     Place,
 )
-from codemods.flow.reading import Annotation, Import, PassedOn
-from codemods.flow.scopes import Scope
-from codemods.flow.solver import Solver
+from codemods.inference.reading import Binding
+from codemods.inference.recorded import Annotation, Import, PassedOn
+from codemods.inference.scopes import Scope
 from codemods.inference.view import View
 from codemods.sources.modules import Project, Unit
 from codemods.sources.relevance import Graph, import_graph, reachable
 from codemods.vocabulary import PACKAGE
 
-WhyBeyond = Literal["budget", "too deep", "aside"]
-
-
-class Beyond(NamedTuple):
-    """A file that is not analysed, and why.
-
-    It is beyond the budget, nests too deeply, or is set aside as an internal error came of it.
-    """
-
-    path: str
-    why: WhyBeyond
+MAKING = ("create", "init_state")
+"""The methods of which a call makes an optimizer, or its state."""
 
 
 class Queries:
@@ -55,14 +44,9 @@ class Queries:
     Args:
       units: the files that are analysed.
       named_classes: the legacy classes that the project names in quotes.
-      others: the texts of files of the project that are not analysed.
+      others: the texts of files of the project that are not read.
       graphs: which files import which, and which are imported by which, if that is known.
-      most: the number of facts beyond which the analysis gives up.
-      on_demand: whether each question is answered when it is asked (`codemods/inference`).
-
-    Raises:
-      EntangledError: if there are more facts than that.
-      TooDeepError: if expressions nest too deeply.
+      around: files that are read where a question leads there, and are not asked about.
     """
 
     def __init__(
@@ -71,37 +55,26 @@ class Queries:
         named_classes: Iterable[str] = (),
         others: Mapping[str, str] = MappingProxyType({}),
         graphs: tuple[Graph, Graph] | None = None,
-        most: float = math.inf,
-        on_demand: bool = False,
+        around: Iterable[Unit] = (),
     ) -> None:
-        self.on_demand = on_demand
         self.named_classes = frozenset(named_classes)
-        self.others = others
-        self.beyond: dict[LegacyObject, Beyond] = {}
-        """The objects that get to files that are not analysed, and to which."""
+        around = list(around)
+        self.others = {**others, **{unit.path: unit.code for unit in around}}
         self._together: dict[str, set[str]] = {}
         self._known_graphs = graphs
-        self._version, self._holders = -1, set[Object]()
+        self._version = -1
         self._within: dict[Place, list[LegacyObject]] = {}
-        self._holding: dict[Place, list[Object]] = {}
-        self.project = Project(units, others)
-        if on_demand:
-            # they answer as the others do
-            library = PulledFlaxOptim()
-            self.legacy = cast("FlaxOptim", library)
-            self.flow = cast("Constraints", View(self.project, library))
-            return
+        self._held: dict[Container, list[ast.expr]] = {}
+        self.project = Project(units, others, around)
         self.legacy = FlaxOptim()
-        self.flow = Constraints(library=self.legacy, solver=Solver(most))
-        self.flow.read(self.project)
-        self.flow.solve()
+        self.flow = View(self.project, self.legacy)
 
     @cached_property
     def dataflow(self) -> Dataflow:
         """When things happen, and what changes them."""
         importers = self._graphs[1]
-        above = reachable((unit.path for unit in self.project.units), importers)
-        others = [text for path, text in self.others.items() if path in above]
+        above = reachable((unit.path for unit in self.project.read), importers)
+        others = [text for path, text in self.project.others.items() if path in above]
         return Dataflow(self.flow, others)
 
     def together(self, unit: Unit) -> set[str]:
@@ -127,9 +100,10 @@ class Queries:
     @cached_property
     def running_text(self) -> set[Unit]:
         """The files that run a text as code."""
+        calls = self.flow.engine.index.called["exec"]
         return {
-            unit
-            for unit, call in self.flow.reading.calls
+            self.scope(call).unit
+            for call in calls
             if "builtins.exec" in self.externals(call.func)
         }
 
@@ -161,7 +135,62 @@ class Queries:
         ]
 
     def externals(self, node: ast.expr) -> list[str]:
+        """The full names of what an expression may be that is out of view."""
+        if self.is_defined_here(node):
+            return []
         return [item.name for item in self.objects(node) if isinstance(item, External)]
+
+    def made_at(self, call: ast.Call, *kinds: str) -> list[LegacyObject]:
+        """What a call itself makes."""
+        if self.is_defined_here(call.func):
+            return []
+        return [obj for obj in self.legacy_objects(call, *kinds) if obj.node is call]
+
+    def is_defined_here(self, node: ast.expr) -> bool:
+        """Whether the text shows that an expression is a function or method of the project.
+
+        Nothing out of view has its name, nor a class, and no variable or field is set to one.
+        """
+        word = node.attr if isinstance(node, ast.Attribute) else ""
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if not isinstance(root, ast.Name) or root not in self.flow.reading.scopes:
+            return False
+        scope = self.binding(root)
+        if scope is None:
+            return False
+        bindings = self.flow.engine.bindings_of(scope, root.id)
+        if not word:
+            return bool(bindings) and all(map(_is_def, bindings))
+        is_import = any(one.alias is not None for one in bindings)
+        if is_import and not all(map(self._is_of_project, bindings)):
+            return False
+        return word not in self._other_names
+
+    def _is_of_project(self, binding: Binding) -> bool:
+        """Whether an import is of a file that is read."""
+        unit, engine = binding.scope.unit, self.flow.engine
+        if isinstance(binding.node, ast.ImportFrom):
+            return bool(engine.sources(unit, binding.node))
+        return binding.alias is not None and any(
+            self.project.at(path) is not None
+            for path in engine.absolute(unit, binding.alias.name)
+        )
+
+    @cached_property
+    def _other_names(self) -> set[str]:
+        """The names that something else may have than a function of the project."""
+        found = {name.rpartition(".")[2] for name in BEHAVIOURS} | NAMES
+        engine = self.flow.engine
+        found.update(engine.index.stores, MAKING)
+        for unit in self.project.read:
+            for (scope, name), bindings in engine.contents(unit).bindings.items():
+                # the variables of functions are no attributes
+                is_open = scope.parent is None or isinstance(scope.node, ast.ClassDef)
+                if is_open and not all(map(_is_def, bindings)):
+                    found.add(name)
+        return found
 
     def may_be_one(self, node: ast.expr, cls: Class) -> bool:
         """Whether an expression may be an instance of a class."""
@@ -185,6 +214,11 @@ class Queries:
     def scope(self, node: ast.expr) -> Scope:
         return self.flow.reading.scopes[node]
 
+    def binding(self, name: ast.Name) -> Scope | None:
+        """The scope that binds what a name stands for; None if none in view does."""
+        seen = self.flow.engine.names.seen_from(name, self.scope(name))
+        return seen.binding(name.id)
+
     def module(self, unit: Unit) -> Scope:
         return self.flow.modules[unit]
 
@@ -207,13 +241,13 @@ class Queries:
 
         Those of legacy names that another of its files passes on count, too.
         """
-        return self._imports[unit]
+        return self._imports.get(unit, [])
 
     @cached_property
     def _imports(self) -> dict[Unit, list[Import]]:
         found: dict[Unit, list[Import]] = {unit: [] for unit in self.project.units}
         for item in self.flow.reading.imports:
-            found[item.unit].append(item)
+            found.setdefault(item.unit, []).append(item)
         # from project.optimizers import Adam
         for passed in self.flow.reading.passed_on:
             target = self._legacy_names.get((passed.scope, passed.name))
@@ -226,7 +260,7 @@ class Queries:
                     passed.name,
                     target,
                 )
-                found[passed.unit].append(item)
+                found.setdefault(passed.unit, []).append(item)
         return found
 
     def is_imported(self, scope: Scope | None, name: str) -> bool:
@@ -256,10 +290,11 @@ class Queries:
         """Whether an expression is a name that an import binds, in a module or a class."""
         # `Adam` after `from flax.optim import Adam`
         if isinstance(node, ast.Name):
-            scope = self.flow.reading.scopes.get(node)
-            binding = None if scope is None else scope.binding(node.id)
+            if node not in self.flow.reading.scopes:
+                return False
+            binding = self.binding(node)
             if binding is None:
-                return scope is not None
+                return True
             return self.is_imported(binding, node.id) and self.finds_import(
                 node, binding
             )
@@ -305,8 +340,8 @@ class Queries:
         """The definitions that are made by the module `flax.optim` in a variable or parameter."""
         found: dict[LegacyObject, None] = {}
         for _, call in self.flow.reading.calls:
-            for obj in self.legacy_objects(call, "definition"):
-                if obj.node is not call or not isinstance(call.func, ast.Attribute):
+            for obj in self.made_at(call, "definition"):
+                if not isinstance(call.func, ast.Attribute):
                     continue
                 # def make(library): return library.Adam(1e-3)
                 if not self.names_legacy(call.func):
@@ -360,23 +395,15 @@ class Queries:
                 found[source].append(passed)
         return found
 
-    @cached_property
-    def incoming(self) -> dict[Place, list[Place]]:
-        """By place, the places from which its objects come."""
-        found: dict[Place, list[Place]] = defaultdict(list)
-        for source, target in self.flow.solver.edges():
-            found[target].append(source)
-        return found
-
-    @cached_property
-    def holders(self) -> dict[Container, list[ast.expr]]:
-        """The expressions that may stand for each container."""
-        found: dict[Container, list[ast.expr]] = defaultdict(list)
-        for node in self.flow.places:
-            for item in self.objects(node):
-                if isinstance(item, Container):
-                    found[item].append(node)
-        return found
+    def holders(self, container: Container) -> list[ast.expr]:
+        """The expressions that may stand for a container."""
+        if container not in self._held:
+            self._held[container] = [
+                node
+                for _, node in self.flow.standing_for(container)
+                if container in self.objects(node)
+            ]
+        return self._held[container]
 
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
@@ -387,11 +414,14 @@ class Queries:
 
     def may_hold_legacy_objects(self, node: ast.expr) -> bool:
         """Whether something may be found `within` what an expression is."""
-        return bool(self.that_hold_legacy_objects(self.flow.places.get(node)))
+        return bool(self.within(self.flow.places.get(node)))
 
     def within(self, place: Place) -> list[LegacyObject]:
         """The objects at a place, in containers there, and in what functions take and return."""
-        self._keep_up()
+        version = self.flow.solver.version
+        if self._version != version:
+            self._version = version
+            self._within.clear()
         if place not in self._within:
             self._within[place] = self._found_within(place)
         return [*self._within[place]]
@@ -401,7 +431,7 @@ class Queries:
         seen: dict[Place, None] = {place: None}
         pending = [place]
         while pending:
-            for item in self.that_hold_legacy_objects(pending.pop()):
+            for item in map(unwrapped, self.flow.solver.at(pending.pop())):
                 if isinstance(item, LegacyObject):
                     found[item] = None
                 for inner in self._parts(item):
@@ -409,28 +439,6 @@ class Queries:
                         seen[inner] = None
                         pending.append(inner)
         return list(found)
-
-    def that_hold_legacy_objects(self, place: Place) -> Sequence[Object]:
-        """The objects at a place that are, hold, take or return a legacy object.
-
-        Functions stand for their partial applications.
-        """
-        self._keep_up()
-        if place not in self._holding:
-            items = map(unwrapped, self.flow.solver.at(place))
-            self._holding[place] = [item for item in items if item in self._holders]
-        return self._holding[place]
-
-    def _keep_up(self) -> None:
-        """Find anew what holds objects, if the solution has grown."""
-        solver = self.flow.solver
-        if self._version != solver.version:
-            self._version = solver.version
-            self._within.clear()
-            self._holding.clear()
-            self._holders = holders(
-                solver, lambda item: isinstance(item, LegacyObject), self._parts
-            )
 
     @staticmethod
     def _parts(item: Object) -> Iterable[Place]:
@@ -445,3 +453,13 @@ class Queries:
 
 def _copied(graph: Graph) -> Graph:
     return defaultdict(set, {path: {*ends} for path, ends in graph.items()})
+
+
+def _is_def(binding: Binding) -> bool:
+    """Whether this is a function's own statement, which nothing decorates."""
+    match binding.node:
+        case (
+            ast.FunctionDef(decorator_list=[]) | ast.AsyncFunctionDef(decorator_list=[])
+        ):
+            return True
+    return False

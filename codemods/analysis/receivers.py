@@ -13,15 +13,15 @@ from functools import cached_property
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from codemods.analysis.closed_world import replaces_target
 from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.analysis.members import Members, tells
 from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
+from codemods.analysis.shown_by import replaces_target
 from codemods.analysis.uses import ATTRIBUTES
-from codemods.flow.annotations import direct_types
-from codemods.flow.binding import Wrong, bind, is_unpacked, signature_of
-from codemods.flow.objects import (
+from codemods.inference.annotations import direct_types
+from codemods.inference.binding import Wrong, bind, is_unpacked, signature_of
+from codemods.inference.objects import (
     Class,
     Function,
     Instance,
@@ -115,14 +115,14 @@ class Receivers:
 
     def _is_of_a_class_out_of_view(self, node: ast.expr) -> bool:
         """Whether a class that is not in view makes the receiver, or is a base of its class."""
-        roots = self.facts.flow.derivation.roots
+        flow = self.facts.flow
         # super().apply_gradient(grads)
         if isinstance(node, ast.Call) and "builtins.super" in self.facts.externals(
             node.func
         ):
             return not self.facts.legacy_objects(node)
-        made = (root for root in roots.of(self.facts.flow.places[node]))
-        names = (roots.names(root) for root in made if isinstance(root, ast.expr))
+        made = (root for root in flow.roots(flow.places[node]))
+        names = (flow.origin_names(root) for root in made if isinstance(root, ast.expr))
         return any(
             BY_A_CLASS.search(name) is not None and legacy_name(name) is None
             for found in names
@@ -131,7 +131,6 @@ class Receivers:
 
     def is_declared_otherwise(self, node: ast.expr) -> bool:
         """Whether an annotation tells of another class: of a variable, a field or a result."""
-        roots = self.facts.flow.derivation.roots
         place: Place = self.facts.flow.places.get(node)
         seen: set[Place] = set()
         while place not in seen:
@@ -139,7 +138,7 @@ class Receivers:
             if any(map(self._excludes_legacy, self._annotations.get(place, ()))):
                 return True
             # On to the one place from which all comes.
-            sources = roots.sources(place)
+            sources = self.facts.flow.sources(place)
             if len(sources) == 1:
                 [place] = sources
         return False
@@ -169,7 +168,7 @@ class Receivers:
         if any(map(tells, self.facts.objects(declared))):
             return False
         # T = TypeVar("T")
-        roots = self.facts.flow.derivation.roots.of(self.facts.flow.places[declared])
+        roots = self.facts.flow.roots(self.facts.flow.places[declared])
         is_computed = any(isinstance(root, ast.Call) for root in roots)
         return is_computed or last_word(declared) in DECLARED
 
@@ -233,7 +232,7 @@ class Receivers:
 
     def _is_used_as_an_optimizer(self, node: ast.expr, rivals: Iterable[Class]) -> bool:
         """Whether the same object has an attribute read that no rival has, and an optimizer has."""
-        of = self.facts.flow.derivation.roots.of
+        of = self.facts.flow.roots
         roots = of(self.facts.flow.places[node]).keys()
         names = {
             name

@@ -12,8 +12,8 @@ from codemods.analysis.lookups import EVALUATING, Lookups
 from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
-from codemods.flow.binding import values_of
-from codemods.flow.objects import Class, LegacyObject, Module, Result
+from codemods.inference.binding import values_of
+from codemods.inference.objects import Class, LegacyObject, Module, Result
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FILL, PACKAGE, READ_PLAIN, STORE
 
@@ -159,8 +159,8 @@ def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     objects: dict[LegacyObject, None] = {}
     program = facts.together(unit)
     for _, call in facts.flow.reading.calls:
-        for obj in facts.legacy_objects(call):
-            if obj.node is not call or obj.unit.path not in program:
+        for obj in facts.made_at(call):
+            if obj.unit.path not in program:
                 continue
             if classes is None or obj.kind != "definition" or obj.made_by in classes:
                 objects[obj] = None
@@ -417,8 +417,7 @@ def _made_in(facts: Queries, unit: Unit, kind: str) -> list[LegacyObject]:
     found: list[LegacyObject] = []
     for owner, call in facts.flow.reading.calls:
         if owner is unit:
-            objects = facts.legacy_objects(call, kind)
-            found += [obj for obj in objects if obj.node is call]
+            found += facts.made_at(call, kind)
     return found
 
 

@@ -10,8 +10,8 @@ from itertools import chain
 
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
-from codemods.flow.annotations import quoted_types
-from codemods.flow.reading import Import
+from codemods.inference.annotations import quoted_types
+from codemods.inference.recorded import Import
 from codemods.removed.indexing import IndexedUpdate, updated
 from codemods.removed.present import unknown
 from codemods.removed.table import Removed, once_modules, packages, row_of, table

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.model_apply import origin
 from codemods.analysis.origins import Origins, Variable
-from codemods.flow.binding import arguments_of
-from codemods.flow.objects import Container, Instance, LegacyObject, Place, Result
-from codemods.flow.scopes import Scope
+from codemods.inference.binding import arguments_of
+from codemods.inference.objects import Container, Instance, LegacyObject, Place, Result
+from codemods.inference.scopes import Scope
 from codemods.optimizers.methods import CREATE
 from codemods.sources.modules import Unit
 from codemods.vocabulary import ARRAYS
-
-NodesByPlace = dict[Place, list[tuple[Unit, ast.expr]]]
 
 BUILTIN = (
     "builtins.dict",
@@ -94,10 +90,7 @@ class Parameters:
 
     def roots(self, node: ast.expr) -> list[Place]:
         """The places from which a value comes unchanged, as far back as possible."""
-        incoming = self.facts.incoming
-        start = self.flow.places[node]
-        sources = self._closure([start], lambda place: incoming.get(place, ()))
-        return [place for place in sources if not incoming.get(place)]
+        return [*self.flow.roots(self.flow.places[node])]
 
     def is_given(self, place: Place) -> bool:
         """Whether a place is a parameter of a function."""
@@ -110,36 +103,11 @@ class Parameters:
     # By their uses
 
     def _used_as_dict(self, places: Iterable[Place]) -> bool:
-        for place in self._closure(places, self.flow.solver.targets):
-            for unit, node in self._nodes.get(place, ()):
+        for place in places:
+            for unit, node in self.flow.stands_at(place):
                 if _by_key(node, unit, self.facts):
                     return True
         return False
-
-    # By what becomes of them
-
-    @staticmethod
-    def _closure(
-        places: Iterable[Place], further: Callable[[Place], Iterable[Place]]
-    ) -> list[Place]:
-        found = dict.fromkeys(places)
-        pending = list(found)
-        while pending:
-            for place in further(pending.pop()):
-                if place not in found:
-                    found[place] = None
-                    pending.append(place)
-        return list(found)
-
-    @cached_property
-    def _nodes(self) -> NodesByPlace:
-        """The expressions at each place."""
-        found: NodesByPlace = defaultdict(list)
-        for node, place in self.flow.places.items():
-            scope = self.flow.reading.scopes.get(node)
-            if scope is not None and isinstance(node, ast.expr):
-                found[place].append((scope.unit, node))
-        return found
 
     # By what makes them
 

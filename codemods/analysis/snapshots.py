@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from codemods.analysis.queries import Queries
-from codemods.flow.binding import values_of
-from codemods.flow.containers import CHANGING, SHIFTING
-from codemods.flow.objects import (
+from codemods.inference.binding import values_of
+from codemods.inference.containers import CHANGING, SHIFTING
+from codemods.inference.objects import (
     Class,
     Container,
     Function,
@@ -22,7 +22,8 @@ from codemods.flow.objects import (
     Partial,
     Place,
 )
-from codemods.flow.out_of_view import COMPUTING
+from codemods.inference.out_of_view import COMPUTING
+from codemods.inference.reading import Binding
 
 READING = frozenset(("get", "items", "values", "keys", "__getitem__", "unfreeze"))
 """Methods that return a part of a dict, or the dict itself."""
@@ -84,7 +85,7 @@ class Snapshots:
         kinds = (Function, Method, Partial, Class)
         if any(isinstance(item, kinds) for item in self.facts.objects(call.func)):
             return False  # what that does with its parameters is seen there
-        names = self.facts.flow.derivation.roots.names(call.func)
+        names = self.facts.flow.origin_names(call.func)
         effects = {self.facts.flow.library.effect(name) for name in names}
         return "unknown" in effects or any(
             name.rpartition(".")[2] in SETTING for name in names
@@ -123,6 +124,9 @@ class Snapshots:
                 | ast.comprehension(iter=value)
             ):
                 yield value, True
+            # for states in state.param_states.values()
+            case ("bound", Binding(source=ast.expr() as value), _):
+                yield value, True
             # state.param_states.items()
             case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
                 name in READING
@@ -148,10 +152,7 @@ class Snapshots:
             yield known, is_inner
         for whole in self._unpacked.get(place, ()):
             yield whole, True
-        for source in (
-            *flow.solver.incoming().get(place, ()),
-            *flow.returned.get(place, ()),
-        ):
+        for source in flow.sources(place):
             yield source, is_inner
 
     @cached_property

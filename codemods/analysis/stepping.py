@@ -8,14 +8,19 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
-from codemods.analysis.closed_world import ClosedWorld, world_of
 from codemods.analysis.facts import Facts, unify
 from codemods.analysis.origins import Origins
 from codemods.analysis.param_names import ParamNames
 from codemods.analysis.shapes import Parameters
 from codemods.analysis.uses import Use
-from codemods.flow.binding import Bound, arguments_of, bind, is_unpacked
-from codemods.flow.objects import Container, Function, LegacyObject, Method, Partial
+from codemods.inference.binding import Bound, arguments_of, bind, is_unpacked
+from codemods.inference.objects import (
+    Container,
+    Function,
+    LegacyObject,
+    Method,
+    Partial,
+)
 from codemods.model import Message, Options
 from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
 from codemods.sources.modules import Unit
@@ -46,11 +51,6 @@ class Stepping:
         self.plain = plain
         self.with_interface = with_interface
         self.origins = facts.of(Origins)
-
-    @cached_property
-    def world(self) -> ClosedWorld:
-        """What escapes, and what comes from out of view."""
-        return self.facts.of(world_of)
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -90,15 +90,13 @@ class Stepping:
     def _holds_rate(self, overrides: ast.expr) -> bool:
         """Whether an expression can only be dicts in view whose one key is the learning rate."""
         place = self.flow.places[overrides]
-        roots = self.flow.derivation.roots.of(place)
-        # Something unknown gets there.
-        if not all(map(self.flow.solver.at, roots)):
+        if self.flow.may_be_unknown(place):
             return False
         keys: set[object] = set()
         for item in self.facts.objects(overrides):
             if not isinstance(item, Container) or not self._is_filled_in_view(item):
                 return False
-            holders = self.facts.holders.get(item, ())
+            holders = self.facts.holders(item)
             if not all(map(self._only_unpacks, holders)):
                 return False
             keys.update(self.flow.keys_of(item))
@@ -116,7 +114,7 @@ class Stepping:
             # def step(optimizer, **overrides)
             case ast.arg() as parameter:
                 function = self._function_with(parameter)
-                if function is None or function in self.world.outermost:
+                if function is None or not self.flow.entered[function.node]:
                     return False
                 calls = self.origins.calls(function.node)
                 return not any(site.unpacked for site, _ in calls)

@@ -15,7 +15,7 @@ from codemods.analysis.handling import Handling, names_of, tree_function
 from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.plain_numbers import PACKAGES, PlainNumbers, is_of_stacked
 from codemods.analysis.uses import Use
-from codemods.flow.objects import External, Function, LegacyObject, Object, Partial
+from codemods.inference.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
 from codemods.vocabulary import REMATERIALIZE, UNREPLICATE
 

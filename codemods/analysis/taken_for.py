@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
-from codemods.flow.binding import values_of
-from codemods.flow.objects import Container, LegacyObject, Place
+from codemods.inference.binding import values_of
+from codemods.inference.holders import unwrapped
+from codemods.inference.objects import Container, LegacyObject, Place
 from codemods.sources.modules import Unit
 from codemods.vocabulary import OF_TREES
 
@@ -147,9 +148,7 @@ def _of_types(
 
 def _is_weak(facts: Queries, node: ast.expr) -> bool:
     """Whether this makes or contains weak references, which do not exist for tuples."""
-    return any(
-        name.startswith(WEAK) for name in facts.flow.derivation.roots.names(node)
-    )
+    return any(name.startswith(WEAK) for name in facts.flow.origin_names(node))
 
 
 def _names(facts: Queries, types: Iterable[ast.expr]) -> set[str]:
@@ -171,7 +170,7 @@ def _definitions(facts: Queries, node: ast.expr) -> Iterator[LegacyObject]:
     pending: list[Place] = [facts.flow.places.get(node)]
     seen: set[Container] = set()
     while pending:
-        for item in facts.that_hold_legacy_objects(pending.pop()):
+        for item in map(unwrapped, facts.flow.solver.at(pending.pop())):
             if isinstance(item, LegacyObject) and item.kind == "definition":
                 yield item
             elif isinstance(item, Container) and item not in seen:

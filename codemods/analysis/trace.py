@@ -11,9 +11,9 @@ from functools import cached_property
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.uses import Use
-from codemods.flow.binding import values_of
-from codemods.flow.objects import Class, Function, LegacyObject, Place
-from codemods.flow.scopes import Scope
+from codemods.inference.binding import values_of
+from codemods.inference.objects import Class, Function, LegacyObject, Place
+from codemods.inference.scopes import Scope
 from codemods.messages import joined, message
 from codemods.model import Location, Prose
 from codemods.sources.modules import Unit
@@ -152,15 +152,10 @@ class Traces:
 
     def _sources(self, place: Place) -> Iterable[Place]:
         """The places from which an object may come: along the edges, and out of calls."""
-        yield from self.facts.incoming.get(place, ())
-        if isinstance(place, ast.Call):
-            # optimizer = create_optimizer()
-            for item in self.facts.objects(place.func):
-                if isinstance(item, Function):
-                    yield ("return", item.node)
+        yield from self.flow.sources(place)
+        match place:
             # optimizer.replace(target=params) gives the optimizer
-            if isinstance(place.func, ast.Attribute):
-                owner = place.func.value
+            case ast.Call(func=ast.Attribute(value=owner)):
                 yield self.flow.places.get(owner)
 
     def _scope(self, place: Place) -> Scope | None:

@@ -18,9 +18,9 @@ from codemods.analysis.legacy import (
 )
 from codemods.analysis.members import Members
 from codemods.analysis.queries import Queries
-from codemods.flow.binding import values_of
-from codemods.flow.objects import Class, External, Function, LegacyObject, Object
-from codemods.flow.reading import Annotation
+from codemods.inference.binding import values_of
+from codemods.inference.objects import Class, External, Function, LegacyObject, Object
+from codemods.inference.recorded import Annotation
 from codemods.model import Evidence, Location
 from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import words

@@ -11,7 +11,7 @@ from functools import cached_property
 from codemods.analysis.snapshots import Snapshots
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
+from codemods.inference.objects import LegacyObject
 from codemods.optimizers.base import Support
 from codemods.optimizers.views import OPTIMIZER_STATE, is_viewable, param_state
 from codemods.sources.modules import Unit

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 from codemods.dataflow.definitions import names_set
-from codemods.flow.scopes import Scope, open_scope
+from codemods.inference.scopes import Scope, open_scope
 from codemods.sources.bindings import ScopeNode
 from codemods.sources.modules import Unit
 

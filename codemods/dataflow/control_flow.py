@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from codemods.flow.binding import values_of
+from codemods.inference.binding import values_of
 from codemods.sources.bindings import Comprehension
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from codemods.dataflow.control_flow import ENTRY, FunctionNode
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import Program
-from codemods.flow.objects import Function
-from codemods.flow.scopes import SCOPES
+from codemods.inference.objects import Function
+from codemods.inference.scopes import SCOPES
 from codemods.sources.bindings import Comprehension
 from codemods.sources.modules import Unit
 

@@ -9,8 +9,8 @@ import ast
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from codemods.flow.objects import Object
-from codemods.flow.scopes import Scope
+from codemods.inference.objects import Object
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from codemods.dataflow.effects import Variable
-from codemods.flow.constraints import Constraints
+from codemods.inference.view import View
 
 ASSIGNED = r"[ \t]*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
 SETTING = re.compile(rf"\.(\w+){ASSIGNED}")
@@ -39,7 +39,7 @@ class Elsewhere:
       texts: those of the others that import them, directly or not.
     """
 
-    def __init__(self, flow: Constraints, texts: Iterable[str]) -> None:
+    def __init__(self, flow: View, texts: Iterable[str]) -> None:
         self._flow = flow
         self._texts = list(texts)
 

@@ -11,8 +11,8 @@ from codemods.dataflow.definitions import Definitions, names_set
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
 from codemods.dataflow.program import Program, behind, functions_in, is_any
-from codemods.flow.binding import values_of
-from codemods.flow.objects import (
+from codemods.inference.binding import values_of
+from codemods.inference.objects import (
     Class,
     Container,
     External,
@@ -477,15 +477,7 @@ class Evaluations:
 
     def _may_be_more(self, node: ast.expr) -> bool:
         """Whether something of which nothing is known may be at an expression, beside the rest."""
-        for root in self.flow.derivation.roots.of(self.flow.places.get(node)):
-            match root:
-                # train.hook = library.hook
-                case ast.Constant():
-                    continue
-                case ast.expr() | ("variable", _, str()):
-                    if not self.flow.solver.at(root):
-                        return True
-        return False
+        return self.flow.may_be_unknown(self.flow.places.get(node))
 
     def _callee(self, item: Object, node: ast.Call) -> Effects:
         match inner := behind(item):

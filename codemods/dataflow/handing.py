@@ -10,8 +10,8 @@ from functools import cached_property
 from codemods.dataflow.control_flow import FunctionNode
 from codemods.dataflow.effects import Cell, Field, Variable
 from codemods.dataflow.program import Program
-from codemods.flow.binding import Bound, bind_values, signature_of, values_of
-from codemods.flow.objects import (
+from codemods.inference.binding import Bound, bind_values, signature_of, values_of
+from codemods.inference.objects import (
     Container,
     Instance,
     Method,
@@ -21,7 +21,7 @@ from codemods.flow.objects import (
     Partial,
     Place,
 )
-from codemods.flow.scopes import Scope
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 
 SETTING_UP = ("__init__", "__post_init__", "setup")
@@ -67,7 +67,7 @@ class Handing:
     def set_somewhere(self) -> frozenset[object]:
         """The names of attributes, and the keys, that are set anywhere but for a new object."""
         found: set[object] = set()
-        for unit in self.program.flow.project.units:
+        for unit in self.program.flow.project.read:
             for node in unit.nodes:
                 match node:
                     case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
@@ -145,7 +145,7 @@ class Handing:
 
     def _assigned(self) -> Iterator[tuple[Cell, Cell]]:
         """The variables and fields that plain assignments set to others: `self.config = config`."""
-        for unit in self.program.flow.project.units:
+        for unit in self.program.flow.project.read:
             for node in unit.nodes:
                 if isinstance(node, ast.Assign):
                     source = self._cell(node.value)

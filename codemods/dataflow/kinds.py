@@ -10,8 +10,8 @@ from codemods.dataflow.control_flow import FunctionNode
 from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import Program, is_any
-from codemods.flow.binding import Bound, bind_values, signature_of
-from codemods.flow.objects import Container, Result
+from codemods.inference.binding import Bound, bind_values, signature_of
+from codemods.inference.objects import Container, Result
 from codemods.sources.bindings import Comprehension
 from codemods.vocabulary import COPY, GET, full_names
 

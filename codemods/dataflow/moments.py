@@ -14,9 +14,8 @@ from codemods.dataflow.elsewhere import Elsewhere
 from codemods.dataflow.evaluation import Evaluations, evaluated
 from codemods.dataflow.handing import Handing
 from codemods.dataflow.program import EvaluationSite, Program, is_any
-from codemods.flow.binding import parameters_of, values_of
-from codemods.flow.constraints import Constraints
-from codemods.flow.objects import (
+from codemods.inference.binding import parameters_of, values_of
+from codemods.inference.objects import (
     Class,
     Container,
     Function,
@@ -24,6 +23,7 @@ from codemods.flow.objects import (
     Module,
     Object,
 )
+from codemods.inference.view import View
 from codemods.sources.modules import Unit
 
 Numbers = dict[Owner, set[int]]
@@ -38,7 +38,7 @@ class Dataflow:
       others: the texts of files that are not, and import them.
     """
 
-    def __init__(self, flow: Constraints, others: Iterable[str] = ()) -> None:
+    def __init__(self, flow: View, others: Iterable[str] = ()) -> None:
         self.flow = flow
         self.elsewhere = Elsewhere(flow, others)
         self.program = Program(flow)
@@ -149,10 +149,10 @@ class Dataflow:
     def _escaped(self) -> frozenset[Object]:
         """The objects that get to code out of view, and all that can be reached from them."""
         escaping: list[Object] = []
-        for unit, call in self.flow.reading.calls:
+        for unit, call in self.flow.all_calls:
             if self.evaluations.own(unit, call).acts:
                 escaping += self._passed(call)
-        for unit in self.flow.project.units:
+        for unit in self.flow.project.read:
             for node in unit.nodes:
                 for value in self._given_away(unit, node):
                     escaping += self.program.objects(value)
@@ -428,10 +428,10 @@ class Dataflow:
     def _set_from_outside(self) -> set[Cell]:
         """The variables of modules that are set as attributes, or may be by `globals()`."""
         found: set[Cell] = set(self._behind.writes)
-        for unit, node in self.flow.reading.attributes:
+        for unit, node in self.flow.all_attributes:
             if not isinstance(node.ctx, ast.Load):
                 found |= self.evaluations.own(unit, node).writes
-        for unit, call in self.flow.reading.calls:
+        for unit, call in self.flow.all_calls:
             function = self.program.full_name(call.func)
             if function in ("builtins.globals", "builtins.exec", "builtins.eval"):
                 scope = self.flow.modules[unit]

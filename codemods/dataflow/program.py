@@ -10,9 +10,8 @@ from functools import cached_property
 
 from codemods.dataflow.control_flow import ENTRY, FunctionNode, Order, Owner
 from codemods.dataflow.pure import CALLING
-from codemods.flow.constraints import Constraints
-from codemods.flow.containers import POOL
-from codemods.flow.objects import (
+from codemods.inference.containers import POOL
+from codemods.inference.objects import (
     Class,
     Container,
     Derivative,
@@ -23,7 +22,8 @@ from codemods.flow.objects import (
     Partial,
     Place,
 )
-from codemods.flow.scopes import Scope
+from codemods.inference.scopes import Scope
+from codemods.inference.view import View
 from codemods.sources.bindings import ScopeNode
 from codemods.sources.modules import Unit
 
@@ -43,7 +43,7 @@ class EvaluationSite:
 class Program:
     """The functions of a project, the order of what each does, and the calls between them."""
 
-    def __init__(self, flow: Constraints) -> None:
+    def __init__(self, flow: View) -> None:
         self.flow = flow
         self._orders: dict[Owner, Order] = {}
         self._sites: dict[ast.AST, EvaluationSite | None] = {}
@@ -136,7 +136,7 @@ class Program:
             scope = self.flow.reading.scopes.get(node)
             if scope is not None:
                 return scope.unit
-        units = self.flow.project.units
+        units = self.flow.project.read
         # The tree of a file has no parent.
         return next(unit for unit in units if node in unit.parents or node is unit.tree)
 
@@ -144,7 +144,7 @@ class Program:
     def functions(self) -> dict[ast.AST, Function]:
         """The functions that anything may hold, by their definitions."""
         found: dict[ast.AST, Function] = {}
-        for unit in self.flow.project.units:
+        for unit in self.flow.project.read:
             for node in unit.nodes:
                 if not isinstance(node, FunctionNode):
                     continue

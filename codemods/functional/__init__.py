@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from codemods.analysis.facts import unify
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.functional.draft import Draft
 from codemods.functional.emitting import write
 from codemods.functional.group import Beside, Group, Index
@@ -28,6 +27,7 @@ from codemods.idioms.base import Idiom, Results
 from codemods.idioms.groups import refuse_plain
 from codemods.idioms.order import Edits
 from codemods.idioms.own_states import OwnStates
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.rewriting.edits import Edit, Keep, Replace

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from codemods.analysis.origins import Variable
 from codemods.analysis.uses import Use
-from codemods.flow.binding import values_of
 from codemods.functional.group import Group
 from codemods.functional.interfaces import Interfaces
 from codemods.functional.parts import Names, Parts
@@ -16,6 +15,7 @@ from codemods.functional.transformations import Transformations
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
 from codemods.idioms.overrides import Overrides
+from codemods.inference.binding import values_of
 from codemods.optimizers.base import Support
 from codemods.rewriting.edits import Edit
 from codemods.sources.modules import Span, Unit

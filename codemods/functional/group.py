@@ -13,12 +13,18 @@ from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
-from codemods.flow.binding import values_of
-from codemods.flow.holders import unwrapped
-from codemods.flow.objects import Derivative, External, Function, LegacyObject, Result
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.idioms.order import Edits
+from codemods.inference.binding import values_of
+from codemods.inference.holders import unwrapped
+from codemods.inference.objects import (
+    Derivative,
+    External,
+    Function,
+    LegacyObject,
+    Result,
+)
 from codemods.model import Location
 from codemods.sources.modules import Unit
 from codemods.vocabulary import PYTREES

@@ -7,9 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from codemods.analysis.origins import Binding, FunctionNode, PassedArgument, Variable
-from codemods.flow.binding import parameters_of
 from codemods.functional.group import Group, function_around
 from codemods.idioms import Unproven
+from codemods.inference.binding import parameters_of
 from codemods.sources.modules import Unit
 from codemods.vocabulary import CONTROL
 

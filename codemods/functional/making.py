@@ -7,10 +7,10 @@ import ast
 from codemods.analysis.carried import typed
 from codemods.analysis.origins import Variable
 from codemods.analysis.uses import Use
-from codemods.flow.binding import arguments_of
 from codemods.functional.draft import Draft, Lines
 from codemods.functional.parts import UPDATES, Parts
 from codemods.idioms import Unproven
+from codemods.inference.binding import arguments_of
 from codemods.model import Location
 from codemods.optimizers.base import RATE
 from codemods.optimizers.methods import CREATE

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from codemods.analysis.origins import FunctionNode, Variable
-from codemods.flow.binding import parameters_of
 from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface
 from codemods.idioms import Unproven
+from codemods.inference.binding import parameters_of
 from codemods.rewriting.edits import Edit, Replace, Spread
 from codemods.sources.modules import Unit
 

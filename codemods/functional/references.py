@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.origins import Variable, statement_of
-from codemods.flow.binding import values_of
 from codemods.functional.draft import Draft
 from codemods.functional.group import function_around
 from codemods.functional.parts import Parts
 from codemods.idioms import Unproven
+from codemods.inference.binding import values_of
 from codemods.rewriting.edits import ChangeArguments
 from codemods.sources.modules import Unit
 

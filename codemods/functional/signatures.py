@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.origins import FunctionNode, Variable
-from codemods.flow.binding import parameters_of
 from codemods.functional.draft import Draft
 from codemods.functional.interfaces import Interface
 from codemods.functional.part_types import annotated, annotations_of
+from codemods.inference.binding import parameters_of
 from codemods.rewriting.edits import ChangeParameters, SplitParameter
 from codemods.sources.modules import Unit
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from codemods.analysis.origins import FunctionNode, Variable, names_read, statement_of
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Function
 from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface, Interfaces
 from codemods.functional.parts import TRANSFORMATION, Names
 from codemods.functional.wrappers import PARTIAL, Wrappers, required
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
+from codemods.inference.objects import Function
 from codemods.model import Location
 from codemods.renaming.new_names import DEFINITIONS
 from codemods.rewriting.edits import ChangeParameters

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from codemods.analysis.origins import FunctionNode
 from codemods.dataflow.program import functions_in
-from codemods.flow.binding import names_by_position
 from codemods.functional.group import Group
 from codemods.functional.interfaces import Interface
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
+from codemods.inference.binding import names_by_position
 from codemods.rewriting.edits import MakeStatic
 from codemods.sources.modules import Unit
 from codemods.vocabulary import JIT

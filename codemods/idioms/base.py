@@ -10,8 +10,8 @@ from typing import ClassVar, Protocol, TypeVar
 
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms.order import Edits
+from codemods.inference.objects import LegacyObject
 from codemods.model import Prose
 from codemods.rewriting.edits import Edit, Keep
 

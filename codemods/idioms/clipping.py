@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cached_property
 
 from codemods.analysis.origins import FunctionNode
-from codemods.flow.binding import Bound, bind, signature_of
-from codemods.flow.objects import Function
 from codemods.idioms import Unproven
 from codemods.idioms.forms import BY_NORM, BY_VALUE, Leaf
 from codemods.idioms.links import Link, Links
 from codemods.idioms.norms import Norms
+from codemods.inference.binding import Bound, bind, signature_of
+from codemods.inference.objects import Function
 from codemods.vocabulary import CLIP_GRADIENTS, MAP_TREES
 
 GLOBAL, EACH = "optax.clip_by_global_norm", "optax.clip"

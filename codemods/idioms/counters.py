@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.origins import Origins, Path
-from codemods.flow.binding import arguments_of, taking
-from codemods.flow.holders import unwrapped
-from codemods.flow.objects import Class, External, Instance, Method
 from codemods.idioms import Unproven
 from codemods.idioms.unfollowed import UnfollowedChanges, filled_in
+from codemods.inference.binding import arguments_of, taking
+from codemods.inference.holders import unwrapped
+from codemods.inference.objects import Class, External, Instance, Method
 from codemods.sources.modules import Unit
 
 DEEPEST = 3

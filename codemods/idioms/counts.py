@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from codemods.analysis.origins import Origins, Path
 from codemods.analysis.uses import Use, owner_of_state
-from codemods.flow.objects import Instance, LegacyObject, Object
 from codemods.idioms import Unproven
 from codemods.idioms.counters import Counters
 from codemods.idioms.unfollowed import UnfollowedChanges
+from codemods.inference.objects import Instance, LegacyObject, Object
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from codemods.analysis.origins import (
     block_of,
     names_read,
 )
-from codemods.flow.binding import values_of
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
+from codemods.inference.binding import values_of
 from codemods.rewriting.edits import ChangeArguments, ChangeParameters, Edit
 from codemods.sources.modules import Unit
 

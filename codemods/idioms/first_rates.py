@@ -9,8 +9,8 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms.overrides import Overrides
+from codemods.inference.objects import LegacyObject
 from codemods.optimizers.base import RATE
 
 SIMPLE = (ast.AnnAssign, ast.Assign, ast.AugAssign, ast.Expr, ast.Return)

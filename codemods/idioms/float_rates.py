@@ -11,7 +11,7 @@ import ast
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Origins, Variable
-from codemods.flow.objects import Instance
+from codemods.inference.objects import Instance
 from codemods.vocabulary import FLOATS
 
 WHOLE = frozenset(("builtins.int", "builtins.len"))

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from codemods.analysis.origins import Origins
-from codemods.flow.binding import values_of
 from codemods.idioms.norms import Norms
+from codemods.inference.binding import values_of
 
 Limits = Callable[[ast.expr], bool]
 

@@ -10,10 +10,10 @@ from typing import Generic, Protocol, TypeVar
 
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
 from codemods.idioms.order import Edits
+from codemods.inference.objects import LegacyObject
 from codemods.model import Message
 from codemods.optimizers import optimizers
 from codemods.rewriting.edits import Edit

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from codemods.analysis.origins import Variable, block_of, statement_of
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.idioms.dead_code import DeadCode
@@ -24,6 +23,7 @@ from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.values import Value, Values, common_value
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.rewriting.edits import ConvertDefinition, Edit, Keep, Replace

@@ -8,10 +8,10 @@ import re
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.stepping import Stepping, field_read
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.idioms.values import Part, Value, Values
+from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers.base import given
 

@@ -11,13 +11,13 @@ from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import block_of, statement_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.binding import arguments_of, values_of
-from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
 from codemods.idioms.order import Edits, ahead_of, may_wait
 from codemods.idioms.predicates import Predicates
 from codemods.idioms.schedules import Schedules
+from codemods.inference.binding import arguments_of, values_of
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.optimizers.base import RATE, given

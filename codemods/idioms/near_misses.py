@@ -14,7 +14,7 @@ from codemods.analysis.origins import (
     statement_of,
 )
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Derivative, Function
+from codemods.inference.objects import Derivative, Function
 from codemods.messages import message
 from codemods.model import Location, Message
 from codemods.sources.modules import Unit

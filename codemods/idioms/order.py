@@ -12,8 +12,8 @@ from codemods.analysis.origins import (
     statement_of,
 )
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
+from codemods.inference.objects import LegacyObject
 from codemods.rewriting.edits import (
     ChangeArguments,
     Edit,

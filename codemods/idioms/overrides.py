@@ -8,10 +8,10 @@ from functools import cached_property
 
 from codemods.analysis.stepping import Stepping, bare_step, new_rate, rate_read
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms.base import Results
 from codemods.idioms.made_with import MadeWith
 from codemods.idioms.schedules import Schedules
+from codemods.inference.objects import LegacyObject
 
 
 class Overrides:
@@ -77,4 +77,18 @@ class Overrides:
                 given = bare_step(use.call)
                 if given and new_rate(given["hyper_params"]) is not None:
                     found.update(use.objects)
+        for use in self.facts.uses:
+            # what one program stores of a class that has a field for it, another loads
+            if use.kind == "annotation" and _is_of_field(use):
+                together = self.stepping.definitions(use)
+                if not found.isdisjoint(together):
+                    found.update(together)
         return frozenset(found)
+
+
+def _is_of_field(use: Use) -> bool:
+    """Whether an annotation is that of a field of a class."""
+    statement = use.unit.parents.get(use.node)
+    return isinstance(statement, ast.AnnAssign) and isinstance(
+        use.unit.parents.get(statement), ast.ClassDef
+    )

@@ -14,11 +14,11 @@ from codemods.analysis.origins import (
     names_within,
     statement_of,
 )
-from codemods.flow.binding import names_by_position
-from codemods.flow.scopes import Scope
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits, ahead_of
 from codemods.idioms.values import Part, Value
+from codemods.inference.binding import names_by_position
+from codemods.inference.scopes import Scope
 from codemods.rewriting.edits import ChangeParameters, Replace
 from codemods.sources.modules import Unit
 

@@ -6,7 +6,7 @@ import ast
 
 from codemods.analysis.origins import FunctionNode, Origins
 from codemods.dataflow.pure import TEXT_METHODS
-from codemods.flow.binding import Wrong, bind_values, signature_of
+from codemods.inference.binding import Wrong, bind_values, signature_of
 
 DEEPEST = 4
 """How many functions deep a predicate may be."""

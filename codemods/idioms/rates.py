@@ -8,11 +8,11 @@ from collections.abc import Callable
 from codemods.analysis.origins import Origins, Path, Variable
 from codemods.analysis.uses import Use
 from codemods.dataflow.evaluation import evaluated
-from codemods.flow.binding import values_of
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts, SeenStep
 from codemods.idioms.tracing import is_traceable
 from codemods.idioms.values import Value, Values, common_value
+from codemods.inference.binding import values_of
 from codemods.vocabulary import FILL_ARRAYS, words
 
 COUNT = "step"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Results
 from codemods.idioms.counts import Counts
@@ -22,6 +21,7 @@ from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
 from codemods.idioms.values import Values, common_value
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.optimizers import composite

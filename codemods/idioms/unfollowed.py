@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from codemods import vocabulary
 from codemods.analysis.origins import Origins
-from codemods.flow.binding import arguments_of, taking, values_of
-from codemods.flow.holders import holders, unwrapped
-from codemods.flow.library import PRYING
-from codemods.flow.objects import (
+from codemods.inference.binding import arguments_of, taking, values_of
+from codemods.inference.holders import Holders, unwrapped
+from codemods.inference.library import PRYING
+from codemods.inference.objects import (
     Class,
     Container,
     Declared,
@@ -30,7 +30,6 @@ from codemods.sources.modules import Unit
 Kind = Callable[[Object], bool]
 """A predicate for the objects in question."""
 
-Holders = set[Object]
 """The objects that hold one of them, at any depth."""
 
 CHANGES = (
@@ -150,7 +149,7 @@ class UnfollowedChanges:
         return any(map(kind, self.facts.objects(node)))
 
     def _holders(self, kind: Kind) -> Holders:
-        return holders(self.facts.flow.solver, kind, self._parts)
+        return Holders(self.facts.flow.solver, kind, self._parts)
 
     def _holds(self, node: ast.expr, holders: Holders) -> bool:
         """Whether an expression may be one of those that hold something, at any depth."""

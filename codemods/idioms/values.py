@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from codemods.analysis.origins import FunctionNode, Origins, Variable
-from codemods.flow.objects import Object
 from codemods.idioms import Unproven
+from codemods.inference.objects import Object
 
 NESTED = (
     ast.Lambda,

@@ -7,8 +7,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from codemods.flow.calls import is_wrapper
-from codemods.flow.containers import GENERATOR
+from codemods.inference.containers import GENERATOR, STORING
 from codemods.inference.library import APPLYING
 from codemods.inference.objects import (
     Arguments,
@@ -37,7 +36,7 @@ from codemods.inference.objects import (
     Result,
     plain,
 )
-from codemods.inference.reading import FunctionNode
+from codemods.inference.reading import FunctionNode, last_name
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -287,6 +286,11 @@ class Calls:
         parts: list[tuple[Key, Place]] = []
         for index, name in enumerate(fields):
             place = arguments.argument(index, name)
+            starred = arguments.starred
+            # Both(*states)
+            if place is None and starred is not None and index >= starred:
+                first = arguments.positional[starred]
+                place = ("item of", first, index - starred)
             if place is not None:
                 parts += ((index, place), (name, place))
         return Layout(Container(arguments.node, "record"), tuple(parts))
@@ -328,6 +332,17 @@ class Calls:
                     found += functions
                 return found
             case Container() | Layout() | InFrame(item=Container()):
+                # map(values.append, others): no call of it by its name
+                call = arguments.node
+                is_named = isinstance(call, ast.Call) and last_name(call.func) == name
+                if name in STORING and not is_named:
+                    # Thread(target=values.append, args=(value,))
+                    is_starred = arguments.starred == 0
+                    given = arguments.positional
+                    self.engine.store(
+                        owner,
+                        (("each of", one) for one in given) if is_starred else given,
+                    )
                 return (yield from self.engine.heap.call_method(owner, name, arguments))
         behaviour = self.engine.library.method(owner, name)
         if behaviour is not None:
@@ -395,3 +410,23 @@ def replace_arguments(
     """A call with other positional arguments, of which the star is `moved` further."""
     starred = None if arguments.starred is None else arguments.starred + moved
     return replace(arguments, positional=positional, starred=starred)
+
+
+def is_wrapper(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether a function takes any arguments, and stands for another by `functools.wraps`.
+
+    ```
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs): ...
+    ```
+    """
+    if isinstance(node, ast.Lambda) or node.args.vararg is None:
+        return False
+    if node.args.args or node.args.posonlyargs:
+        return False
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call):
+            name = ast.unparse(decorator.func)
+            if name.rpartition(".")[2] == "wraps":
+                return True
+    return False

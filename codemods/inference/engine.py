@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
-from codemods.flow.exports import open_stars
-from codemods.flow.reading import Reading
-from codemods.flow.scopes import Scope
 from codemods.inference.calls import Calls
+from codemods.inference.exports import open_stars
 from codemods.inference.expressions import Expressions
 from codemods.inference.heap import Heap
 from codemods.inference.library import Library
 from codemods.inference.names import Names
 from codemods.inference.objects import (
     DEEPEST,
+    MANY,
+    MOST,
     Arguments,
     Class,
     Container,
@@ -30,6 +30,7 @@ from codemods.inference.objects import (
     Place,
     Stored,
     plain,
+    without_frames,
 )
 from codemods.inference.reading import (
     AttributeStore,
@@ -39,13 +40,22 @@ from codemods.inference.reading import (
     Index,
     ItemStore,
     Reader,
+    function_around,
     last_name,
 )
+from codemods.inference.recorded import Reading
+from codemods.inference.scopes import Scope
 from codemods.inference.solver import Equation, Solver
 from codemods.inference.tracing import Trace, Tracing
 from codemods.sources.modules import Project, Unit, name_of
 
 NAMESPACES = frozenset(("globals", "vars", "locals", "__dict__"))
+MODULES = frozenset(
+    ("import_module", "__import__", "modules", "module_from_spec", "load_source")
+)
+"""What gives a module, by the names with which expressions end."""
+
+SETTING = ("update", "setdefault", "__setitem__")
 CONTAINERS = frozenset(
     [
         "dict",
@@ -99,6 +109,8 @@ class Inference:
         self._of_parameter: dict[ast.arg, Function] = {}
         self._quoted: dict[ast.Constant, ast.expr | None] = {}
         self._methods: dict[AttributeStore, Function | None] = {}
+        self._frames: dict[Function, set[Frame]] = defaultdict(set)
+        self._runs: dict[ast.ImportFrom, Unit] = {}
         for unit in (*project.units, *project.around):
             self._read(unit)
         self._open_stars()
@@ -123,6 +135,12 @@ class Inference:
         self.solver.add(("units",), Module(unit))
 
     def _open_stars(self) -> None:
+        for unit, contents in self._contents.items():
+            # what runs another file in its place has that file's names, as by a star import
+            if self.project.run_by(unit):
+                node = ast.ImportFrom(names=[ast.alias("*")], level=0)
+                self._runs[node] = unit
+                contents.stars.append(node)
         stars: list[tuple[Unit, ast.ImportFrom]] = []
         for unit, contents in self._contents.items():
             stars += ((unit, node) for node in contents.stars)
@@ -233,11 +251,15 @@ class Inference:
 
     def sources(self, unit: Unit, node: ast.ImportFrom) -> list[Module]:
         """The modules of the project from which a statement may import."""
+        if node in self._runs:
+            return [Module(ran) for ran in self.project.run_by(unit)]
         found = map(self.project.at, self._paths(unit, node))
         return [Module(*one) for one in found if one is not None]
 
     def others(self, unit: Unit, node: ast.ImportFrom) -> list[str]:
         """The files that are not analysed from which a statement may import."""
+        if node in self._runs:
+            return []
         found = map(self.project.left_out, self._paths(unit, node))
         return [file for file in found if file is not None]
 
@@ -322,18 +344,27 @@ class Inference:
         around: Frame | None,
         owner: Object | None,
     ) -> Frame | None:
-        """A call of a function; None, which stands for any, if it is within too many others."""
+        """A call of a function; None, which stands for any, if it is within too many others.
+
+        Of a function that is called in very many ways, calls are told apart by where they stand,
+        and no longer by the calls around them; and at last not at all.
+        """
         frame = Frame(function, arguments, around, owner)
-        return frame if frame.depth <= DEEPEST else None
+        if frame.depth > DEEPEST:
+            return None
+        known = self._frames[function]
+        if frame in known or len(known) < MANY:
+            known.add(frame)
+            return frame
+        frame = Frame(function, without_frames(arguments), around, plain(owner))  # type: ignore[arg-type]
+        if frame in known or len(known) < MOST:
+            known.add(frame)
+            return frame
+        return None
 
     def frame_for(self, scope: Scope, frame: Frame | None) -> Frame | None:
         """The frame, of this one and those around it, of the function around a scope."""
-        node: ast.AST | None = None
-        around: Scope | None = scope
-        while around is not None and node is None:
-            if isinstance(around.node, FunctionNode):
-                node = around.node
-            around = around.parent
+        node = function_around(scope)
         while frame is not None and frame.function.node is not node:
             frame = frame.around
         return frame
@@ -387,7 +418,10 @@ class Inference:
         return (item,)
 
     def _expression(self, node: ast.expr, frame: Frame | None) -> Equation:
-        return self.expressions.expression(node, frame)
+        found = yield from self.expressions.expression(node, frame)
+        if isinstance(node, ast.Call | ast.Subscript):
+            found += yield ("seeded expression", node)
+        return found
 
     def _variable(
         self, scope: Scope, name: str, frame: Frame | None = None
@@ -473,16 +507,34 @@ class Inference:
 
     def _some_field(self, cls: Class) -> Equation:
         """What fields of computed names, and elements, are set to."""
-        if self._is_open(cls):
-            yield ("set by computed names",)
+        yield ("set by computed names",)
+        related = {cls, *(yield ("ancestry", cls)), *(yield ("heirs", cls))}
+        for call in self.index.called.get("setattr", ()):
+            if call.args and (yield from self._may_be_one(call.args[0], related)):
+                yield ("site", call)
+        if any(map(self._may_be_container, cls.node.bases)):
             changes: list[ast.Call | ItemStore] = [*self.index.changing]
             for change in (*changes, *self.index.item_stores):
                 yield from self._changed_by(change)
         return ()
 
-    def _is_open(self, cls: Class) -> bool:
-        """Whether a class may have elements, or fields of computed names."""
-        return self.index.reflects or any(map(self._may_be_container, cls.node.bases))
+    def _may_be_one(
+        self, node: ast.expr, classes: set[Object]
+    ) -> Generator[Place, tuple[Object, ...], bool]:
+        """Whether an expression may be an instance of some classes."""
+        scope = (
+            self.reading.scopes[node].binding(node.id)
+            if isinstance(node, ast.Name)
+            else None
+        )
+        function = self.functions.get(scope.node) if scope is not None else None
+        cls = None if function is None else self.class_of_method(function)
+        declared = [] if function is None else function.node.args.args
+        # setattr(self, name, value)
+        if cls is not None and declared and declared[0].arg == node.id:  # type: ignore[attr-defined]
+            return cls in classes
+        items = yield ("expression", node, None)
+        return any(getattr(item, "cls", item) in classes for item in items)
 
     @staticmethod
     def _may_be_container(base: ast.expr) -> bool:
@@ -534,9 +586,12 @@ class Inference:
         yield ("units",)
         for one in (cls, *(yield ("heirs", cls))):
             yield from self._look_at(self.tracing.of_class(one))  # type: ignore[arg-type]
+        fields = {*(yield ("fields in order", cls)), *self.fields_named(cls)}
         for word in ("replace", "_replace"):
             for call in self.index.called.get(word, ()):
-                yield ("site", call)
+                # state.replace(step=0), state.replace(**fields)
+                if any(one.arg is None or one.arg in fields for one in call.keywords):
+                    yield ("site", call)
         return ()
 
     def _look_at(self, trace: Trace) -> Equation:
@@ -563,6 +618,8 @@ class Inference:
         """What code that reaches a module by its name, or as a dict, sets there."""
         yield ("units",)
         for store in self.index.stores.get(name or "", ()):
+            if not self._may_be_module(store.target.value):
+                continue
             for item in (yield ("expression", store.target.value, None)):
                 if isinstance(item, Module) and item.unit is scope.unit:
                     items = yield self.bound(store.binding, None)
@@ -570,17 +627,46 @@ class Inference:
         yield ("set by computed names",)
         return ()
 
+    def _may_be_module(self, node: ast.expr) -> bool:
+        """Whether an expression is bound as modules are, as far as the text shows."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return True
+        scope = self.reading.scopes[node].binding(node.id)
+        if scope is None:
+            return False
+        return any(
+            # import train; module = importlib.import_module(name); sys.modules[name]
+            one.alias is not None
+            or (one.source is not None and last_name(one.source) in MODULES)
+            for one in self.bindings_of(scope, node.id)
+        )
+
     def _set_by_computed_names(self) -> Equation:
-        """Look at whatever may set variables or fields of computed names."""
+        """Look at whatever may set variables of computed names."""
         yield ("units",)
         if self.index.reflects:
-            changes: list[ast.Call | ItemStore] = [*self.index.changing]
-            for change in (*changes, *self.index.item_stores):
+            for change in self._changes_of_namespaces():
                 yield from self._changed_by(change)
-            for word in ("update", "setattr"):
-                for call in self.index.called.get(word, ()):
+            for call in self.index.called.get("setattr", ()):
+                if call.args and self._may_be_module(call.args[0]):
                     yield ("site", call)
         return ()
+
+    def _changes_of_namespaces(self) -> dict[ast.Call | ItemStore, None]:
+        """The changes of `globals()`, `vars(config)` and `config.__dict__`."""
+        found: dict[ast.Call | ItemStore, None] = {}
+        nodes: list[ast.expr] = []
+        for word in ("globals", "vars", "locals"):
+            nodes += self.index.called.get(word, ())
+        nodes += (node for _, node in self.index.attributes_read.get("__dict__", ()))
+        for node in nodes:
+            unit = self.reading.scopes[node].unit
+            for change in self.tracing.of(("value", unit, node), 2).changes:
+                if isinstance(change, ItemStore) or last_name(change.func) in SETTING:
+                    found[change] = None
+        return found
 
     def _stored(self, box: Object) -> Equation:
         yield from self._changes(box)

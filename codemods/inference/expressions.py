@@ -6,6 +6,7 @@ import ast
 from collections.abc import Generator
 from typing import TYPE_CHECKING, TypeAlias
 
+from codemods.inference.containers import GENERATOR
 from codemods.inference.objects import (
     Arguments,
     Container,
@@ -23,7 +24,7 @@ from codemods.inference.objects import (
     Result,
     plain,
 )
-from codemods.inference.reading import Binding, key_of
+from codemods.inference.reading import Binding, function_around, key_of
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -100,19 +101,17 @@ class Expressions:
                 found = [*(yield ("expression", value, frame))]
                 method = UNARY.get(type(operator))
                 for item in tuple(found) if method else ():
-                    if isinstance(item, Instance | Made):
-                        unit = item.cls.unit
-                        given = Arguments(unit, node)
-                        found += yield ("invoked", ("special", item, method), given)
+                    found += yield from self._operated(item, method or "", node)
                 return found
             case ast.YieldFrom(value=value):
                 # the value of `yield from` is what the other generator returns
                 return [*(yield ("expression", value, frame))]
             case ast.Yield():
                 # state = yield metrics, where a caller has `generator.send(state)`
-                scope = self.engine.reading.scopes[node].function
-                box = Container(scope.node, "generator")
-                return [*(yield ("sent to", box))]
+                function = function_around(self.engine.reading.scopes[node])
+                # out of a function, `ast` allows it and Python does not
+                if function is not None:
+                    return [*(yield ("sent to", Container(function, GENERATOR)))]
             case ast.Starred(value=value):
                 return [*(yield ("each of", ("expression", value, frame)))]
         return []
@@ -182,18 +181,17 @@ class Expressions:
         name = OPERATORS[type(node.op)]
         found: list[Object] = []
         parts: list[tuple[Key, Place]] = []
-        for side, other in ((left, right), (right, left)):
+        for side, other in ((left, node.right), (right, node.left)):
             for item in (yield side):
                 if isinstance(plain(item), Container):
                     if name in JOINING:
                         parts.append((None, ("elements at", side)))
                     continue
                 found.append(item)
-                if isinstance(item, Instance | Made):
-                    given = Arguments(item.cls.unit, node, (other,))
-                    for prefix in ("__", "__r"):
-                        special = ("special", item, f"{prefix}{name}__")
-                        found += yield ("invoked", special, given)
+                for prefix in ("__", "__r"):
+                    found += yield from self._operated(
+                        item, f"{prefix}{name}__", node, other
+                    )
         if parts:
             box = Container(node, "concatenation")
             found.append(Layout(box, tuple(dict.fromkeys(parts))))
@@ -217,7 +215,11 @@ class Expressions:
         place: Place = ("expression", binding.source, frame)
         for word, key in binding.steps:
             place = _stepped(place, word, key, binding)
-        return [*(yield place)]
+        found: list[Object] = [*(yield place)]
+        # table["step"]: int = …
+        if isinstance(node, ast.AnnAssign):
+            found += yield ("annotated", node.target)
+        return found
 
     def _decorated(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame | None
@@ -241,6 +243,21 @@ class Expressions:
             found = [*dict.fromkeys(known or found)]
         return found
 
+    @staticmethod
+    def _operated(
+        item: Object, method: str, node: ast.AST, *others: ast.expr
+    ) -> Answer:
+        """What an operator gives by a special method, whatever the calls around it.
+
+        Numbers of classes of their own are computed with everywhere.
+        """
+        instance = plain(item)
+        if not isinstance(instance, Instance):
+            return []
+        places = tuple(("expression", other, None) for other in others)
+        given = Arguments(instance.cls.unit, node, places)
+        return [*(yield ("invoked", ("special", instance, method), given))]
+
     def _augmented(self, node: ast.AugAssign, frame: Frame | None) -> Answer:
         """`target op= value`: what is added, or what a special method of either gives."""
         source: Place = ("expression", node.value, frame)
@@ -248,15 +265,13 @@ class Expressions:
         found: list[Object] = [*(yield source)]
         name = OPERATORS[type(node.op)]
         sides = (
-            (current, (f"__i{name}__", f"__{name}__"), source),
-            (source, (f"__r{name}__",), current),
+            (current, (f"__i{name}__", f"__{name}__"), node.value),
+            (source, (f"__r{name}__",), node.target),
         )
         for side, methods, other in sides:
             for item in (yield side):
-                if isinstance(item, Instance | Made):
-                    given = Arguments(item.cls.unit, node, (other,))
-                    for method in methods:
-                        found += yield ("invoked", ("special", item, method), given)
+                for method in methods:
+                    found += yield from self._operated(item, method, node, other)
         return found
 
     def entered(self, place: Place, method: str) -> Answer:

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Generator
 from typing import TYPE_CHECKING, TypeAlias
 
-from codemods.flow.annotations import parts_of
-from codemods.flow.classes import is_generic
-from codemods.flow.containers import (
+from codemods.inference.annotations import parts_of
+from codemods.inference.containers import (
     CHANGING,
     GENERATOR,
     MERGING,
@@ -90,7 +89,11 @@ class Heap:
                 found = [*(yield ("field", item, name))]
                 return [*found, method(item, name)] if name in REPLACING else found
             case Class():
-                return (yield from self.member_of(item, name, item))
+                found = yield from self.member_of(item, name, item)
+                for cls in (yield ("ancestry", item)):
+                    if isinstance(cls, Class):
+                        found += yield ("attribute", cls.node, name)
+                return found
             case InFrame(item=Container()) | Layout() | Container():
                 return (yield from self._of_container(item, name))
             # @update.register(Model), of a `functools.singledispatch`
@@ -128,6 +131,7 @@ class Heap:
     def _of_container(self, item: Object, name: str) -> Answer:
         # config.optimizer, where `config` is a namespace, or a dict with attributes
         found = yield from self.element(item, name, is_exact=True)
+        found += yield ("attribute", plain(item).node, name)  # type: ignore[attr-defined]
         if name in METHODS:
             found.append(method(item, name))
         box = plain(item)
@@ -274,7 +278,7 @@ class Heap:
     def field(self, owner: Owner, name: str) -> Answer:
         """What a field of an instance may be; without the call that makes it, of any instance."""
         if isinstance(owner, Opaque):
-            return []
+            return (yield from self._stored_in_unknown(owner, name))
         found: list[Object] = []
         ancestry = yield ("ancestry", owner.cls)
         for cls in ancestry:
@@ -374,7 +378,7 @@ class Heap:
         for store in self.engine.index.stores.get(name, ()):
             method = self.engine.method_storing(store)
             if method is None:
-                found += yield from self._stored_outside(owner, store)
+                found += yield from self._stored_outside(owner, store, ancestry)
             elif self.engine.class_of_method(method) in ancestry:
                 frame = self._frame_of(owner, method, store)
                 found += yield self.engine.bound(store.binding, frame)
@@ -392,13 +396,28 @@ class Heap:
         arguments = owner.arguments if is_constructor else None
         return self.engine.frame(method, arguments, None, owner)
 
-    def _stored_outside(self, owner: Owner, store: AttributeStore) -> Answer:
-        """What `trainer.optimizer = …` sets."""
+    def _stored_in_unknown(self, owner: Opaque, name: str) -> Answer:
+        """What `state.best = …` sets, of a state of unknown origin."""
+        found: list[Object] = []
+        yield ("units",)
+        for store in self.engine.index.stores.get(name, ()):
+            if owner in (yield ("expression", store.target.value, None)):
+                found += yield self.engine.bound(store.binding, None)
+        return found
+
+    def _stored_outside(
+        self, owner: Owner, store: AttributeStore, ancestry: tuple[Object, ...]
+    ) -> Answer:
+        """What `trainer.optimizer = …` or `Trainer.optimizer = …` sets."""
         for item in (yield ("expression", store.target.value, None)):
-            if item is owner or (
-                isinstance(item, Instance | Made)
-                and item.cls is owner.cls
-                and (isinstance(item, Instance) or isinstance(owner, Instance))
+            if (
+                item is owner
+                or item in ancestry
+                or (
+                    isinstance(item, Instance | Made)
+                    and item.cls is owner.cls
+                    and (isinstance(item, Instance) or isinstance(owner, Instance))
+                )
             ):
                 return [*(yield self.engine.bound(store.binding, None))]
             # made in the course of the call in which the store is
@@ -600,11 +619,13 @@ class Heap:
         return []
 
     def elements_at(self, place: Place) -> Answer:
-        """The elements of the containers at a place."""
+        """The elements of the containers at a place; of `globals()`, all variables."""
         found: list[Object] = []
         for item in (yield place):
             if isinstance(plain(item), Container):
                 found += yield ("each in", item)
+            elif isinstance(item, Module):
+                found += yield ("variables of", item)
         return found
 
     def keys_at(self, place: Place) -> Answer:
@@ -628,7 +649,8 @@ class Heap:
                 calls.append((call.arguments, call.offset))
         positional = [*node.args.posonlyargs, *node.args.args]
         named = {one.arg for one in (*positional, *node.args.kwonlyargs)}
-        found: list[tuple[Key, Place]] = []
+        # def read(*states: TrainState)
+        found: list[tuple[Key, Place]] = [(None, ("declared", argument))]
         for arguments, offset in calls:
             if argument is node.args.vararg:
                 first = len(positional) - offset
@@ -684,7 +706,7 @@ class Heap:
                     found += yield place
             return found
         if name in SAME:
-            return [box]
+            return (yield from self._copied(box, name, arguments))
         source = receiver(arguments, box)
         keys, elements = ("keys at", source), ("elements at", source)
         pair = Layout(Container(arguments.node, "item"), ((0, keys), (1, elements)))
@@ -701,18 +723,37 @@ class Heap:
             return [box, *found]
         return []
 
+    def _copied(self, box: Object, name: str, arguments: Arguments) -> Answer:
+        """`frozen.copy({"step": 1})`, `xs.union(ys)`: with something more, or the same."""
+        parts: list[tuple[Key, Place]] = [*arguments.keywords]
+        for place in arguments.all:
+            parts += yield from self.merged(place)
+        if not parts:
+            return [box]
+        own: list[tuple[Key, Place]] = []
+        for one in (yield ("entries of", box)):
+            assert isinstance(one, Stored)
+            own.append((one.key, one.place))
+        copy = Container(arguments.node, name)
+        return [Layout(copy, tuple(dict.fromkeys((*own, *parts))))]
+
     def change(self, call: ast.Call) -> Answer:
         """Let the containers at the receiver of a method have what it puts in."""
-        assert isinstance(call.func, ast.Attribute)
-        name = call.func.attr
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         if name not in CHANGING | SHIFTING | {"send"}:
+            # jax.debug.callback(seen.append, state)
+            yield ("expression", call, None)
             return []
+        assert isinstance(call.func, ast.Attribute)
         items = yield ("expression", call.func.value, None)
         boxes = [item for item in items if isinstance(plain(item), Container)]
         if not boxes:
             for item in items:
                 if isinstance(item, Instance | Made):
                     yield from self._change_instance(item.cls, name, call)
+                # super().__setitem__(key, value)
+                elif isinstance(item, Namespace) and isinstance(item.owner, Class):
+                    yield from self._change_fields(item.owner, call)
             return []
         scope = self.engine.reading.scopes[call].unit
         arguments = self.engine.arguments(scope, call, None)
@@ -745,6 +786,12 @@ class Heap:
     def store_item(self, store: ItemStore) -> Answer:
         """Let the containers at the owner of an item have what it is set to."""
         target = store.target
+        # del values[0]
+        if isinstance(target.ctx, ast.Del):
+            for item in (yield ("expression", target.value, None)):
+                if isinstance(plain(item), Container):
+                    self.engine.solver.add(("stored", item), Stored(SHIFTED, None))
+            return []
         place = self.engine.bound(store.binding, None)
         key = key_of(target.slice)
         if isinstance(target.slice, ast.Slice):  # values[1:3] = others
@@ -785,6 +832,9 @@ class Heap:
         """A method that a class inherits from a container of Python."""
         if not (yield from self.is_container(cls)) or (yield from self.has(cls, name)):
             return []
+        return (yield from self._change_fields(cls, call))
+
+    def _change_fields(self, cls: Class, call: ast.Call) -> Answer:
         arguments = self.engine.arguments(
             self.engine.reading.scopes[call].unit, call, None
         )
@@ -810,3 +860,9 @@ def key_argument(arguments: Arguments) -> Key:
         case ast.Call(args=[ast.Constant(value=int() | str() as key), *_]):
             return key
     return None
+
+
+def is_generic(node: ast.ClassDef) -> bool:
+    """Whether a class can be given types: `class Holder(Generic[T])`, or `class Holder[T]`."""
+    has_types = any(isinstance(base, ast.Subscript) for base in node.bases)
+    return has_types or bool(getattr(node, "type_params", ()))

@@ -8,8 +8,12 @@ from dataclasses import replace as replaced
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import vocabulary
-from codemods.flow.containers import BY_CLASS, BY_NAME, STORING
-from codemods.flow.sites import Effect
+from codemods.inference.containers import (
+    BY_CLASS,
+    BY_NAME,
+    STORING,
+    is_container_class,
+)
 from codemods.inference.objects import (
     Arguments,
     Class,
@@ -33,6 +37,8 @@ from codemods.inference.objects import (
     method,
     plain,
 )
+from codemods.inference.reading import key_of
+from codemods.inference.sites import Effect
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -51,6 +57,12 @@ BY_FILE = (
     "imp.load_source",
 )
 """What gives a module, or its namespace, for a file or a name."""
+
+PRYING = frozenset(("builtins.setattr", "builtins.vars", *BY_FILE))
+"""What may read or set fields where no attribute says so.
+
+What goes through these functions is followed all the same.
+"""
 
 
 class Library:
@@ -122,7 +134,7 @@ def partial_application(is_method: bool) -> Behaviour:
         for item in (yield arguments.positional[0]):
             # step = functools.partial(step, rate), in a loop
             if wrapping(item) < DEEPEST_WRAPPING:
-                made = Partial(arguments.node, item, is_method)  # type: ignore[arg-type]
+                made = Partial(arguments.node, item, is_method)
                 frame = arguments.frame
                 found.append(made if frame is None else InFrame(made, frame))
         return found
@@ -151,10 +163,7 @@ def derivative(value: bool) -> Behaviour:
         place = arguments.argument(0, "fun")
         items = () if place is None else (yield place)
         plain_enough = (item for item in items if wrapping(item) < DEEPEST_WRAPPING)
-        found: list[Object] = [
-            Derivative(item, layout)  # type: ignore[arg-type]
-            for item in plain_enough
-        ]
+        found: list[Object] = [Derivative(item, layout) for item in plain_enough]
         return found
 
     return behaviour
@@ -292,6 +301,23 @@ def evaluate(_: Inference, arguments: Arguments) -> Answer:
         arguments, positional=arguments.positional[1:], keywords=keywords, starred=None
     )
     return [*(yield ("invoked", function, inner))]
+
+
+def run_thread(_: Inference, arguments: Arguments) -> Answer:
+    """`threading.Thread(target=function, args=(…), kwargs={…})`."""
+    function = arguments.keyword("target")
+    given = arguments.keyword("args")
+    named = arguments.keyword("kwargs")
+    if function is not None:
+        inner = replaced(
+            arguments,
+            positional=() if given is None else (given,),
+            keywords=(),
+            starred=None if given is None else 0,
+            unpacked=() if named is None else (named,),
+        )
+        yield ("invoked", function, inner)
+    return []
 
 
 # Trees
@@ -441,8 +467,15 @@ def parent_class(engine: Inference, arguments: Arguments) -> Answer:
     node = next((one for one in outer if isinstance(one, ast.ClassDef)), None)
     if node is None:
         return []
-    bases = yield ("bases", engine.class_of(node))
-    return [Instance(base) for base in bases if isinstance(base, Class)]
+    cls = engine.class_of(node)
+    found: list[Object] = []
+    for base in (yield ("bases", cls)):
+        if isinstance(base, Class):
+            found.append(Instance(base))
+        # class Cache(collections.OrderedDict): its fields are the elements
+        elif is_container_class(base):
+            found.append(Namespace(cls))
+    return found
 
 
 def choose(_: Inference, arguments: Arguments) -> Answer:
@@ -685,8 +718,11 @@ def set_named_attribute(engine: Inference, arguments: Arguments) -> Answer:
         # setattr(state, "optimizer", optimizer)
         case ("expression", ast.Constant(value=str(literal)), _):
             word = literal
+    owners = yield owner
+    if not any(isinstance(one, Instance | Made | Class | Module) for one in owners):
+        return []
     items = yield value
-    for item in (yield owner):
+    for item in owners:
         if isinstance(item, Instance | Made):
             if word is None:
                 engine.solver.add(("some field", item.cls), *items)
@@ -711,6 +747,22 @@ def fold(_: Inference, arguments: Arguments) -> Answer:
     folded = ("part", fold, arguments)
     found += yield apply(function, arguments, folded, ("each of", elements))
     return found
+
+
+def either_wrapped(_: Inference, arguments: Arguments) -> Answer:
+    """`functools.update_wrapper(wrapper, wrapped)`: the wrapper, with the other's attributes."""
+    found: list[Object] = []
+    for place in arguments.positional[:2]:
+        found += yield place
+    return found
+
+
+def element(_: Inference, arguments: Arguments) -> Answer:
+    """`operator.getitem(xs, key)`."""
+    match arguments.positional:
+        case [owner, ("expression", ast.expr() as key, _)]:
+            return [*(yield ("item of", owner, key_of(key)))]
+    return []
 
 
 def decorate(_: Inference, __: Arguments) -> Answer:
@@ -766,6 +818,7 @@ APPLYING = (
         "itertools.takewhile",
         "itertools.dropwhile",
         "operator.methodcaller",
+        "threading.Thread",
     }
 )
 """What calls functions that it is given, or sets something."""
@@ -865,6 +918,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(vocabulary.BRANCH, cond),
     **dict.fromkeys(vocabulary.SWITCH, switch),
     **dict.fromkeys(vocabulary.MAP_SLICES, map_slices),
+    "threading.Thread": run_thread,
     "builtins.map": apply_to_elements,
     "builtins.zip": pair_up,
     "builtins.enumerate": enumerate_elements,
@@ -874,6 +928,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "builtins.getattr": named_attribute,
     "builtins.setattr": set_named_attribute,
     "functools.reduce": fold,
+    "functools.update_wrapper": either_wrapped,
+    "operator.getitem": element,
     **{
         f"{kind.__module__}.{kind.__name__}.{name}": of_class(name)
         for kind in BY_CLASS

@@ -8,9 +8,8 @@ from collections.abc import Generator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
-from codemods.flow.dynamic import ANY, named_module
-from codemods.flow.exports import exported
-from codemods.flow.scopes import Scope, first_bound
+from codemods.inference.dynamic import ANY, named_module
+from codemods.inference.exports import exported
 from codemods.inference.objects import (
     UNKNOWN,
     Arguments,
@@ -26,6 +25,7 @@ from codemods.inference.objects import (
     Place,
 )
 from codemods.inference.reading import Binding, FunctionNode, parameters
+from codemods.inference.scopes import Scope, first_bound
 from codemods.sources.modules import Unit, file_of, name_of
 
 if TYPE_CHECKING:
@@ -67,12 +67,15 @@ class Names:
         scope = self.seen_from(node, self.engine.reading.scopes[node])
         bound = scope.binding(node.id)
         if bound is None:
-            return self._unbound(node.id, scope)
+            return (yield from self._unbound(node.id, scope))
         found = yield self.engine.variable(bound, node.id, frame)
         return [*found]
 
-    def _unbound(self, name: str, scope: Scope) -> list[Object]:
+    def _unbound(self, name: str, scope: Scope) -> Answer:
         found: list[Object] = []
+        # store.current = state, in another file
+        if name not in BUILTINS:
+            found += yield from self._in_module(scope.module, name, is_bound=True)
         if name in BUILTINS:
             found.append(External(f"builtins.{name}"))
         # bound elsewhere: by a star import, or in another notebook
@@ -153,7 +156,9 @@ class Names:
         """What any call gives to a parameter, and its default."""
         around = None if frame is None else frame.around
         found = yield from self._default(function, argument, around)
-        found += yield from self._itself(function, index)
+        itself = yield from self._itself(function, index)
+        if itself:
+            return found + itself
         for call in (yield ("callers", function.node)):
             assert isinstance(call, Called)
             given = yield from self._given(

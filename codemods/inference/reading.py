@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from codemods.flow.containers import CHANGING, SHIFTING
-from codemods.flow.scopes import SCOPES, Scope, open_scope
+from codemods.inference.containers import CHANGING, SHIFTING
 from codemods.inference.objects import Class, Function
+from codemods.inference.scopes import SCOPES, Scope, open_scope
 from codemods.sources.modules import Unit
 
 Step: TypeAlias = tuple[
@@ -19,7 +19,7 @@ Step: TypeAlias = tuple[
 """From a value to a part of it: an item, each element, what a `with` gives, an attribute."""
 
 CHANGES = CHANGING | SHIFTING | {"send"}
-REFLECTING = frozenset(("setattr", "globals", "vars", "locals", "__dict__", "exec"))
+REFLECTING = frozenset(("setattr", "globals", "vars", "locals", "exec"))
 SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -243,7 +243,9 @@ class Reader:
             case ast.Return(value=ast.expr() as value):
                 found.returned[scope.node].append(value)
             case ast.Yield() | ast.YieldFrom():
-                found.yielded[scope.function.node].append(node)
+                function = function_around(scope)
+                if function is not None:
+                    found.yielded[function].append(node)
             case ast.Raise(exc=ast.Call() as raised):
                 found.raised.append(raised)
             case ast.ExceptHandler(name=str(name)):
@@ -253,10 +255,15 @@ class Reader:
                     self._pattern(case.pattern, Binding(node, scope, node.subject))
             case ast.Attribute():
                 found.attributes.append(node)
+                # self.__dict__.update(fields)
+                if node.attr == "__dict__":
+                    found.reflects = True
                 if isinstance(node.ctx, ast.Load):
                     found.attributes_read[node.attr].append((self.unit, node))
             case ast.Subscript(ctx=ast.Load()):
                 found.subscripts.append(node)
+            case ast.Subscript(ctx=ast.Del()):
+                self._bind(node, Binding(node, scope))
             case ast.Name(id=name, ctx=ast.Load()):
                 found.reads[scope.binding(name) or scope.module, name].append(node)
             case ast.Call():
@@ -301,11 +308,11 @@ class Reader:
                     key = index if is_exact else None
                     self._bind(element, self._step(binding, "item", key))
             case ast.Attribute(attr=name):
-                function = self._function_around(target)
+                function = function_around(self.stands[target])
                 store = AttributeStore(target, binding, function)
                 self.contents.stores[name].append(store)
             case ast.Subscript():
-                function = self._function_around(target)
+                function = function_around(self.stands[target])
                 stored = ItemStore(target, binding, function)
                 self.contents.item_stores.append(stored)
                 self.contents.item_stores_of[target].append(stored)
@@ -318,14 +325,6 @@ class Reader:
     ) -> Binding:
         steps = (*binding.steps, (word, key))
         return Binding(binding.node, binding.scope, binding.source, steps)
-
-    def _function_around(self, node: ast.AST) -> FunctionNode | None:
-        scope: Scope | None = self.stands[node]
-        while scope is not None:
-            if isinstance(scope.node, FunctionNode):
-                return scope.node
-            scope = scope.parent
-        return None
 
     def _pattern(self, pattern: ast.pattern, binding: Binding) -> None:
         """Bind the names in a pattern to the parts of the value."""
@@ -360,6 +359,16 @@ class Reader:
                     self._pattern(part, self._step(binding, "item", index))
                 for name, part in zip(names, named, strict=True):
                     self._pattern(part, self._step(binding, "attribute", name))
+
+
+def function_around(scope: Scope) -> FunctionNode | None:
+    """The function or lambda that a scope is, or is in."""
+    around: Scope | None = scope
+    while around is not None:
+        if isinstance(around.node, FunctionNode):
+            return around.node
+        around = around.parent
+    return None
 
 
 def last_name(node: ast.expr) -> str:

@@ -12,10 +12,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import TypeAlias
 
-from codemods.inference.objects import Object, Place
+from codemods.inference.objects import Object, Place, plain
 
 Equation: TypeAlias = "Generator[Place, tuple[Object, ...], Iterable[Object]]"
 """Asks for places by yielding them, gets what is known to be there, and returns its own value."""
+
+
+CROWDED = 24
+"""With so many objects at a place, further ones lose the calls in whose course they came about."""
 
 
 class Solver:
@@ -55,6 +59,10 @@ class Solver:
         """Let objects be at a place, whatever its equation says. Returns whether any is new."""
         present = self._known.setdefault(place, {})
         new = [item for item in items if item not in present]
+        is_crowded = len(present) + len(new) > CROWDED
+        if is_crowded and place[0] != "instances":  # type: ignore[index]
+            plainly = dict.fromkeys(map(plain, new))
+            new = [item for item in plainly if item not in present]  # type: ignore[misc]
         if not new:
             return False
         present.update(dict.fromkeys(new))

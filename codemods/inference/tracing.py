@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from codemods.flow.containers import METHODS
-from codemods.flow.exports import exported
-from codemods.flow.scopes import Scope
+from codemods.inference.containers import METHODS
+from codemods.inference.exports import exported
 from codemods.inference.objects import Class, Function
 from codemods.inference.reading import (
     CHANGES,
@@ -23,6 +22,7 @@ from codemods.inference.reading import (
     ItemStore,
     last_name,
 )
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 
 if TYPE_CHECKING:
@@ -97,6 +97,11 @@ HANDING = frozenset(
         "xmap",
         "eval_shape",
         "named_scope",
+        "scan",
+        "fori_loop",
+        "while_loop",
+        "cond",
+        "switch",
     ]
 )
 """Functions out of view that give back what they are given, or something with it."""
@@ -134,7 +139,7 @@ class Tracing:
 
     def __init__(self, engine: Inference) -> None:
         self.engine = engine
-        self._traces: dict[Stop, Trace] = {}
+        self._traces: dict[tuple[Stop, int], Trace] = {}
         self._next: dict[Stop, tuple[list[Stop], Trace]] = {}
         self._back: dict[FunctionNode, set[str]] = {}
 
@@ -161,12 +166,12 @@ class Tracing:
             return ("attribute", name)
         return ("variable", scope.binding(name) or scope, name)
 
-    def of(self, start: Stop) -> Trace:
-        if start not in self._traces:
-            found = self._traces[start] = Trace()
+    def of(self, start: Stop, furthest: int = FURTHEST) -> Trace:
+        if (start, furthest) not in self._traces:
+            found = self._traces[start, furthest] = Trace()
             seen = {start}
             reached = [start]
-            for _ in range(FURTHEST):
+            for _ in range(furthest):
                 following: list[Stop] = []
                 for stop in reached:
                     further, here = self._following(stop)
@@ -176,7 +181,7 @@ class Tracing:
                     stop for stop in dict.fromkeys(following) if stop not in seen
                 ]
                 seen.update(reached)
-        return self._traces[start]
+        return self._traces[start, furthest]
 
     def _following(self, stop: Stop) -> tuple[list[Stop], Trace]:
         if stop not in self._next:
@@ -284,8 +289,12 @@ class Tracing:
                     # states.append(state), states.items()
                     call = unit.parents.get(parent)
                     is_called = isinstance(call, ast.Call) and call.func is parent
-                    if is_called and name in CHANGES:
-                        here.changes[call] = None  # type: ignore[index]
+                    # Thread(target=states.put, args=(state,))
+                    if isinstance(call, ast.keyword):
+                        call = unit.parents[call]
+                    # jax.debug.callback(seen.append, state)
+                    if name in CHANGES and isinstance(call, ast.Call):
+                        here.changes[call] = None
                     if not (is_called and name in METHODS | {"register"}):
                         return
                     yield ("value", unit, call)
@@ -407,6 +416,9 @@ class Tracing:
                 return
             function = call.args[0]
             index = None if index is None else index - 1
+        # Thread(target=keep, args=(step, states))
+        if name in ("args", "kwargs") and last_name(function) == "Thread":
+            yield from self._given_to_thread(call)
         # states.append(step)
         if isinstance(function, ast.Attribute) and function.attr in CHANGES:
             yield from self._holder(unit, function.value)
@@ -415,6 +427,15 @@ class Tracing:
                 yield from self._given_to_class(definition, index, name)
             else:
                 yield from self._given_to(definition, index, name, function)
+
+    def _given_to_thread(self, call: ast.Call) -> Iterator[Stop]:
+        for target in (one.value for one in call.keywords if one.arg == "target"):
+            for definition in self._definitions(target):
+                declared = (
+                    definition.node.args if isinstance(definition, Function) else None
+                )
+                for one in (*declared.args, *declared.kwonlyargs) if declared else ():
+                    yield ("variable", definition.scope, one.arg)
 
     def _given_to(
         self, function: Function, index: int | None, name: str | None, callee: ast.expr

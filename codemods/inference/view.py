@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-from codemods.flow.annotations import TypeWithin, quoted_types, types_within
-from codemods.flow.derived import Escape
-from codemods.flow.reading import Annotation, Import, PassedOn, Reading
-from codemods.flow.scopes import Scope
-from codemods.flow.sites import CallSite
+from codemods.inference.annotations import TypeWithin, quoted_types, types_within
 from codemods.inference.engine import Inference
 from codemods.inference.library import Library
 from codemods.inference.objects import (
@@ -30,8 +26,18 @@ from codemods.inference.objects import (
     Stored,
     plain,
 )
-from codemods.inference.reading import Binding, key_of, parameters
+from codemods.inference.reading import Binding, key_of, last_name, parameters
+from codemods.inference.recorded import Annotation, Import, PassedOn, Reading
+from codemods.inference.scopes import Scope
+from codemods.inference.sites import CallSite
 from codemods.sources.modules import Project, Unit
+
+COPYING = {
+    "tree_map": 1,
+    **dict.fromkeys(("replicate", "unreplicate", "device_put", "device_get"), 0),
+    **dict.fromkeys(("freeze", "unfreeze", "copy", "deepcopy"), 0),
+}
+"""Functions that give back a copy of arguments, with the index of the first of these."""
 
 
 class Answers:
@@ -40,12 +46,10 @@ class Answers:
     def __init__(self, view: View) -> None:
         self._view = view
         self._engine = view.engine
+        self._known: dict[Place, tuple[Object, ...]] = {}
+        self._version = -1
         self._forms: dict[Container, dict[Object, None]] = {}
         """The containers as inference knows them, by how rules do."""
-
-    @property
-    def facts(self) -> int:
-        return self._engine.solver.evaluations
 
     @property
     def version(self) -> int:
@@ -54,6 +58,19 @@ class Answers:
     def at(self, place: Place) -> tuple[Object, ...]:
         if place is None:
             return ()
+        if self._version != self.version:
+            self._version = self.version
+            self._known.clear()
+        if place not in self._known:
+            found = self._found_at(place)
+            # what was found out for this may be more than was known before
+            if self._version != self.version:
+                self._version = self.version
+                self._known.clear()
+            self._known[place] = found
+        return self._known[place]
+
+    def _found_at(self, place: Place) -> tuple[Object, ...]:
         found: list[Object] = []
         for asked in self.asked(place):
             found += self._engine.solver.at(asked)
@@ -66,52 +83,14 @@ class Answers:
     def has(self, place: Place, item: Object) -> bool:
         return item in self.at(place)
 
-    def standing(self, place: Place) -> tuple[Object, ...]:
-        return self.at(place)
-
-    def members(self, item: Object) -> tuple[Object, ...]:
-        return (item,) if isinstance(item, LegacyObject) else ()
-
-    def places(self) -> list[Place]:
-        """The places of all expressions in question."""
-        return [*dict.fromkeys(self._view.places.values())]
-
-    def edges(self) -> Iterator[tuple[Place, Place]]:
-        """All pairs of a place and one that is a copy of it."""
-        seen = set(self.places())
-        pending = [*seen]
-        while pending:
-            place = pending.pop()
-            for source in self._view.sources(place):
-                yield source, place
-                if source not in seen:
-                    seen.add(source)
-                    pending.append(source)
-
-    def incoming(self) -> Mapping[Place, list[Place]]:
-        """The places of which each place is a copy."""
-        found: dict[Place, list[Place]] = {}
-        for source, target in self.edges():
-            found.setdefault(target, []).append(source)
-        return found
-
-    def targets(self, place: Place) -> list[Place]:
-        """The places to which all that is at a place gets."""
-        found: list[Place] = []
-        for _, node in self._view.stands_at(place):
-            found.append(self._view.places.get(node))
-        return found
-
-    def reaches(self, source: Place, accept: Callable[[Place], bool]) -> bool:
-        """Whether objects at a place would reach one that is accepted."""
-        return any(map(accept, self.targets(source)))
-
     def add(self, place: Place, *items: Object) -> bool:
         """Let objects be at a place, and wherever what is there gets to."""
         asked, *_ = self.asked(place)
         match asked:
             case ("variable", Scope() as scope, name):
                 self._engine.solver.add(("seeded", scope, name), *items)
+            case ("expression", ast.Call() | ast.Subscript() as node, None):
+                self._engine.solver.add(("seeded expression", node), *items)
             case ("return", node):
                 self._engine.solver.add(("seeded return", node), *items)
             case ("field", Opaque(), _):
@@ -157,12 +136,11 @@ class View:
         self.reading.scopes = Scopes(self)  # type: ignore[assignment]
         self.places = Places(self)
         self.modules: Mapping[Unit, Scope] = {
-            unit: self.engine.module(unit) for unit in (*project.units, *project.around)
+            unit: self.engine.module(unit) for unit in project.read
         }
         self.got = self.engine.got
         self.entered = Entered(self)
-        self.derivation = OutOfView(self)
-        self.returned: Mapping[Place, Mapping[Place, None]] = {}
+        self._names: dict[ast.expr, set[str]] = {}
         self.key = key_of
         for unit in project.units:
             contents = self.engine.contents(unit)
@@ -173,6 +151,19 @@ class View:
             self._read_imports(unit)
             for node, scope, owner in self.engine.contents(unit).annotated:
                 self.annotate(node, scope, self._annotated(owner, scope))
+            self._read_casts(unit)
+
+    @property
+    def all_calls(self) -> Iterator[tuple[Unit, ast.Call]]:
+        """The calls of all files that are read, whether they are asked about or not."""
+        for unit in self.project.read:
+            yield from ((unit, call) for call in self.engine.contents(unit).calls)
+
+    @property
+    def all_attributes(self) -> Iterator[tuple[Unit, ast.Attribute]]:
+        """The attributes in all files that are read."""
+        for unit in self.project.read:
+            yield from ((unit, one) for one in self.engine.contents(unit).attributes)
 
     # Imports and annotations
 
@@ -215,6 +206,13 @@ class View:
             found = Import(unit, node, alias, owner, name, target)
             self.reading.imports.append(found)
 
+    def _read_casts(self, unit: Unit) -> None:
+        """Note what `typing.cast(optim.Optimizer, value)` declares."""
+        for call in self.engine.contents(unit).called["cast"]:
+            if External("typing.cast") in self.solver.at(call.func) and call.args:
+                scope = self.reading.scopes[call]
+                self.annotate(call.args[0], scope, self.places[call])
+
     def _annotated(self, owner: ast.AST, scope: Scope) -> Place:
         """The place of what has an annotation."""
         match owner:
@@ -235,6 +233,8 @@ class View:
                 cls = None if method is None else self.engine.class_of_method(method)
                 if cls is not None:
                     return ("field", cls, name)
+                return ("annotated", target)
+            case ast.AnnAssign(target=target):
                 return ("annotated", target)
         return ("annotated", owner)
 
@@ -345,8 +345,10 @@ class View:
     def field(owner: Hashable, name: str) -> Place:
         return ("field", owner, name)
 
-    def field_places(self, cls: Class) -> list[Place]:
+    def field_places(self, cls: Class | Opaque) -> list[Place]:
         """The places of all fields of an instance, inherited or not."""
+        if isinstance(cls, Opaque):
+            return []
         names: dict[str, None] = {}
         for ancestor in self.ancestry(cls):
             if isinstance(ancestor, Class):
@@ -413,8 +415,14 @@ class View:
         """Where what a variable has stands."""
         return self.engine.tracing.of(("variable", scope, name)).nodes
 
-    def solve(self) -> None:
-        """Nothing is found ahead of the questions."""
+    def standing_for(self, container: Container) -> Iterable[tuple[Unit, ast.expr]]:
+        """Where a container may stand."""
+        match container.node:
+            case ast.expr() as node:
+                return self.stands(self.reading.scopes[node].unit, node)
+            case ast.arg(arg=name) as argument:
+                return self.stands_as(self.engine.function_with(argument).scope, name)
+        return ()
 
     def store_element(self, container: Container, key: Key, place: Place) -> None:
         """Let a container have what is at a place as an element."""
@@ -432,17 +440,27 @@ class View:
                 return [self.places[value] for value in values]
             case ast.NamedExpr(value=value) | ast.Await(value=value):
                 return [self.places[value]]
+            # table[name]
+            case ast.Subscript(value=value, slice=key):
+                return self._elements(("expression", value, None), key_of(key))
             case ast.Call():
                 callees = self.solver.at(place.func)
-                functions = (item for item in callees if isinstance(item, Function))
+                functions = [item for item in callees if isinstance(item, Function)]
+                # jax.device_put(params)
+                copied = COPYING.get(last_name(place.func), len(place.args))
+                if not functions and copied < len(place.args):
+                    return [self.places[one] for one in place.args[copied:]]
                 return [("return", function.node) for function in functions]
             case ast.Attribute(value=value, attr=name):
-                owners = self.solver.at(value)
-                return [
-                    ("field", one.cls, name)
-                    for one in owners
-                    if isinstance(one, Instance)
-                ]
+                found: list[Place] = []
+                for one in self.solver.at(value):
+                    if isinstance(one, Instance):
+                        found.append(("field", one.cls, name))
+                    elif isinstance(one, LegacyObject) and name == "target":
+                        found.append(("target", one))
+                return found
+            case ("target", LegacyObject(node=ast.Call(args=[params, *_]))):
+                return [self.places[params]]
             case ("variable", Scope() as scope, str(name)):
                 return self._sources_of_variable(scope, name)
             case ("return", ast.AST() as node):
@@ -477,8 +495,10 @@ class View:
         place: Place = ("expression", binding.source, None)
         for step, inner in ahead:
             place = ("item of", place, inner if step == "item" else None)
-        if word not in ("item", "each"):
-            return []
+        return self._elements(place, key) if word in ("item", "each") else []
+
+    def _elements(self, place: Place, key: Key) -> list[Place]:
+        """The places of the elements under a key of the containers at a place."""
         found: list[Place] = []
         for box in self.engine.solver.at(place):
             if not isinstance(plain(box), Container):
@@ -525,102 +545,75 @@ class View:
                     found.append(_old(place))
         return found
 
-
-class OutOfView:
-    """What is asked of code out of view: it gives back what is unknown, and keeps nothing."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self.escapes: dict[LegacyObject, Escape] = {}
-        self.roots = Roots(view)
-        self.contents = Contained(view)
+    # What is out of view
 
     def is_unknown(self, callee: Place) -> bool:
         """Whether nothing is known of a function."""
-        items = self._view.solver.at(callee)
-        known = self._view.library.function
+        known = self.library.function
         return all(
             isinstance(item, External | Result) and known(item.name) is None
-            for item in items
+            for item in self.solver.at(callee)
         )
 
     def is_only_looked_at(self, call: ast.AST, keyword: str | None) -> bool:
         """Whether an argument is the `choices` of an option of a command."""
         if keyword != "choices" or not isinstance(call, ast.Call):
             return False
-        return all(name.startswith("argparse.") for name in self.roots.names(call.func))
+        names = self.origin_names(call.func)
+        return all(name.startswith("argparse.") for name in names)
 
+    def may_be_unknown(self, place: Place) -> bool:
+        """Whether something of which nothing is known may be at a place, beside the rest."""
+        for root in self.roots(place):
+            match root:
+                case ast.Constant():
+                    continue
+                case ast.expr() | ("variable", _, str()):
+                    if not self.solver.at(root):
+                        return True
+        return False
 
-class Contained:
-    """The legacy objects that containers and instances hold, at any depth."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-
-    def within(self, item: Object) -> dict[LegacyObject, None]:
-        forms = self._view.solver.forms(item) if isinstance(item, Container) else [item]
-        return self.at(("itself", form) for form in forms)
-
-    def at(self, places: Iterable[Place]) -> dict[LegacyObject, None]:
-        found: dict[LegacyObject, None] = {}
-        for place in places:
-            found |= dict.fromkeys(self._view.carried(place))
-        return found
-
-
-class Roots:
-    """Where what is at a place comes from."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._names: dict[ast.expr, set[str]] = {}
-
-    def of(self, place: Place) -> dict[Place, None]:
+    def roots(self, place: Place) -> dict[Place, None]:
         """The places from which everything at a place comes, and to which nothing comes."""
-        sources = self._view.sources
-        return {one: None for one in self._view.behind(place) if not sources(one)}
+        return {one: None for one in self.behind(place) if not self.sources(one)}
 
-    def sources(self, place: Place) -> list[Place]:
-        return self._view.sources(place)
-
-    def names(self, node: ast.expr) -> set[str]:
+    def origin_names(self, node: ast.expr) -> set[str]:
         """The full names that an expression may stand for, as far as imports tell.
 
         `queue.Queue().put` is one. An empty name stands for what is not known.
         """
         if node not in self._names:
-            self._names[node] = {
-                ""
-            }  # of what comes from itself alone, nothing is known
-            self._names[node] = self._find(node)
+            # of what comes from itself alone, nothing is known
+            self._names[node] = {""}
+            self._names[node] = self._found_names(node)
         return self._names[node]
 
-    def _find(self, node: ast.expr) -> set[str]:
-        items = self._view.solver.at(node)
-        found = {name for item in items for name in self._of_item(item)}
+    def _found_names(self, node: ast.expr) -> set[str]:
+        items = self.solver.at(node)
+        found = {name for item in items for name in self._names_of(item)}
         if found:
             return found
         ending = ""
         match node:
             case ast.Attribute(value=value, attr=attribute):
-                ending, names = f".{attribute}", self.names(value)
+                ending, names = f".{attribute}", self.origin_names(value)
             case ast.Call(func=function):
-                ending, names = "()", self.names(function)
+                ending, names = "()", self.origin_names(function)
             case ast.Subscript(value=value):
-                names = self.names(value)
+                names = self.origin_names(value)
             case ast.Constant(value=value):
                 names = {f"builtins.{type(value).__name__}"}
             case ast.JoinedStr():
                 names = {"builtins.str"}
             case _:
-                roots = self.of(self._view.places.get(node))
+                roots = self.roots(self.places.get(node))
                 parts = [one for one in roots if isinstance(one, ast.expr)]
-                names = {name for one in parts for name in self.names(one)}
+                names = {name for one in parts for name in self.origin_names(one)}
                 if len(parts) < len(roots):
                     names.add("")
         return {name and f"{name}{ending}" for name in names}
 
-    def _of_item(self, item: Object) -> Iterator[str]:
+    def _names_of(self, item: Object) -> Iterator[str]:
         match item:
             case External(name=name):
                 yield name
@@ -630,7 +623,7 @@ class Roots:
             case Class() | Instance():
                 cls = item if isinstance(item, Class) else item.cls
                 ending = "" if isinstance(item, Class) else "()"
-                for base in self._view.ancestry(cls):
+                for base in self.ancestry(cls):
                     if isinstance(base, External):
                         yield f"{base.name}{ending}"
 
@@ -649,8 +642,7 @@ class Scopes(Mapping[ast.AST, Scope]):
         return node in self._scopes
 
     def __iter__(self) -> Iterator[ast.AST]:
-        asked = {*self._view.project.units}
-        return (node for node, scope in self._scopes.items() if scope.unit in asked)
+        return iter(self._scopes)
 
     def __len__(self) -> int:
         return len(self._scopes)
@@ -678,7 +670,7 @@ class Places(Mapping[ast.expr, Place]):
         return isinstance(node, ast.expr) and node in self._scopes
 
     def __iter__(self) -> Iterator[ast.expr]:
-        return (node for node in [*self._scopes] if isinstance(node, ast.expr))
+        return (node for node in self._scopes if isinstance(node, ast.expr))
 
     def __len__(self) -> int:
         return len(self._scopes)

@@ -10,7 +10,7 @@ import libcst as cst
 from codemods.cst.pieces import CallLayout, Piece, new
 from codemods.cst.spacing import EQUAL, source
 from codemods.cst.template import expression
-from codemods.flow.binding import Bound, bind_values, taking
+from codemods.inference.binding import Bound, bind_values, taking
 from codemods.optimizers.base import RATE, Parameter
 from codemods.optimizers.methods import RATE_FIRST
 

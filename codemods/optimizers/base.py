@@ -12,7 +12,7 @@ from inspect import Signature
 
 import libcst as cst
 
-from codemods.flow.binding import Wrong, bind, taking
+from codemods.inference.binding import Wrong, bind, taking
 from codemods.model import Form, Refusal
 from codemods.optimizers.methods import RATE_FIRST
 

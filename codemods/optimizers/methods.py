@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from codemods.flow.binding import taking
+from codemods.inference.binding import taking
 
 CREATE = taking("target", focus=None)
 """`definition.create`."""

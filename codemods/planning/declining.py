@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.removed_names import MODERNIZED
-from codemods.flow.objects import LegacyObject
+from codemods.inference.objects import LegacyObject
 from codemods.model import Location, Refusal
 from codemods.planning.decisions import Decision
 

@@ -19,9 +19,9 @@ from codemods.analysis.lookups import Lookups
 from codemods.analysis.removed_names import imported_name
 from codemods.analysis.uses import Use
 from codemods.dataflow.bindings import bound_anywhere
-from codemods.flow.objects import External, Module
-from codemods.flow.reading import Import, PassedOn
-from codemods.flow.scopes import Scope
+from codemods.inference.objects import External, Module
+from codemods.inference.recorded import Import, PassedOn
+from codemods.inference.scopes import Scope
 from codemods.messages import joined, message
 from codemods.model import Refusal, Status
 from codemods.optimizers.interface import has_interface, interface_of
@@ -407,7 +407,7 @@ def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AS
             continue
         if node not in scopes or isinstance(node.ctx, ast.Store):
             continue
-        if scopes[node].binding(name) is scope and facts.finds_import(node, scope):
+        if facts.binding(node) is scope and facts.finds_import(node, scope):
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:

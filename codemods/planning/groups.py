@@ -11,7 +11,7 @@ from codemods.analysis.facts import Facts, unify
 from codemods.analysis.lookups import Lookups
 from codemods.analysis.trace import Traces, Way
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Location, Prose, Refusal
 from codemods.planning.decisions import Decision, Plan

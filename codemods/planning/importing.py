@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from codemods.analysis.import_names import CHOICES
 from codemods.analysis.legacy import legacy_name
-from codemods.flow.reading import Import
+from codemods.inference.recorded import Import
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
 from codemods.planning.nesting import bindings_of, nested_import, start_of

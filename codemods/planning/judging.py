@@ -11,7 +11,7 @@ from codemods.analysis.removed_names import MODERNIZED
 from codemods.analysis.uses import Use
 from codemods.containment import Failure
 from codemods.messages import message
-from codemods.model import File, Options, Prose, Refusal
+from codemods.model import File, Options, Refusal
 from codemods.planning.attempts import Attempts
 from codemods.planning.decisions import Decision, Plan
 from codemods.rules import catalogue, reasons
@@ -104,24 +104,13 @@ def _unproven(decision: Decision, options: Options) -> Refusal | None:
 
 
 def _out_of_reach(use: Use, facts: Facts) -> Refusal | None:
-    """The refusal of objects that may get to a file that is not analysed."""
+    """The refusal of objects that may get to a file that is set aside."""
     file = facts.gets_beyond(use.objects)
     if file is None:
         return None
-    where = File(file.path)
-    if file.why == "aside":
-        return reasons.internal(
-            message("It may get to {}, on which this tool fails.", where),
-            "Please report that file, with what `--verbose` prints.",
-        )
-    if file.why == "too deep":
-        return reasons.nests(
-            message("It may get to {}, which nests too deeply to be analysed.", where),
-            "Divide the longest expression there, and give its parts names.",
-        )
-    return reasons.beyond(
-        message("It may get to {}, which is beyond the budget of the analysis.", where),
-        "Raise `--budget`, or give fewer files at once.",
+    return reasons.internal(
+        message("It may get to {}, on which this tool fails.", File(file)),
+        "Please report that file, with what `--verbose` prints.",
     )
 
 
@@ -162,9 +151,6 @@ def _unlikely(use: Use, plan: Plan) -> Refusal | None:
     """The refusal of what is only likely to be a legacy object."""
     if use.evidence != "likely" or plan.options.unsafe:
         return None
-    if any(obj in plan.facts.suspected for obj in use.objects):
-        remedy = "Annotate it: as `optim.Optimizer` if it is one, else as what it is."
-        return reasons.suspected(_doubt(use, plan.facts), remedy)
     why = "Nothing shows that this is a legacy optimizer but its name."
     # the step alone suggests it
     if use.kind == "optimizer.apply_gradient" and any(
@@ -175,19 +161,6 @@ def _unlikely(use: Use, plan: Plan) -> Refusal | None:
             "that this is a legacy optimizer."
         )
     return reasons.likely(why, "Use `--unsafe` if it is one.")
-
-
-def _doubt(use: Use, facts: Facts) -> Prose:
-    escapes = (facts.suspected.get(obj) for obj in use.objects)
-    escape = next((found for found in escapes if found is not None), None)
-    if escape is None:
-        return "Nothing in view shows what this object is; it may be an optimizer of this program."
-    where = escape.unit.location(escape.node.lineno)
-    return message(
-        "Nothing in view shows what this object is; "
-        "it may be the optimizer that goes out of view at {}.",
-        where,
-    )
 
 
 def still_left(plan: Plan) -> Iterator[Decision]:

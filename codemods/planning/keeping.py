@@ -7,7 +7,7 @@ from collections import defaultdict
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.stepping import field_read
-from codemods.flow.objects import LegacyObject
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.optimizers.interface import has_interface, interface_of

@@ -9,7 +9,7 @@ from itertools import chain
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.uses import Use
-from codemods.flow.reading import Import
+from codemods.inference.recorded import Import
 from codemods.rules.imports import shares_its_line
 from codemods.sources.bindings import ScopeNode
 from codemods.sources.modules import Unit

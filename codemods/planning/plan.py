@@ -14,7 +14,7 @@ from codemods.analysis.import_names import names_for
 from codemods.analysis.removed_names import MODERNIZED, UNKNOWN
 from codemods.analysis.uses import Use
 from codemods.containment import Failure
-from codemods.flow.objects import LegacyObject
+from codemods.inference.objects import LegacyObject
 from codemods.messages import joined
 from codemods.model import Message, Options, Refusal
 from codemods.planning.attempts import Attempts

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
 from codemods.dataflow.bindings import bound_anywhere
-from codemods.flow.scopes import Scope
+from codemods.inference.scopes import Scope
 from codemods.optimizers.base import Support, called_otherwise, other_names
 from codemods.rewriting.edits import Edit
 from codemods.sources.modules import Unit

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
 
-from codemods.flow.objects import LegacyObject
+from codemods.inference.objects import LegacyObject
 from codemods.messages import joined, message
 from codemods.model import File, Message, Refusal
 from codemods.planning.decisions import Decision, Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from codemods.flow.binding import arguments_of, taking, values_of
+from codemods.inference.binding import arguments_of, taking, values_of
 
 SIGNATURE = taking("x", "idx", "y", indices_are_sorted=False, unique_indices=False)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from inspect import Signature
 
-from codemods.flow.binding import arguments_of, signature_of
+from codemods.inference.binding import arguments_of, signature_of
 
 ARROW = " -> "
 

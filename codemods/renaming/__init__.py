@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins
-from codemods.flow.objects import LegacyObject
+from codemods.inference.objects import LegacyObject
 from codemods.renaming.attributes import plan_attributes
 from codemods.renaming.new_names import Functions, Renames
 from codemods.renaming.variables import plan_function

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.naming import CONFIG_LIKE, last_word
-from codemods.flow.objects import Class, Instance, LegacyObject
+from codemods.inference.objects import Class, Instance, LegacyObject
 from codemods.renaming.new_names import (
     STATE,
     WORD,

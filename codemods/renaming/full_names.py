@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import CHOICES
 from codemods.dataflow.bindings import bound_anywhere
-from codemods.flow.reading import Import
+from codemods.inference.recorded import Import
 from codemods.optimizers.base import Support
 from codemods.removed.table import row_of
 from codemods.sources.modules import Unit

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from codemods.flow.objects import Derived, LegacyObject, Object, Result
+from codemods.inference.objects import LegacyObject, Object, Result
 from codemods.sources.bindings import ScopeNode
 from codemods.sources.modules import Unit
 
@@ -59,7 +59,7 @@ def kind_of(items: Iterable[Object], done: set[LegacyObject]) -> str:
     for item in items:
         if isinstance(item, LegacyObject) and item in done:
             kinds.add(item.kind)
-        elif not isinstance(item, Derived) and not _is_restored(item):
+        elif not _is_restored(item):
             kinds.add("")
     return kinds.pop() if len(kinds) == 1 else ""
 

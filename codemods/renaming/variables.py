@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Binding, Origins, Variable, names_within
-from codemods.flow.objects import LegacyObject, Object
-from codemods.flow.out_of_view import COMPUTING
-from codemods.flow.scopes import Scope
+from codemods.inference.objects import LegacyObject, Object
+from codemods.inference.out_of_view import COMPUTING
+from codemods.inference.scopes import Scope
 from codemods.renaming import new_names
 from codemods.sources.modules import Unit
 
@@ -158,7 +158,7 @@ def _words(call: ast.Call) -> list[str | None]:
 
 def _is_known(node: ast.expr, facts: Facts) -> bool:
     """Whether an object is of a package that does not call functions by keywords of their own."""
-    names = facts.flow.derivation.roots.names(node)
+    names = facts.flow.origin_names(node)
     packages = {name.partition(".")[0] for name in names}
     known = COMPUTING | sys.stdlib_module_names | {"builtins"}
     return bool(packages) and packages <= known

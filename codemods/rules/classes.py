@@ -9,8 +9,8 @@ from codemods.analysis.bound import kept_as_value
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.lookups import Lookups
 from codemods.analysis.uses import Use
-from codemods.flow.binding import is_unpacked
-from codemods.flow.objects import LegacyObject
+from codemods.inference.binding import is_unpacked
+from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import Support, learning_rate

@@ -20,12 +20,12 @@ from codemods.analysis.steps import Steps
 from codemods.analysis.taken_for import uses_taken_for_others
 from codemods.analysis.uses import Use
 from codemods.analysis.viewed import Viewed
-from codemods.flow.objects import External, LegacyObject, Object
 from codemods.functional import Functional
 from codemods.idioms.base import Results
 from codemods.idioms.float_rates import FloatRates
 from codemods.idioms.made_with import MadeWith
 from codemods.idioms.overrides import Overrides
+from codemods.inference.objects import External, LegacyObject, Object
 from codemods.model import Message, Options
 from codemods.rewriting.edits import Edit, Keep
 from codemods.rules.idioms import in_order

@@ -6,7 +6,7 @@ import ast
 
 from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
 from codemods.analysis.uses import Use, legacy_bases
-from codemods.flow.objects import Class
+from codemods.inference.objects import Class
 from codemods.model import Refusal
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.views import OPTIMIZER_STATE

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from codemods.analysis.legacy import is_unknown_class
 from codemods.analysis.uses import Use
-from codemods.flow.binding import is_unpacked
 from codemods.idioms.first_rates import first_rate, has_room
 from codemods.idioms.schedules import Schedules
+from codemods.inference.binding import is_unpacked
 from codemods.model import Refusal
 from codemods.optimizers import composite, optimizers
 from codemods.optimizers.arguments import PLACEHOLDER

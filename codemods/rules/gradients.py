@@ -10,8 +10,8 @@ from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import free_name
 from codemods.analysis.uses import Use
 from codemods.dataflow.definitions import Definitions
-from codemods.flow.binding import arguments_of, values_of
-from codemods.flow.objects import Container
+from codemods.inference.binding import arguments_of, values_of
+from codemods.inference.objects import Container
 from codemods.model import Refusal
 from codemods.optimizers.base import Support, is_plain
 from codemods.optimizers.interface import APPLY_GRADIENTS_WITH

@@ -9,8 +9,8 @@ from codemods.analysis.legacy import MULTI_OPTIMIZER, Unnamed
 from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, field_read, new_rate, rate_read
 from codemods.analysis.uses import Use
-from codemods.flow.binding import is_unpacked
-from codemods.flow.objects import Class, LegacyObject
+from codemods.inference.binding import is_unpacked
+from codemods.inference.objects import Class, LegacyObject
 from codemods.messages import message
 from codemods.model import Prose, Refusal
 from codemods.optimizers.base import RATE, Support

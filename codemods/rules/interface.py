@@ -6,8 +6,8 @@ import ast
 
 from codemods.analysis.handling import PICKLED
 from codemods.analysis.uses import Use
-from codemods.flow.binding import Wrong, arguments_of, bind
-from codemods.flow.objects import LegacyObject
+from codemods.inference.binding import Wrong, arguments_of, bind
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Refusal
 from codemods.optimizers import optimizers

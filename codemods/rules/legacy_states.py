@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.uses import Use, legacy_bases
-from codemods.flow.objects import LegacyObject, Object, Result
+from codemods.inference.objects import LegacyObject, Object, Result
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
 from codemods.optimizers.views import is_viewable, param_state, to_legacy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.uses import Use
-from codemods.flow.binding import arguments_of, taking, values_of
+from codemods.inference.binding import arguments_of, taking, values_of
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.methods import REPLICATE, RESTORE_STATE

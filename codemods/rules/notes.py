@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-import sys
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from itertools import islice
 
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.binding import values_of
-from codemods.flow.objects import LegacyObject
 from codemods.idioms.base import Results
 from codemods.idioms.near_misses import NearMisses
 from codemods.idioms.overrides import Overrides
+from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.rules.older_checkpoints import OlderCheckpoints
-from codemods.sources.modules import Unit
-
-OBLIVIOUS_PACKAGES = sys.stdlib_module_names | {
-    "builtins",
-    "jax",
-    "flax",
-    "optax",
-    "numpy",
-    "absl",
-}
-"""The packages whose functions do with a train state what they do with an optimizer."""
 
 
 class Notes:
@@ -64,7 +49,6 @@ class Notes:
         sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
-            sentences += self._handed_out(use)
             sentences += self._named_out_of_view(use)
         elif use.kind in STEPS:
             sentences += self.near_misses.reasons(use)
@@ -106,41 +90,3 @@ class Notes:
                 "Its parameters come from out of view. If one of them is called `learning_rate`, "
                 "the steps set its moments too: set `hyperparams` in the state by hand."
             )
-
-    # Functions out of view
-
-    def _handed_out(self, created: Use) -> Iterator[Prose]:
-        """The first function out of view that gets the optimizer or its definition, if any does."""
-        ours = self._groups(created.objects)
-        # evaluate(optimizer, model), from a package that is not read
-        for unit, call in self._unknown_calls:
-            if ours & self._groups(self._legacy_within(call)):
-                yield message(
-                    "It is handed to `{}` at {}, which is not in view: what that reads of an "
-                    "optimizer has to change there too.",
-                    unit.source(call.func),
-                    unit.location(call.lineno),
-                )
-                return
-
-    def _legacy_within(self, call: ast.Call) -> Iterator[LegacyObject]:
-        """The optimizers and definitions that a call is given, also in containers."""
-        for value in values_of(call):
-            for obj in self.facts.within(self.facts.flow.places[value]):
-                if obj.kind in ("optimizer", "definition"):
-                    yield obj
-
-    @cached_property
-    def _unknown_calls(self) -> list[tuple[Unit, ast.Call]]:
-        """The calls of functions of which nothing is known, and which may know optimizers."""
-        found: list[tuple[Unit, ast.Call]] = []
-        for unit, call in self.facts.flow.reading.calls:
-            names = self.facts.externals(call.func)
-            if names and all(map(self._is_unknown, names)):
-                found.append((unit, call))
-        return found
-
-    def _is_unknown(self, name: str) -> bool:
-        if self.facts.flow.library.function(name):
-            return False
-        return name.partition(".")[0] not in OBLIVIOUS_PACKAGES

@@ -15,8 +15,8 @@ from codemods.analysis.model_apply import apply_function
 from codemods.analysis.stepping import OVERRIDES
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.dataflow.definitions import function_of
-from codemods.flow.binding import Wrong, bind, values_of
-from codemods.flow.objects import LegacyObject
+from codemods.inference.binding import Wrong, bind, values_of
+from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
 from codemods.optimizers.interface import interface_of

@@ -12,9 +12,9 @@ from codemods.analysis.naming import last_word
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.dataflow.bindings import bound_anywhere
-from codemods.flow.binding import arguments_of, values_of
-from codemods.flow.objects import Container, Instance, LegacyObject, Place
 from codemods.functional import Functional
+from codemods.inference.binding import arguments_of, values_of
+from codemods.inference.objects import Container, Instance, LegacyObject, Place
 from codemods.messages import message
 from codemods.model import Prose
 from codemods.optimizers.methods import CREATE

@@ -9,8 +9,8 @@ from codemods.analysis.leaves import in_any_order
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.origins import is_path
 from codemods.analysis.uses import Use
-from codemods.flow.objects import LegacyObject
 from codemods.idioms.schedules import Schedules
+from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers.base import LegacyOptimizer, Support, is_plain
 from codemods.rewriting.edits import Argument, Edit, Keep, Replace, RewriteCall

@@ -140,14 +140,6 @@ unproven = reason(
     """`--verify` evaluates each optimizer, old and new, before anything is written. This one
     differed, or could not be evaluated outside of its program.""",
 )
-suspected = reason(
-    "FO922",
-    "an object of unknown origin may be an optimizer that has gone out of view",
-    """An optimizer that is given to code out of view, or returned to a caller out of view, may come
-    back anywhere in its program. What is used there as only a legacy object can be, and comes from
-    nowhere in view, may be that optimizer or something else with such an attribute. It stays as it
-    is until an annotation tells, and holds no optimizer back.""",
-)
 unlike = reason(
     "FO924",
     "a train state cannot be used so",
@@ -163,20 +155,6 @@ complex_parameters = reason(
     """Of a complex gradient, Adam, AdaBelief, Adafactor, LAMB and RMSProp of `flax.optim` took the
     square, where optax takes the squared modulus, which is another function. The others are the
     same for complex parameters too.""",
-)
-beyond = reason(
-    "FO921",
-    "an optimizer gets to a file that is beyond the budget of the analysis",
-    """A project in which very much gets everywhere is analysed as far as `--budget` goes. Of the
-    files behind that nothing is known, so an optimizer that may get there stays as it is; the
-    others are not held back.""",
-)
-nests = reason(
-    "FO926",
-    "an optimizer gets to a file that nests too deeply to be analysed",
-    """A chain of some hundred calls, or as many lists in each other, is more than the analysis goes
-    down. Of such a file nothing is known, so an optimizer that may get there stays as it is; the
-    others are not held back.""",
 )
 internal = reason(
     INTERNAL,
@@ -210,4 +188,14 @@ changed_copy = reason(
     "a copy of flax.optim that nothing needs has been changed",
     """When the last optimizer has been migrated, the copy that `--vendor` made is deleted. One in
     which something was changed since, or to which a file was added, is left as it is.""",
+)
+out_of_view = reason(
+    "FO932",
+    "an optimizer goes out of view",
+    """Code that is not in view, as that of another package, is given an optimizer that migrates, or
+    its definition, and may keep it or give it back. What comes back is migrated where it is used as
+    only an optimizer can be. All else stays as it is, and where that reads `target`, the program
+    ends in an error. So it is where the keys of a state dict are read: those of a train state are
+    `step`, `params` and `opt_state`. This holds nobody back: it is no site, and changes no exit
+    code.""",
 )

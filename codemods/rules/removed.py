@@ -10,7 +10,7 @@ import re
 
 from codemods.analysis.removed_names import UNKNOWN
 from codemods.analysis.uses import Use
-from codemods.flow.reading import Import
+from codemods.inference.recorded import Import
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of

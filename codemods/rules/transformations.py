@@ -10,7 +10,7 @@ from codemods.analysis.legacy import Unnamed
 from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, new_rate
 from codemods.analysis.uses import Use
-from codemods.flow.binding import arguments_of
+from codemods.inference.binding import arguments_of
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.methods import INIT_STATE

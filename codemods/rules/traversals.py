@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from codemods.analysis.bound import kept_as_value
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.dataflow.definitions import function_of
-from codemods.flow.binding import arguments_of
-from codemods.flow.containers import CHANGING
-from codemods.flow.objects import Container, Function
+from codemods.inference.binding import arguments_of
+from codemods.inference.containers import CHANGING
+from codemods.inference.objects import Container, Function
 from codemods.model import Refusal
 from codemods.optimizers.methods import TRAVERSAL
 from codemods.rewriting.edits import Edit, Replace
@@ -105,7 +105,7 @@ def _stores_into(node: ast.expr, context: Context) -> Iterator[tuple[Unit, ast.A
     for container in facts.objects(node):
         if not isinstance(container, Container):
             continue
-        for holder in facts.holders.get(container, ()):
+        for holder in facts.holders(container):
             unit = facts.scope(holder).unit
             around = function_of(unit, holder)
             is_new = around is not None and around in unit.ancestors(container.node)

@@ -317,6 +317,11 @@ class Project:
         unit = self._by_path[file] if file else None
         return unit, folder
 
+    @property
+    def read(self) -> list[Unit]:
+        """The files that are read, whether they are asked about or not."""
+        return [*self.units, *self.around]
+
     def left_out(self, path: str) -> str | None:
         """The file of the module at a path without its ending, if it is not analysed."""
         found = self._layout.at(path)
@@ -346,9 +351,10 @@ class Project:
         return self._read(self._layout.matching(pattern))
 
     def may_have(self, path: str, name: str) -> bool:
-        """Whether a file that is not analysed may have a variable of a name."""
+        """Whether a file that is not asked about may have a variable of a name."""
         if path not in self._words:
-            text = self.others[path]
+            unit = self._by_path.get(path)
+            text = self.others[path] if unit is None else unit.code
             # from models import *: any name may come from there
             is_open = STAR.search(text) is not None
             self._words[path] = None if is_open else frozenset(WORD.findall(text))

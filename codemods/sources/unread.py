@@ -5,11 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-ENTANGLED = (
-    "beyond the budget of the analysis: raise --budget, or give fewer files at once"
-)
-"""The problem of a file that names optimizers, in a part of a project that is too entangled."""
-
 NAMED = re.compile(
     r"""(?P<whole>^[ \t]*(?:from|import)[ \t].*(?<!\w)optim(?!\w).* | (?<!\w)(?:flax\.)?optim\.\w+)
     |(?<!\w)(?:apply_gradient|optimizer_def|param_states|ModelParamTraversal

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from codemods.dataflow.bindings import Scopes
-from codemods.flow.scopes import Scope
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 
 Statement = ast.Import | ast.ImportFrom

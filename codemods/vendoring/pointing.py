@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codemods.dataflow.bindings import bound_anywhere
-from codemods.flow.scopes import Scope
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vendoring.module_names import Bindings, BoundModule, Statement, said
 from codemods.vendoring.splicing import Splice, behind, extent, spliced, without

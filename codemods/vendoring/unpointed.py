@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.reflection import PATH, path_from_package
-from codemods.flow.solver import EntangledError
 from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import PACKAGE
 
@@ -18,7 +17,7 @@ def unpointed(units: Iterable[Unit]) -> dict[Unit, list[tuple[Span, str]]]:
     units = list(units)
     try:
         facts = Facts(units)
-    except (EntangledError, RecursionError):
+    except RecursionError:
         facts = Facts(())
     found: dict[Unit, list[tuple[Span, str]]] = {}
     for unit in units:

@@ -16,7 +16,6 @@ import click
 from codemods.model import (
     EmittedOptimizer,
     FileResult,
-    Options,
     Progress,
     WorkerError,
 )
@@ -167,14 +166,6 @@ class StoppedError(click.ClickException):
     help="Write a page for a browser, to review the changes and what is left.",
 )
 @click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    metavar="FACTS",
-    default=Options.budget,
-    show_default=True,
-    help="How much of an entangled project is analysed; what gets further stays.",
-)
-@click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
@@ -229,6 +220,10 @@ def command(
     pyproject.toml, is read as well and not written: an optimizer built in one file is often stepped
     in another, and is rewritten as a whole or not at all. Where one is used in files that were not
     named, the report says which. Of several repositories each is a project of its own.
+
+    Only what is shown to be an optimizer is rewritten: it comes from flax.optim through code that
+    is read, is annotated, or is used as only an optimizer can be. Where one is given to code that
+    is not there, the line is told.
 
     What cannot be migrated stays, with a reason. With --vendor, it runs on today's Flax all the
     same: a copy of flax.optim is put into the project, and the imports that are left are pointed at

@@ -15,6 +15,9 @@ IMPORT, SIBLING, NOTE = "FO911", "FO901", "note"
 DEPENDENCIES = ("FO85", "FO95")
 """The prefixes of the codes of dependencies."""
 
+ESCAPE = "FO932"
+"""The code of a hint: an optimizer goes out of view."""
+
 Sites = list[tuple[str, Site]]
 """Sites with the paths of their files."""
 

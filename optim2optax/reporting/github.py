@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from codemods.model import Site
+from optim2optax.reporting.causes import ESCAPE
 from optim2optax.reporting.report import Report
 
 KINDS = ("error", "warning", "notice")
@@ -81,6 +82,10 @@ def _annotations(report: Report) -> Iterator[WorkflowCommand]:
                 yield WorkflowCommand(
                     "notice", properties, f"would be rewritten: {site.message}"
                 )
+        for site in result.hints:
+            if site.code == ESCAPE:
+                properties = {"file": result.path, **_position(site), "title": ESCAPE}
+                yield WorkflowCommand("notice", properties, site.message)
         for line in result.unused_suppressions:
             properties = {"file": result.path, "line": str(line)}
             message = "unused suppression: there is nothing to ignore here"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from posixpath import commonpath
 
 import click
 
 from codemods.model import FileResult, Site
-from codemods.sources.unread import ENTANGLED
 from optim2optax.project import printable
 from optim2optax.reporting.causes import (
     DEPENDENCIES,
+    ESCAPE,
     NOTE,
     Entry,
     Sites,
@@ -22,7 +21,6 @@ from optim2optax.reporting.causes import (
 from optim2optax.reporting.numbers import by_repository, by_rule
 from optim2optax.reporting.report import Report
 
-BEYOND = "FO921"
 REMOVED, UNKNOWN = "FO899", "FO898"
 FILES, LINES = 3, 10
 """The number of files that are named of what is in several, and of lines in each."""
@@ -179,8 +177,7 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield f"Nothing to migrate in {_counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
-    # Beyond the budget of the analysis: 2 files (kit/models): see --budget.
-    yield from _beyond(report)
+    yield from _escapes(report)
     yield from _removed(report)
     yield from _hints(report)
     failing = [result for result in report.results if result.tracebacks]
@@ -188,7 +185,7 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         files_failing = _counted(len(failing), "file")
         yield f"An error within this tool in {files_failing}: please report what --verbose prints."
     own = sum(result.error is not None for result in failing)
-    if failed := summary["errors"] - len(_entangled(report)) - own:
+    if failed := summary["errors"] - own:
         files_left = _counted(failed, "file")
         yield f"{files_left} could not be read, parsed or written: see above"
 
@@ -208,37 +205,15 @@ def _partly(report: Report) -> Iterator[str]:
     yield f"{rewritten} of {uses} can be rewritten with `--partial`{marking}."
 
 
-def _beyond(report: Report) -> Iterator[str]:
-    """How much is left because of the budget of the analysis, and where that is."""
-    files = _entangled(report)
-    sites = sum(site.code == BEYOND for _, site in report.sites)
-    if files:
-        # one file, or the folder around all
-        where = files[0]
-        if len(files) > 1:
-            where = commonpath(files) or "."
-        reaching = ""
-        if sites:
-            verb = "gets" if sites == 1 else "get"
-            reaching = f", and {_counted(sites, 'site')} {verb} there"
-        yield (
-            f"Beyond the budget of the analysis: {_counted(len(files), 'file')} "
-            f"({printable(where)}){reaching}: see --budget."
-        )
-    elif sites:
-        yield (
-            f"{_counted(sites, 'site')} left for the budget of the analysis: "
-            f"see {BEYOND} above, and --budget."
-        )
-
-
-def _entangled(report: Report) -> list[str]:
-    """The files that are beyond the budget of the analysis."""
-    return [
-        result.path
-        for result in report.errors
-        if result.error is not None and result.error.startswith(ENTANGLED)
-    ]
+def _escapes(report: Report) -> Iterator[str]:
+    """Where optimizers that migrate go out of view, with all lines."""
+    title = click.style(ESCAPE, fg="yellow", bold=True)
+    for path, site in _all_hints(report):
+        if site.code == ESCAPE:
+            place = click.style(
+                printable(f"{path}:{site.line}:{site.column}"), bold=True
+            )
+            yield f"{place}: {title} {printable(site.message)}"
 
 
 def _removed(report: Report) -> Iterator[str]:
@@ -285,7 +260,7 @@ def _hints(report: Report) -> Iterator[str]:
 
     They are those in the files that optimizers can get to: other files are not read.
     """
-    apart = (UNKNOWN, *DEPENDENCIES)
+    apart = (UNKNOWN, ESCAPE, *DEPENDENCIES)
     hints = [site for _, site in _all_hints(report) if not site.code.startswith(apart)]
     # --modernize resolves the hints without a remedy
     renamed = [site.before for site in hints if not site.remedy]

@@ -523,10 +523,6 @@ return Agent(optimizer).optimizer.target
         "import io\npickler = pickle.Pickler(io.BytesIO())\npickler.dump(optimizer)\nreturn optimizer.target",
         "FO924",
     ),
-    "saved by NumPy": (
-        "import io\nnp.save(io.BytesIO(), optimizer)\nreturn optimizer.target",
-        "FO924",
-    ),
     "the name of its type": ("return type(optimizer.optimizer_def).__name__", "FO924"),
     "the name of the type of what made it": (
         "kind = type(definition)\nreturn optimizer.target, kind.__name__",

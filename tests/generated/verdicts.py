@@ -37,11 +37,15 @@ KEPT: tuple[Kind, ...] = ("equal", "refused", "told")
 """What may become of a program. All else breaks a promise:
 
 - half migrated: it ran before, and now neither with the old Flax nor without it. It is `told` if that ends in an error at a line
-  that was reported, as one of something of unknown origin;
-- different: it runs, and its numbers or values are others;
+  that was reported, as one of something of unknown origin, or if it was reported where an optimizer goes out of view;
+- different: it runs, and its numbers or values are others. It is `told` if these are the keys of a state dict, and it was reported
+  where they are read;
 - silent: it needs the old Flax as before, and nothing was said;
 - crashed: the migration itself failed.
 """
+
+ESCAPE = "FO932"
+"""The code of a place at which an optimizer goes out of view, or the keys of its state dict are read."""
 
 BATCHES = (0.3, -0.2, 0.5)
 ABSENT = Path(__file__).parent / "toolbelt.py"
@@ -54,7 +58,7 @@ class Verdict:
     Attributes:
         kind: in a word.
         why: of a refusal the codes, of a broken promise the error.
-        said: whether any site was reported as left.
+        said: whether any site was reported as left, or an optimizer as going out of view.
         after: the files as they are now.
     """
 
@@ -111,21 +115,25 @@ def _judged(files: Files, before: Any, results: Sequence[FileResult]) -> Verdict
             if site.status == "unresolved"
         }
     )
-    whole, why = _compared(before, after, legacy=False)
+    escapes = any(hint.code == ESCAPE for result in results for hint in result.hints)
+    said = bool(left) or escapes
+    whole, _ = _compared(before, after, legacy=False)
     if whole == "equal":
-        return Verdict("equal", "", bool(left), after)
-    if after == files:
-        return Verdict(
-            "refused" if left else "silent", ", ".join(left), bool(left), after
-        )
-    old, _ = _compared(before, after, legacy=True)
-    if old == "equal":  # a part was migrated, beside a part that was refused
-        return Verdict(
-            "refused" if left else "silent", ", ".join(left), bool(left), after
-        )
-    if old == "half migrated" and _is_told(after, results):
-        return Verdict("told", why, bool(left), after)
-    return Verdict(whole, why, bool(left), after)
+        return Verdict("equal", "", said, after)
+    old, why_old = _compared(before, after, legacy=True)
+    # nothing was migrated, or a part beside one that was refused
+    if after == files or old == "equal":
+        return Verdict("refused" if left else "silent", ", ".join(left), said, after)
+    if old == "half migrated" and (escapes or _is_told(after, results)):
+        return Verdict("told", why_old, said, after)
+    # the keys of a state dict are others, and where they are read was reported
+    if old == "different" and any(
+        hint.code == ESCAPE and "state dict" in hint.message
+        for result in results
+        for hint in result.hints
+    ):
+        return Verdict("told", why_old, said, after)
+    return Verdict(old, why_old, said, after)
 
 
 def _is_told(after: Files, results: Sequence[FileResult]) -> bool:

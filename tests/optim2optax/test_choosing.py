@@ -80,6 +80,7 @@ def test_all_declined_changes_nothing(case: Path) -> None:
     assert project.chosen("no") == project.source.content
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", SEVERAL, ids=lambda case: case.parent.name)
 def test_each_alone(case: Path) -> None:
     """The sites of the accepted optimizers are rewritten, and those of no others."""

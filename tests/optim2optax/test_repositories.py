@@ -171,11 +171,6 @@ def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
     ("text", "said"),
     [
         pytest.param(
-            EVALUATED,
-            "handed to `evaluate` at first/lab/train.py:7, which",
-            id="handed-out",
-        ),
-        pytest.param(
             KEEPING, "is not plain to see (first/lab/train.py:7).", id="interface"
         ),
     ],

@@ -10,7 +10,6 @@ from functools import cached_property
 from codemods.analysis.facts import Facts
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Class, LegacyObject
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
 from codemods.idioms.groups import refuse_plain
@@ -19,6 +18,7 @@ from codemods.idioms.own_states.change import StateChange
 from codemods.idioms.own_states.creation import Creation
 from codemods.idioms.own_states.optimizer_uses import InnerUses
 from codemods.idioms.own_states.proof import OwnState, Proof, optimizers_of
+from codemods.inference.objects import Class, LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
 from codemods.rewriting.edits import Edit, Keep

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codemods.flow.binding import values_of
-from codemods.flow.library import PRYING
-from codemods.flow.objects import (
+from codemods.idioms import Unproven
+from codemods.idioms.counters import Counters
+from codemods.idioms.own_states.proof import STEP, Proof
+from codemods.inference.binding import values_of
+from codemods.inference.library import PRYING
+from codemods.inference.objects import (
     Class,
     Derivative,
     External,
@@ -16,9 +19,6 @@ from codemods.flow.objects import (
     Object,
     Partial,
 )
-from codemods.idioms import Unproven
-from codemods.idioms.counters import Counters
-from codemods.idioms.own_states.proof import STEP, Proof
 from codemods.rewriting.edits import DeriveState
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FROM_STATE_DICT, STORE, STRUCT, TO_STATE_DICT

@@ -6,9 +6,9 @@ import ast
 
 from codemods.analysis.model_apply import apply_function
 from codemods.analysis.origins import block_of, names_within, statement_of
-from codemods.flow.binding import arguments_of, taking, values_of
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.proof import STEP, Proof
+from codemods.inference.binding import arguments_of, taking, values_of
 from codemods.model import Location
 from codemods.optimizers.methods import CREATE
 from codemods.rewriting.edits import Argument, Replace, RewriteCall

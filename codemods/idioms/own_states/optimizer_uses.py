@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from codemods.analysis.naming import CONFIG_LIKE, last_word
 from codemods.analysis.origins import block_of
 from codemods.analysis.uses import Use, owner_of_state
-from codemods.flow.binding import arguments_of
-from codemods.flow.objects import Instance, LegacyObject, Module
 from codemods.idioms import Unproven
 from codemods.idioms.own_states.proof import Proof
+from codemods.inference.binding import arguments_of
+from codemods.inference.objects import Instance, LegacyObject, Module
 from codemods.optimizers.methods import CREATE
 from codemods.rewriting.edits import Edit, Replace
 from codemods.sources.modules import Unit

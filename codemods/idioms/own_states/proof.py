@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from codemods.analysis.facts import Facts
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.flow.objects import Class, LegacyObject
 from codemods.idioms.base import Results
 from codemods.idioms.dead_code import DeadCode
 from codemods.idioms.order import Edits
 from codemods.idioms.overrides import Overrides
+from codemods.inference.objects import Class, LegacyObject
 from codemods.rewriting.edits import Edit
 
 STEP = "step"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codemods.cst.template import SLICES
-from codemods.flow.binding import values_of
+from codemods.inference.binding import values_of
 from codemods.optimizers.base import Support
 from codemods.rewriting.edits.base import (
     WORD,

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from codemods.model import EmittedOptimizer, FileResult, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import Rule, catalogue
-from optim2optax.reporting.causes import DEPENDENCIES, LEFT, Sites, waiting
+from optim2optax.reporting.causes import DEPENDENCIES, ESCAPE, LEFT, Sites, waiting
 from optim2optax.reporting.html.code import highlighted
 from optim2optax.reporting.html.excerpts import Excerpt, excerpts
 from optim2optax.reporting.html.flows import Step, flow
@@ -298,7 +298,9 @@ class _Records:
         for result in self.report.results:
             left = [site for site in result.sites if _is_removed(site)]
             hints = [
-                site for site in result.hints if not site.code.startswith(DEPENDENCIES)
+                site
+                for site in result.hints
+                if not site.code.startswith((ESCAPE, *DEPENDENCIES))
             ]
             for site in (*left, *hints):
                 found[_name(site), _what(site)].append(result.path)

@@ -6,7 +6,14 @@ import ast
 
 import pytest
 
-from codemods.flow.binding import Bound, Wrong, arguments_of, bind, signature_of, taking
+from codemods.inference.binding import (
+    Bound,
+    Wrong,
+    arguments_of,
+    bind,
+    signature_of,
+    taking,
+)
 
 
 def read(signature: str, *calls: str, bound: int = 0) -> Bound[ast.expr] | Wrong:

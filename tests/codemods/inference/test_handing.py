@@ -55,6 +55,25 @@ NOTHING_OF_IT: dict[str, Program] = {
 }
 
 HANDED: dict[str, Program] = {
+    "a thread": """
+        import threading
+
+        def train(optimizer, *, other):
+            optimizer.target  # is: made
+            other.target  # is: made
+
+        made = optim.Adam().create(params)  # makes: made
+        threading.Thread(target=train, args=(made,), kwargs={"other": made}).start()
+        """,
+    "a queue that a thread fills": """
+        import queue
+        import threading
+
+        made = optim.Adam().create(params)  # makes: made
+        box = queue.Queue()
+        threading.Thread(target=box.put, args=(made,)).start()
+        box.get().target  # is: made
+        """,
     "jit": """
         jax.jit(lambda o: o)(made).target  # is: made
         """,

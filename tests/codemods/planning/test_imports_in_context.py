@@ -1209,15 +1209,14 @@ CLIPS = """
         "from train import *\nprint(clip_grads)\n",
     ],
 )
-@pytest.mark.parametrize("most", [0.5, 1])
+@pytest.mark.parametrize("small", [0, 1_000_000])
 def test_an_import_that_is_dead_here_and_taken_by_others_stays(
-    taking: str, most: float, monkeypatch: pytest.MonkeyPatch
+    taking: str, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = b"from jax.example_libraries.optimizers import clip_grads\n"
     assert kept not in project({"train": CLIPS})["train"].after
-    # the other file is analysed, or not
-    monkeypatch.setattr("codemods.analysis.slicing.MOST", most)
-    monkeypatch.setattr("codemods.analysis.slicing.SMALL", 0)
+    # the other file is asked about, or not
+    monkeypatch.setattr("codemods.analysis.reach.SMALL", small)
     results = project({"train": CLIPS, "other": taking})
     assert kept in results["train"].after
     assert b"optax.clip_by_global_norm(1.0)" in results["train"].after

@@ -27,8 +27,8 @@ CASES = {
         'f"norm {jnp.sqrt(sum(jnp.sum(p ** 2) for p in jax.tree_util.tree_leaves(optimizer.params))):.4f}"',
     ),
     "a line that gets too long": (
-        """f"{'/'.join(sorted(params))}-{np.asarray(jax.device_get(optimizer.state.step)).item():05d}\"""",
-        f"""f"{{'/'.join(sorted(params))}}-{{np.asarray(jax.device_get({STEP})).item():05d}}\"""",
+        """f"{'/'.join(sorted(params))}-{np.mean(optimizer.state.step.astype(float)):07.1f}\"""",
+        f"""f"{{'/'.join(sorted(params))}}-{{np.mean({STEP}.astype(float)):07.1f}}\"""",
     ),
     "new text in double quotes": (f'f"{{{RATE}}}"', f'f"{{{IN_SINGLE}}}"'),
     "new text in single quotes": (f"f'{{{RATE}}}'", f"f'{{{IN_DOUBLE}}}'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.analysis.test_closed_world import COMMON
+from tests.codemods.analysis.test_out_of_view import COMMON
 from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
 from tests.generated.verdicts import verdict
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from codemods import Options
-from tests.codemods.analysis.test_closed_world import COMMON
+from tests.codemods.analysis.test_out_of_view import COMMON
 from tests.codemods.programs import program
 from tests.generated.verdicts import verdict
 

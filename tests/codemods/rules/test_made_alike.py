@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import FileResult
-from tests.codemods.analysis.test_closed_world import COMMON
+from tests.codemods.analysis.test_out_of_view import COMMON
 from tests.codemods.programs import program, result_of
 from tests.generated.verdicts import verdict
 

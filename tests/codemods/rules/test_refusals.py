@@ -787,38 +787,6 @@ REFUSED = {
             return step(first, grads), step(second, grads)
         """,
     ),
-    "a state dict that a function of the project may ask for its keys": (
-        "FO906",
-        """
-        from flax import optim
-
-        def partition(optimizer, rules):
-            return {key: rules[key] for key in optimizer.state_dict()}
-
-        def create(params, rules):
-            return partition(optim.Adam(0.1).create(params), rules)
-        """,
-    ),
-    "a state dict that an unknown function gets": (
-        "FO906",
-        """
-        from flax import optim, serialization
-
-        def save(params, file, log):
-            optimizer = optim.Adam(0.1).create(params)
-            log(optimizer.state_dict())
-        """,
-    ),
-    "a state dict that a method of something else gets": (
-        "FO906",
-        """
-        from flax import optim, serialization
-
-        def save(params, file, log):
-            optimizer = optim.Adam(0.1).create(params)
-            file.write(optimizer.state_dict())
-        """,
-    ),
     "a state dict that is asked for a key": (
         "FO906",
         """
@@ -878,16 +846,6 @@ REFUSED = {
             first = second = optimizer.state_dict()
             log(len(first))
             return second["target"]
-        """,
-    ),
-    "a state dict in an attribute": (
-        "FO906",
-        """
-        from flax import optim, serialization
-
-        def save(params, file, log):
-            optimizer = optim.Adam(0.1).create(params)
-            file.state = optimizer.state_dict()
         """,
     ),
     "state_dict passed on": (

@@ -133,41 +133,22 @@ def test_no_more_once_it_is_mended() -> None:
     }
 
 
-CHAIN = f"built = Builder(){'.put(done)' * 400}\n"
-BUILDER = (
-    "class Builder:\n    def put(self, one):\n        return self\n\n\ndone = None\n"
+CHAIN = (
+    "class Builder:\n    def put(self, one):\n        return self\n\n\n"
+    f"built = Builder(){'.put(1)' * 400}\n"
 )
 
 
 def test_a_long_chain_of_calls_holds_nobody_back_whom_it_does_not_meet() -> None:
-    results = migrated(
-        {
-            "train.py": TRAIN,
-            "steps.py": STEPS,
-            "chain.py": f"import train\n{BUILDER}{CHAIN}",
-        }
-    )
-    assert results["chain.py"].error == "nested too deeply"
-    assert results["train.py"].changed
-
-
-@pytest.mark.parametrize(
-    "use", ["optimizer.apply_gradient(grads)", "optimizer.target", "note(optimizer)"]
-)
-def test_what_gets_to_a_file_with_a_long_chain_of_calls_stays(use: str) -> None:
-    steps = f"{BUILDER}{CHAIN}\n\ndef train(optimizer):\n    return {use}\n"
-    results = migrated({"train.py": TRAIN, "steps.py": steps})
-    assert "nested too deeply" in (results["steps.py"].error or "")
-    assert not any(result.changed for result in results.values())
-    [message] = {
-        site.message for site in results["train.py"].sites if site.code == "FO926"
+    chain = f"import train\n{CHAIN}"
+    results = migrated({"train.py": TRAIN, "steps.py": STEPS, "chain.py": chain})
+    assert {site.status for result in results.values() for site in result.sites} == {
+        "rewritten"
     }
-    assert message == "It may get to steps.py, which nests too deeply to be analysed."
 
 
-def test_what_is_made_in_a_file_with_a_long_chain_of_calls_stays() -> None:
-    made = f"from flax import optim\n{BUILDER}{CHAIN}\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
-    step = "import made\n\n\ndef main(params, grads):\n    return made.make(params).apply_gradient(grads)\n"
-    results = migrated({"made.py": made, "main.py": step})
+def test_what_is_used_in_a_file_with_a_long_chain_of_calls_stays() -> None:
+    results = migrated({"train.py": TRAIN, "steps.py": f"{CHAIN}\n\n{STEPS}"})
     assert not any(result.changed for result in results.values())
-    assert {site.status for site in results["main.py"].sites} == {"unresolved"}
+    [site] = results["steps.py"].sites
+    assert "nested too deeply" in site.message

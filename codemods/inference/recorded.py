@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from codemods.flow.objects import Class, Function, Place
-from codemods.flow.scopes import Scope
+from codemods.inference.objects import Class, Function, Place
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 
 
@@ -34,16 +34,6 @@ class Import:
     scope: Scope
     name: str
     target: str
-
-
-@dataclass(frozen=True, eq=False)
-class Store:
-    """An assignment to an attribute or an element of what is at `owner`."""
-
-    unit: Unit
-    node: ast.Attribute | ast.Subscript
-    owner: Place
-    source: Place
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from codemods.flow.sites import Effect
+from codemods.inference.sites import Effect
 from codemods.vocabulary import NUMBERS
 
 FORGETFUL = frozenset(
@@ -23,7 +23,6 @@ FORGETFUL = frozenset(
         "string",
         "datetime",
         "timeit",
-        "gc",
         "json",
         "statistics",
         "pathlib",

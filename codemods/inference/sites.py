@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
-from codemods.flow.objects import Place
-from codemods.flow.scopes import Scope
+from codemods.inference.objects import Place
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 
 Key = int | str | None

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import collections
 
-from codemods.flow.objects import Container, External, Object, Place
-from codemods.flow.sites import CallSite, Key
+from codemods.inference.objects import Container, External, Object, Place
+from codemods.inference.sites import CallSite, Key
 from codemods.vocabulary import words
 
 POOL = "pool"
@@ -29,7 +29,7 @@ CLASSES = (
 )
 """External classes whose instances hold elements."""
 
-STORING = frozenset(("append", "add", "appendleft", "insert"))
+STORING = frozenset(("append", "add", "appendleft", "insert", "put"))
 MERGING = frozenset(
     words("extend extendleft update __iadd__ __ior__ subtract")
     + words("difference_update intersection_update symmetric_difference_update")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 
-from codemods.flow.scopes import Scope
+from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 
 LIST = "__all__"

@@ -1,4 +1,4 @@
-"""Of a large program as much is analysed as matters, and no more than the budget allows."""
+"""Of a large program the files are asked about to which optimizers may get; the others help to answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from textwrap import dedent
 
 import pytest
 
-from codemods import FileResult, Options, Source, migrate
-from tests.codemods.analysis.test_closed_world import PROGRAMS
+from codemods import FileResult, Source, migrate
+from tests.codemods.analysis.test_out_of_view import PROGRAMS, marked
 from tests.generated.verdicts import KEPT, verdict
 
 SEVERAL = [name for name, files in PROGRAMS.items() if len(files) > 2]
@@ -15,12 +15,11 @@ SEVERAL = [name for name, files in PROGRAMS.items() if len(files) > 2]
 
 @pytest.fixture
 def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codemods.analysis.slicing.SMALL", 0)
-    monkeypatch.setattr("codemods.analysis.slicing.MOST", 1)
+    monkeypatch.setattr("codemods.analysis.reach.SMALL", 0)
 
 
 @pytest.mark.usefixtures("legacy_wheel", "_all_are_large")
-@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("name", marked(SEVERAL))
 def test_what_matters_is_taken_in(name: str) -> None:
     found = verdict(PROGRAMS[name])
     assert found.kind in KEPT, f"{found.kind}: {found.why}"
@@ -53,12 +52,12 @@ TABLES = "".join(
 )
 
 
-def project(budget: int = 400, **files: str) -> dict[str, FileResult]:
+def project(**files: str) -> dict[str, FileResult]:
     sources = [
         Source(f"{name.replace('__', '/', 1)}.py", dedent(text).encode())
         for name, text in files.items()
     ]
-    results = migrate(sources, Options(budget=budget))
+    results = migrate(sources)
     return {result.path: result for result in results}
 
 
@@ -71,18 +70,17 @@ BOTH = """
 
 
 @pytest.mark.usefixtures("_all_are_large")
-@pytest.mark.parametrize("budget", [300, 10_000])
 @pytest.mark.parametrize("text", ["def advance(one, grad)\n    print one\n", "\\"])
 def test_a_file_that_is_no_python_is_as_one_that_is_not_there(
-    budget: int, text: str
+    text: str,
 ) -> None:
     files = {"train": WITH_LIBRARY, "lab__engine": BOTH, "lab__tables": TABLES}
-    results = project(budget, **files, apart=ALONE, lab__broken=text)
-    without = project(budget, **files, apart=ALONE)
+    results = project(**files, apart=ALONE, lab__broken=text)
+    without = project(**files, apart=ALONE)
     assert "cannot be parsed" in str(results.pop("lab/broken.py").error)
     assert results == without
     assert results["apart.py"].changed
-    assert results["train.py"].changed == (budget > 300)
+    assert results["train.py"].changed
 
 
 @pytest.mark.usefixtures("_all_are_large")
@@ -90,33 +88,6 @@ def test_what_does_not_matter_is_not_analysed() -> None:
     results = project(train=ALONE, main="import train, lab.tables", lab__tables=TABLES)
     assert results["train.py"].changed
     assert all(site.status == "rewritten" for site in results["train.py"].sites)
-
-
-def analysed(beside: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many files of a large program are analysed, with some text in a file that does not matter."""
-    monkeypatch.setattr("codemods.analysis.slicing.SMALL", 0)
-    files = {
-        "train.py": dedent(ALONE),
-        "main.py": "import train, lab.tables\n",
-        "lab/tables.py": beside,
-    }
-    counts: list[int] = []
-
-    def report(stage: str, done: int, total: int) -> None:
-        if stage == "Analysing":
-            counts.append(done)
-
-    sources = [Source(path, text.encode()) for path, text in files.items()]
-    [result, *_] = migrate(sources, progress=report)
-    assert result.changed
-    return max(counts)
-
-
-def test_a_large_program_is_analysed_as_a_whole_if_most_of_it_speaks_of_optimizers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert analysed("import jax\n", monkeypatch) == 3
-    assert analysed("import jax\n" + TABLES, monkeypatch) < 3
 
 
 COLUMNS = """
@@ -152,50 +123,6 @@ def test_a_target_in_a_file_without_jax_is_its_own_where_every_optimizer_is_acco
     assert not results["lab/columns.py"].sites
 
 
-def test_what_is_beyond_the_budget_keeps_only_what_gets_there() -> None:
-    results = project(
-        train=ALONE,
-        other=WITH_LIBRARY,
-        main="import train, other",
-        lab__engine=ENGINE,
-        lab__tables=TABLES,
-    )
-    assert results["train.py"].changed
-    assert all(site.status == "rewritten" for site in results["train.py"].sites)
-    assert not any(
-        result.changed for path, result in results.items() if path != "train.py"
-    )
-    [site, *_] = [site for site in results["other.py"].sites if site.code == "FO921"]
-    assert (
-        site.message
-        == "It may get to lab/tables.py, which is beyond the budget of the analysis."
-    )
-
-
-@pytest.mark.usefixtures("_all_are_large")
-def test_what_speaks_of_optimizers_and_is_beyond_the_budget_holds_nobody_back_who_does_not_get_there() -> (
-    None
-):
-    main = "import train, lab.big\n\ntrain.train({}, [])\n"
-    results = project(
-        train=ALONE, main=main, lab__big=dedent(ALONE) + TABLES, lab____init__=TABLES
-    )
-    assert results["train.py"].changed
-    assert not results["lab/big.py"].changed
-    assert "raise --budget" in (results["lab/big.py"].error or "")
-
-
-def test_where_even_what_speaks_of_optimizers_is_beyond_the_budget() -> None:
-    sources = [
-        Source("train.py", dedent(ALONE).encode()),
-        Source("broken.py", b"import train\ndef"),
-    ]
-    train, broken = migrate(sources, Options(budget=3))
-    assert not train.changed
-    assert "raise --budget" in (train.error or "")
-    assert "cannot be parsed" in (broken.error or "")
-
-
 MODELS = """
     import jax.numpy as jnp
 
@@ -223,16 +150,6 @@ def test_params_may_be_complex_where_no_optimizer_gets_to() -> None:
         assert not results["train.py"].changed
         assert "FO925" in {site.code for site in results["train.py"].sites}
         assert not results["lab/models.py"].analysed
-
-
-def test_a_small_program_that_is_entangled_is_analysed_in_part(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    files = {"train": ALONE, "main": "import train, lab.tables", "lab__tables": TABLES}
-    monkeypatch.setattr("codemods.analysis.slicing.PLAIN", 400)
-    results = project(budget=10_000, **files)
-    assert results["train.py"].changed
-    assert not results["lab/tables.py"].analysed
 
 
 CLIPPING = """
@@ -282,7 +199,6 @@ def test_what_is_set_where_no_optimizer_gets_to_is_not_read_at_another_time(
     limit: str, hook: str
 ) -> None:
     results = project(
-        budget=10_000,
         train=CLIPPING.format(limit=limit).replace("global CLIP", "CLIP = 0"),
         main=CALLING,
         hooks=HOOK.format(hook),
@@ -295,7 +211,7 @@ def test_what_is_set_where_no_optimizer_gets_to_is_not_read_at_another_time(
 @pytest.mark.usefixtures("_all_are_large")
 def test_what_a_function_sets_may_be_set_where_no_optimizer_gets_to() -> None:
     files = {"main": CALLING, "hooks": HOOK.format("train.set_clip(0.1)")}
-    results = project(budget=10_000, train=CLIPPING.format(limit="CLIP"), **files)
+    results = project(train=CLIPPING.format(limit="CLIP"), **files)
     assert not results["hooks.py"].analysed
     assert b"clip_by_global_norm" not in results["train.py"].after
 
@@ -312,7 +228,6 @@ def test_what_a_function_sets_may_be_set_where_no_optimizer_gets_to() -> None:
 )
 def test_what_is_set_nowhere_is_read_once(hook: str) -> None:
     results = project(
-        budget=10_000,
         train=CLIPPING.format(limit="CLIP").replace("global CLIP", "CLIP = 0"),
         main=CALLING,
         hooks=HOOK.format(hook),
@@ -357,12 +272,9 @@ IN_VIEW = "if __name__ == '__main__':\n        run({'w': 1.0}, [])"
 def test_who_calls_what_uses_an_optimizer_is_in_view(call: str, sweep: str) -> None:
     sweeping = f"import jax.numpy as jnp\nimport sgd\n\nones = jnp.ones(3)\n{sweep}\n"
     results = project(
-        budget=10_000,
         sgd=RUN.format(call=call),
         sweep=sweeping,
         idle="import sgd\n\nprint(sgd)\n",
     )
-    assert results["sweep.py"].analysed
-    assert not results["idle.py"].analysed
     # the params are no dict
     assert b"AnyParamsTrainState.create(" in results["sgd.py"].after

@@ -1,0 +1,128 @@
+"""Where optimizers and definitions go out of view: to code of which nothing is known."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from codemods.analysis.facts import Facts
+from codemods.analysis.uses import Use
+from codemods.inference.binding import values_of
+from codemods.inference.containers import is_container_class
+from codemods.inference.objects import (
+    Class,
+    External,
+    LegacyObject,
+    Opaque,
+    Result,
+    plain,
+)
+from codemods.inference.out_of_view import effect_of, is_number
+from codemods.sources.modules import Unit
+
+KIND = "escape"
+KINDS = ("optimizer", "definition")
+Escape = tuple[ast.expr, ast.expr]
+"""What goes out of view, and to what."""
+
+
+def escapes(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
+    """The places at which some objects go out of view; one in a line."""
+    asked = {obj for obj in objects if obj.kind in KINDS}
+    found: dict[tuple[Unit, int], Use] = {}
+    for unit in facts.project.units if asked else ():
+        for node in unit.nodes:
+            for given, owner in _escapes(facts, node):
+                line = unit, given.lineno
+                gone = () if line in found else _given(facts, given)
+                gone = tuple(obj for obj in gone if obj in asked)
+                if gone:
+                    name = " ".join(unit.source(owner).split())
+                    found[line] = Use(KIND, name, unit, given, gone)
+    return list(found.values())
+
+
+def _given(facts: Facts, node: ast.expr) -> tuple[LegacyObject, ...]:
+    """The optimizers and definitions in an expression, or in what a function there gives."""
+    place = facts.flow.places[node]
+    return tuple(dict.fromkeys((*facts.flow.carried(place), *facts.within(place))))
+
+
+def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
+    """What goes out of view by a node, if it is an optimizer."""
+    match node:
+        case ast.Call(func=function):
+            if _takes(facts, function):
+                for value in values_of(node):
+                    yield value, function
+        # stack << optimizer
+        case ast.BinOp(left=left, right=right):
+            for value, other in ((left, right), (right, left)):
+                if _is_unknown(facts, other):
+                    yield value, other
+        # Held[optimizer]
+        case ast.Subscript(value=value, slice=key):
+            if not isinstance(key, ast.Constant) and _is_unknown(facts, value):
+                yield key, value
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _stored(facts, target, value)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield from _stored(facts, target, value)
+
+
+def _stored(facts: Facts, target: ast.expr, value: ast.expr) -> Iterator[Escape]:
+    """`store.current = optimizer`, `store[name] = optimizer`."""
+    match target:
+        case ast.Attribute(value=owner) | ast.Subscript(value=owner):
+            if _is_unknown(facts, owner):
+                yield value, owner
+
+
+def _takes(facts: Facts, function: ast.expr) -> bool:
+    """Whether a call may keep or give back what it is given, and nobody knows where."""
+    items = facts.objects(function)
+    if any(
+        isinstance(item, Class) and _is_made_elsewhere(facts, item) for item in items
+    ):
+        return True
+    if not facts.flow.is_unknown(facts.flow.places[function]):
+        return False
+    return any(map(_may_keep, facts.flow.origin_names(function)))
+
+
+def _is_made_elsewhere(facts: Facts, cls: Class) -> bool:
+    """Whether what makes an instance of a class is that of a base out of view."""
+    if any(facts.flow.defining(cls, "__init__")):
+        return False
+    # class Run(lab.Trainer), class Runs(list)
+    return any(
+        _is_out_of_view(facts, base)
+        for one in facts.flow.ancestry(cls)
+        if isinstance(one, Class)
+        for base in one.node.bases
+    )
+
+
+def _is_out_of_view(facts: Facts, base: ast.expr) -> bool:
+    """Whether a base is a class of which nothing is known, or a container."""
+    items = facts.objects(base)
+    if any(isinstance(item, Class) for item in items):
+        return False
+    names = facts.flow.origin_names(base)
+    return any(map(is_container_class, items)) or any(
+        name and effect_of(name) == "unknown" for name in names
+    )
+
+
+def _is_unknown(facts: Facts, owner: ast.expr) -> bool:
+    """Whether nothing is known of what holds something."""
+    items = map(plain, facts.objects(owner))
+    if not all(isinstance(item, External | Result | Opaque) for item in items):
+        return False
+    return any(map(_may_keep, facts.flow.origin_names(owner)))
+
+
+def _may_keep(name: str) -> bool:
+    """Whether something of this full name may have what it is given, and give it back."""
+    return effect_of(name) in ("contents", "unknown") and not is_number(name)

@@ -1,0 +1,76 @@
+"""What is said where an optimizer that migrates goes out of view, or its state dict is read.
+
+It holds nobody back.
+"""
+
+from __future__ import annotations
+
+from codemods.analysis.escapes import escapes
+from codemods.analysis.state_dicts import KIND, looked_into
+from codemods.analysis.uses import Use
+from codemods.inference.objects import LegacyObject
+from codemods.messages import message
+from codemods.model import Refusal
+from codemods.planning.decisions import Decision, Plan
+from codemods.planning.groups import grouped
+from codemods.planning.judging import suppressing
+from codemods.rules import catalogue, reasons
+
+INTERFACE = "FO706"
+
+
+def escaping(plan: Plan) -> list[Decision]:
+    """A hint for each line where what migrates goes out of view, or a state dict is read."""
+    found: list[Decision] = []
+    migrating = _migrating(plan)
+    uses = [*escapes(plan.facts, migrating), *looked_into(plan.facts, migrating)]
+    for use in sorted(uses, key=lambda use: (use.unit.path, use.span)):
+        refusal = _told(use)
+        decision = Decision(use, catalogue()[refusal.code], None)
+        decision.refuse(refusal, "hint")
+        comment = suppressing(decision, plan.comments[use.unit])
+        if comment is not None:
+            plan.used_comments.add((use.unit, comment))
+        elif plan.options.selects(refusal.code):
+            found.append(decision)
+    return found
+
+
+def _migrating(plan: Plan) -> list[LegacyObject]:
+    """The objects that become something else: definitions with their old interface do not."""
+    groups = grouped(plan)
+    changed: set[LegacyObject] = set()
+    kept: set[LegacyObject] = set()
+    for decision in plan.decisions:
+        if decision.applies:
+            of_use = {groups[obj] for obj in decision.use.objects if obj in groups}
+            changed |= of_use
+            if decision.code == INTERFACE:
+                kept |= of_use
+    return [
+        obj
+        for obj, group in groups.items()
+        if group in changed and (obj.kind != "definition" or group not in kept)
+    ]
+
+
+def _told(use: Use) -> Refusal:
+    if use.kind == KIND:
+        return reasons.out_of_view(
+            "The state dict of an optimizer is read here: its keys are `step`, `params` and "
+            "`opt_state` now, where they were `target` and `state`.",
+            "See to what is done with the keys.",
+        )
+    if any(obj.kind == "optimizer" for obj in use.objects):
+        what, now = "optimizer", "a train state now, of which `target` is `params`"
+    else:
+        what, now = "definition", "a transformation of optax now, without `create`"
+    return reasons.out_of_view(
+        message(
+            "The {} goes out of view here: what `{}` gives back may be {}.",
+            what,
+            use.name,
+            now,
+        ),
+        "See to what is read of it there, and behind.",
+    )

@@ -1,0 +1,107 @@
+"""Programs in which an optimizer goes where it is hard to follow, or out of view: each trains equal, is refused whole, or fails as told.
+
+What comes from out of view holds nobody back. What reads of it what only legacy objects have may then end in an error: the line was
+reported, or that at which an optimizer goes out of view.
+
+The programs are in `out_of_view/`. Each begins with `== ` and what it is about; if it has several files, each of them begins
+with `# ---- ` and its path. All import what they share from `common`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from codemods import Options
+from tests.generated.verdicts import KEPT, verdict
+
+HERE = Path(__file__).parent / "out_of_view"
+COMMON = """import jax
+import jax.numpy as jnp
+
+
+def gradients(params, batch):
+    return {'w': params['w'] * batch + 0.1, 'b': params['b'] - batch}
+
+
+def loss(params, batch=0.1):
+    return jnp.sum(params['w'] ** 2) * batch + jnp.sum(jnp.sin(params['b']))
+
+
+def size(params):
+    return sum(leaf.size for leaf in jax.tree_util.tree_leaves(params))
+"""
+
+
+def programs() -> Iterator[tuple[str, dict[str, str]]]:
+    """The files of each program, by what it is about."""
+    for path in sorted(HERE.glob("*.txt")):
+        _, *parts = re.split(r"^== (.+)\n", path.read_text(), flags=re.MULTILINE)
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            yield name, {**_files(text), "common.py": COMMON}
+
+
+def _files(text: str) -> dict[str, str]:
+    only, *parts = re.split(r"^# ---- (.+)\n", text, flags=re.MULTILINE)
+    return (
+        dict(zip(parts[::2], parts[1::2], strict=True)) if parts else {"train.py": only}
+    )
+
+
+PROGRAMS = dict(programs())
+NAMES = [*PROGRAMS]
+OF_NAMES = re.findall(
+    r"^== (.+)\n", (HERE / "renaming.txt").read_text(), flags=re.MULTILINE
+)
+
+
+UNTOLD = {
+    "the value of StopIteration": "what a generator returns is not followed there",
+    "a stack with operators": "`<<` of a class of one's own changes it",
+    "type(...) makes a class": "a class that is made at run time",
+    "a metaclass that keeps what is created": "calls of a class by its metaclass",
+    "an object that __new__ makes, beside one with a target of its own": (
+        "what `dict.__setitem__` sets as a function"
+    ),
+    "a definition out of a pickle, by ways that are not followed": (
+        "an own class comes back without the methods of a transformation"
+    ),
+    "definitions that are lost tell nothing of optimizers": "a pickle in a text",
+    "an optimizer made in a text that is run": "`exec` of a text is not told",
+    "a variable in a text that is evaluated": "`eval` of a text is not told",
+}
+"""Programs that end in an error which nothing reported, and why."""
+
+
+def marked(names: Iterable[str]) -> list[ParameterSet]:
+    """The programs of some names; those that fail untold are expected to."""
+    found = []
+    for name in names:
+        reason = UNTOLD.get(name)
+        marks = (
+            [] if reason is None else [pytest.mark.xfail(strict=True, reason=reason)]
+        )
+        found.append(pytest.param(name, marks=marks))
+    return found
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("name", marked(NAMES))
+def test_it_is_equal_or_refused_or_fails_as_told(name: str) -> None:
+    _assert_kept(PROGRAMS[name], Options())
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("name", marked(dict.fromkeys([*NAMES[::5], *OF_NAMES])))
+def test_so_it_is_with_other_names(name: str) -> None:
+    _assert_kept(PROGRAMS[name], Options(rename=True))
+
+
+def _assert_kept(files: dict[str, str], options: Options) -> None:
+    found = verdict(files, options)
+    assert found.kind in KEPT, f"{found.kind}: {found.why}"
+    assert found.said or found.kind == "equal"
