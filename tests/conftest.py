@@ -58,6 +58,20 @@ def judged(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+MANY_TESTS = 50
+_done = 0
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """What JAX has compiled for programs of earlier tests is forgotten now and then: it only slows down those that follow."""
+    global _done  # noqa: PLW0603
+    yield
+    _done += 1
+    if _done % MANY_TESTS == 0 and "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+
+
 @pytest.fixture(autouse=True)
 def compiled(request: pytest.FixtureRequest) -> None:
     """The judge compiles as a test that is `judged` asks for, and as for users in all others."""

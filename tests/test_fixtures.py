@@ -36,8 +36,26 @@ MORE_IN_CHAINS = (
     *("group_rates", "handwritten_schedules", "large_batch", "learning_rate_schedule"),
     *("schedule_made_late", "trainer_class", "weight_norm_if_asked"),
 )
+LONG = (
+    "federated_rounds",
+    "half_precision_pmap",
+    "learned_rate",
+    "radiance_field",
+    "replica_moments",
+    "soft_actor_critic",
+    "state_around_optimizer",
+)
+"""What takes a tenth of the time of all; `make parity` proves these, too."""
 TRAINED = [
-    *(pytest.param(case, "alias", id=f"alias-{case.name}") for case in CASES),
+    *(
+        pytest.param(
+            case,
+            "alias",
+            id=f"alias-{case.name}",
+            marks=[pytest.mark.thorough] if case.name in LONG else [],
+        )
+        for case in CASES
+    ),
     *(pytest.param(FIXTURES / name, "chain", id=f"chain-{name}") for name in IN_CHAINS),
     *(
         pytest.param(

@@ -408,12 +408,12 @@ class Uses:
 
     @cached_property
     def _all_objects(self) -> list[LegacyObject]:
-        places = self.facts.flow.places
-        return list(
-            dict.fromkeys(
-                obj for node in places for obj in self.facts.legacy_objects(node)
-            )
-        )
+        """The objects that calls make, and those that annotations or uses show."""
+        found: dict[LegacyObject, None] = {}
+        for _, call in self.facts.flow.reading.calls:
+            found |= dict.fromkeys(self.facts.made_at(call))
+        found |= dict.fromkeys(self.facts.flow.solver.legacy_objects())
+        return [*found]
 
     def _direct(self, obj: LegacyObject) -> bool:
         """Whether an object is made by the name of its class, as in `optim.Adam(…)`."""

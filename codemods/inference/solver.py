@@ -55,6 +55,10 @@ class Solver:
             answer = self._answers[place] = tuple(self._known.get(place, ()))
         return answer
 
+    def everything(self) -> dict[Object, None]:
+        """What is known to be anywhere."""
+        return {item: None for known in self._known.values() for item in known}
+
     def add(self, place: Place, *items: Object) -> bool:
         """Let objects be at a place, whatever its equation says. Returns whether any is new."""
         present = self._known.setdefault(place, {})

@@ -80,6 +80,14 @@ class Answers:
                 self._forms.setdefault(box, {})[item] = None
         return tuple(dict.fromkeys(map(plain, found)))  # type: ignore[arg-type]
 
+    def legacy_objects(self) -> list[LegacyObject]:
+        """All objects that are known so far, in the order in which they became known."""
+        return [
+            item
+            for item in self._engine.solver.everything()
+            if isinstance(item, LegacyObject)
+        ]
+
     def has(self, place: Place, item: Object) -> bool:
         return item in self.at(place)
 

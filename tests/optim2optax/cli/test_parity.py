@@ -160,6 +160,7 @@ def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) ->
         assert said in done.stdout, done.stdout
 
 
+@pytest.mark.thorough
 def test_packages_are_not_imported(project: Path, run: Run) -> None:
     """What a package or a `conftest.py` imports may need the whole old world; none of it is run."""
     package = project / "lab" / "agents"
@@ -276,6 +277,7 @@ def test_several_processes_import_nothing_of_the_current_folder(project: Path) -
     assert "1 case: 1 identical" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     for folder, name in ((before, "before.py"), (after, "after.py")):
@@ -398,6 +400,7 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_baseline_is_kept_and_compared_with_later(
     project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def test_the_environment_stores_and_restores_checkpoints(
 
 
 @pytest.mark.network
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_verdict_as_in_one_process(name: str, legacy_python: Path) -> None:
     case = FIXTURES / name
