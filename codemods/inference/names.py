@@ -345,7 +345,7 @@ class Names:
             found += (External(name) for name in modules if named.fullmatch(name))
         units = self.engine.project.matching(named)
         others = self.engine.project.others_matching(named)
-        if len(units) + len(others) > MANY:
+        if named is ANY or len(units) + len(others) > MANY:
             units, others = [], ["*.py"]
         for one in units:
             inner = str(PurePosixPath(one.path).parent) if one.is_package else ""
