@@ -153,11 +153,11 @@ class Seeding:
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
         """Seed a class that is chosen at run time for `Type[Optimizer]`, if none is known there."""
         assert isinstance(named.type, ast.Subscript)
+        if self._declared_kind(named.type.slice) is None:
+            return
         place = self.facts.flow.inside(annotation.target, named)
-        known = any(
-            isinstance(item, External) for item in self.facts.flow.solver.at(place)
-        )
-        if self._declared_kind(named.type.slice) is not None and not known:
+        found = self.facts.flow.solver.at(place)
+        if not any(isinstance(item, External) for item in found):
             self.facts.flow.solver.add(place, CLASS_AT_RUN_TIME)
 
     def _declared_kind(self, node: ast.expr) -> str | None:

@@ -586,11 +586,14 @@ class Inference:
         yield ("units",)
         for one in (cls, *(yield ("heirs", cls))):
             yield from self._look_at(self.tracing.of_class(one))  # type: ignore[arg-type]
-        fields = {*(yield ("fields in order", cls)), *self.fields_named(cls)}
+        fields: set[object] = {None}
+        for one in (cls, *(yield ("heirs", cls))):
+            fields.update((yield ("fields in order", one)))
+            fields.update(self.fields_named(one))  # type: ignore[arg-type]
         for word in ("replace", "_replace"):
             for call in self.index.called.get(word, ()):
                 # state.replace(step=0), state.replace(**fields)
-                if any(one.arg is None or one.arg in fields for one in call.keywords):
+                if call.keywords and all(one.arg in fields for one in call.keywords):
                     yield ("site", call)
         return ()
 
@@ -698,7 +701,7 @@ class Inference:
             return self.tracing.of(("variable", scope, node.arg)).changes
         if isinstance(node, FunctionNode):
             return self.tracing.of(("given by", self.functions[node])).changes
-        unit = self.unit_of(node)
+        unit = None if isinstance(node, ast.Tuple) else self.unit_of(node)
         return () if unit is None else self.tracing.of(("value", unit, node)).changes
 
     def fields_in_order(self, cls: Class) -> Iterable[object]:

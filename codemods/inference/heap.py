@@ -129,12 +129,14 @@ class Heap:
         return found
 
     def _of_container(self, item: Object, name: str) -> Answer:
-        # config.optimizer, where `config` is a namespace, or a dict with attributes
-        found = yield from self.element(item, name, is_exact=True)
-        found += yield ("attribute", plain(item).node, name)  # type: ignore[attr-defined]
+        box = plain(item)
+        found: list[Object] = []
         if name in METHODS:
             found.append(method(item, name))
-        box = plain(item)
+        # config.optimizer, where `config` is a namespace, or a dict with attributes
+        else:
+            found += yield from self.element(item, name, is_exact=True)
+            found += yield ("attribute", box.node, name)  # type: ignore[attr-defined]
         if isinstance(box, Container) and box.role == POOL:
             found.append(item)
             found += yield from self.element(item, None)
@@ -289,7 +291,9 @@ class Heap:
             found += yield from self._given_to(owner, name)
             if owner.source is not None:
                 return found
-        else:
+        elif name in self.engine.index.keywords or name in (
+            yield from self.fields_in_order(owner.cls)
+        ):
             for made in (yield ("instances", owner.cls)):
                 assert isinstance(made, Made)
                 found += yield from self._given_to(made, name, is_any=True)
@@ -672,7 +676,10 @@ class Heap:
         frame = box.frame if isinstance(box, InFrame) else None
         container = plain(box)
         assert isinstance(container, Container)
-        found: list[Object] = [*(yield ("stored keys", container))]
+        found: list[Object] = []
+        for one in (yield ("stored keys", container)):
+            assert isinstance(one, Stored)
+            found += yield one.place
         if container.role:
             return found
         match container.node:
@@ -801,8 +808,9 @@ class Heap:
                 self.engine.solver.add(("stored", item), Stored(key, place))
                 if isinstance(target.slice, ast.Slice):
                     self.engine.solver.add(("stored", item), Stored(SHIFTED, None))
-                keys = yield ("expression", target.slice, None)
-                self.engine.solver.add(("stored keys", plain(item)), *keys)
+                if not isinstance(target.slice, ast.Constant | ast.Slice):
+                    place_of_key = Stored(None, ("expression", target.slice, None))
+                    self.engine.solver.add(("stored keys", plain(item)), place_of_key)
             elif isinstance(item, Instance | Made):
                 unit = item.cls.unit
                 given = Arguments(unit, target, (("nothing",), place))

@@ -84,6 +84,8 @@ class Index:
     """The calls of methods that change containers."""
     item_stores: list[ItemStore] = field(default_factory=list)
     raised: list[ast.expr] = field(default_factory=list)
+    keywords: set[str | None] = field(default_factory=set)
+    """The names by which calls give arguments."""
     reflects: bool = False
     """Whether variables or fields are got at by computed names."""
 
@@ -97,6 +99,7 @@ class Index:
         self.changing += other.changing
         self.subscripts += other.subscripts
         self.raised += other.raised
+        self.keywords |= other.keywords
         self.reflects = self.reflects or other.reflects
 
 
@@ -269,6 +272,7 @@ class Reader:
             case ast.Call():
                 found.calls.append(node)
                 found.called[last_name(node.func)].append(node)
+                found.keywords.update(one.arg for one in node.keywords)
                 if last_name(node.func) in REFLECTING:
                     found.reflects = True
                 if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:

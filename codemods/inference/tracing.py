@@ -8,12 +8,13 @@ inference finds out; this finds those that may be.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from codemods.inference.containers import METHODS
+from codemods.inference.containers import METHODS, SAME
 from codemods.inference.exports import exported
+from codemods.inference.heap import is_generic
 from codemods.inference.objects import Class, Function
 from codemods.inference.reading import (
     CHANGES,
@@ -21,6 +22,7 @@ from codemods.inference.reading import (
     FunctionNode,
     ItemStore,
     last_name,
+    parameters,
 )
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 Stop: TypeAlias = tuple[object, ...]
 """A variable, an attribute of a name, the value of a node, or what a function gives."""
+
+Step: TypeAlias = tuple[Stop, bool]
+"""A stop, and whether what is there is in a container."""
 
 HANDING = frozenset(
     [
@@ -106,6 +111,28 @@ HANDING = frozenset(
 )
 """Functions out of view that give back what they are given, or something with it."""
 
+EMPTYING = frozenset(
+    [
+        "dict",
+        "OrderedDict",
+        "SimpleNamespace",
+        "ConfigDict",
+        "FrozenConfigDict",
+        "FrozenDict",
+        "set",
+        "zip",
+        "enumerate",
+        "map",
+        "filter",
+        "sorted",
+        "reversed",
+        "chain",
+        "cycle",
+        "next",
+    ]
+)
+"""Those of them that give back the elements of what they are given, but not that itself."""
+
 
 FURTHEST = 10
 """What is handed on more often is not followed any further."""
@@ -139,8 +166,8 @@ class Tracing:
 
     def __init__(self, engine: Inference) -> None:
         self.engine = engine
-        self._traces: dict[tuple[Stop, int], Trace] = {}
-        self._next: dict[Stop, tuple[list[Stop], Trace]] = {}
+        self._traces: dict[tuple[Step, int], Trace] = {}
+        self._next: dict[Step, tuple[list[Step], Trace]] = {}
         self._back: dict[FunctionNode, set[str]] = {}
 
     def forget(self) -> None:
@@ -157,7 +184,9 @@ class Tracing:
         return self._named(function.scope.parent, function.node.name)
 
     def of_class(self, cls: Class) -> Trace:
-        return self.of(self._named(cls.scope.parent, cls.node.name))
+        # Holder[int](…)
+        start = self._named(cls.scope.parent, cls.node.name)
+        return self.of(start, is_held=is_generic(cls.node))
 
     @staticmethod
     def _named(scope: Scope | None, name: str) -> Stop:
@@ -166,67 +195,73 @@ class Tracing:
             return ("attribute", name)
         return ("variable", scope.binding(name) or scope, name)
 
-    def of(self, start: Stop, furthest: int = FURTHEST) -> Trace:
-        if (start, furthest) not in self._traces:
-            found = self._traces[start, furthest] = Trace()
-            seen = {start}
-            reached = [start]
-            for _ in range(furthest):
-                following: list[Stop] = []
-                for stop in reached:
-                    further, here = self._following(stop)
-                    found.add(here)
-                    following += further
-                reached = [
-                    stop for stop in dict.fromkeys(following) if stop not in seen
-                ]
-                seen.update(reached)
-        return self._traces[start, furthest]
+    def of(self, start: Stop, furthest: int = FURTHEST, is_held: bool = False) -> Trace:
+        """Where what is at a stop may be called or changed.
 
-    def _following(self, stop: Stop) -> tuple[list[Stop], Trace]:
-        if stop not in self._next:
+        Args:
+          start: the stop.
+          furthest: how often it is followed to where it is handed on to.
+          is_held: whether what stands in containers there is followed, too.
+        """
+        first = (start, is_held)
+        if (first, furthest) not in self._traces:
+            found = self._traces[first, furthest] = Trace()
+            for here in self._reached(first, furthest):
+                found.add(here)
+        return self._traces[first, furthest]
+
+    def _reached(
+        self, first: Step, furthest: int, left_out: str = ""
+    ) -> Iterator[Trace]:
+        seen = {first}
+        reached = [first]
+        for _ in range(furthest):
+            following: list[Step] = []
+            for step in reached:
+                further, here = self._following(step)
+                yield here
+                following += further
+            new = (step for step in dict.fromkeys(following) if step not in seen)
+            reached = [(stop, held) for stop, held in new if stop[0] != left_out]
+            seen.update(reached)
+
+    def _following(self, step: Step) -> tuple[list[Step], Trace]:
+        if step not in self._next:
             here = Trace()
-            self._next[stop] = ([], here)
-            self._next[stop] = (list(dict.fromkeys(self._steps(stop, here))), here)
-        return self._next[stop]
+            self._next[step] = ([], here)
+            self._next[step] = (list(dict.fromkeys(self._steps(*step, here))), here)
+        return self._next[step]
 
-    def _steps(self, stop: Stop, here: Trace) -> Iterator[Stop]:
+    def _steps(self, stop: Stop, is_held: bool, here: Trace) -> Iterator[Step]:
         match stop:
             case ("variable", Scope() as scope, str(name)):
-                yield from self._of_variable(scope, name, here)
+                yield from self._of_variable(scope, name, is_held, here)
             case ("attribute", str(name)):
                 for unit, node in self.engine.index.attributes_read.get(name, ()):
-                    yield from self._climb(unit, node, here)
+                    yield from self._climb(unit, node, is_held, here)
             case ("value", Unit() as unit, ast.AST() as node):
-                yield from self._climb(unit, node, here)
+                yield from self._climb(unit, node, is_held, here)
             case ("given by", Function() as function):
                 for call in self._calls_near(function):
                     unit = self.engine.reading.scopes[call].unit
-                    yield ("value", unit, call)
+                    yield ("value", unit, call), is_held
 
     def _calls_near(self, function: Function) -> dict[ast.Call, None]:
         """The calls of a function under its own name, or where that is handed on a few times.
 
         What other functions give is left out: these may give each other without end.
         """
-        start = self._start(function)
         found: dict[ast.Call, None] = {}
-        seen = {start}
-        reached = [start]
-        for _ in range(NEAR):
-            following: list[Stop] = []
-            for stop in reached:
-                further, here = self._following(stop)
-                found.update(here.calls)
-                following += further
-            new = (stop for stop in dict.fromkeys(following) if stop not in seen)
-            reached = [stop for stop in new if stop[0] != "given by"]
-            seen.update(reached)
+        first = (self._start(function), False)
+        for here in self._reached(first, NEAR, "given by"):
+            found.update(here.calls)
         return found
 
-    def _of_variable(self, scope: Scope, name: str, here: Trace) -> Iterator[Stop]:
+    def _of_variable(
+        self, scope: Scope, name: str, is_held: bool, here: Trace
+    ) -> Iterator[Step]:
         for node in self.engine.index.reads.get((scope, name), ()):
-            yield from self._climb(scope.unit, node, here)
+            yield from self._climb(scope.unit, node, is_held, here)
         if scope.parent is not None:
             return
         # from module import step
@@ -237,15 +272,15 @@ class Tracing:
             if any(self._may_be_of(module.unit, scope, name) for module in sources):
                 bound = binding.alias.asname or name
                 owner = binding.scope.binding(bound) or binding.scope
-                yield ("variable", owner, bound)
+                yield ("variable", owner, bound), is_held
         # from module import *
         for importer in self.engine.star_importers(scope):
             if name in exported(scope):
-                yield ("variable", importer, name)
+                yield ("variable", importer, name), is_held
         # module.step
         for unit, read in self.engine.index.attributes_read.get(name, ()):
             if isinstance(read, ast.Attribute) and self._is_module(read.value):
-                yield from self._climb(unit, read, here)
+                yield from self._climb(unit, read, is_held, here)
 
     def _may_be_of(self, unit: Unit | None, scope: Scope, name: str) -> bool:
         """Whether a module has a name from another: it is that, or a package around it."""
@@ -267,23 +302,33 @@ class Tracing:
         bindings = self.engine.bindings_of(bound, node.id)
         return not bindings or any(one.alias is not None for one in bindings)
 
-    def _climb(self, unit: Unit, node: ast.AST, here: Trace) -> Iterator[Stop]:
+    def _climb(
+        self, unit: Unit, node: ast.AST, is_held: bool, here: Trace
+    ) -> Iterator[Step]:
         """Where what stands at a node, or holds it, is put."""
         if isinstance(node, ast.expr):
             here.nodes[unit, node] = None
-        child = node
+        within = child = node
+        was_held = is_held
         for parent in unit.ancestors(node):
+            stops: Iterable[Stop] = ()
+            goes_on = False
             match parent:
                 case ast.Call(func=function):
                     if function is child:
                         here.calls[parent] = None
                         return
                     given = [*self._given(unit, parent, child)]
-                    yield from given
+                    yield from ((stop, is_held or holds) for stop, holds in given)
                     if not given:
                         here.calls[parent] = None
-                    if not self._comes_back(parent, given):
+                    if not self._comes_back(parent, child, given, is_held):
                         return
+                    # State(table)
+                    is_held = is_held or any(
+                        stop[0] == "attribute" for stop, _ in given
+                    )
+                    goes_on = True
                 case ast.Attribute(attr=name):
                     here.attributes[parent] = None
                     # states.append(state), states.items()
@@ -295,116 +340,136 @@ class Tracing:
                     # jax.debug.callback(seen.append, state)
                     if name in CHANGES and isinstance(call, ast.Call):
                         here.changes[call] = None
-                    if not (is_called and name in METHODS | {"register"}):
-                        return
-                    yield ("value", unit, call)
-                    return
+                    gives_back = SAME | {"register"} | (METHODS if is_held else set())
+                    if is_called and name in gives_back:
+                        stops = [("value", unit, call)]
                 case ast.Subscript(value=value):
                     if value is not child:
                         return
-                    if not isinstance(parent.ctx, ast.Load):
+                    if isinstance(parent.ctx, ast.Load):
+                        goes_on = is_held
+                    else:
                         for store in self.engine.index.item_stores_of.get(parent, ()):
                             here.changes[store] = None
-                        return
-                case ast.Assign(targets=targets):
+                case ast.Starred():
+                    goes_on = is_held
+                case ast.BinOp():
+                    # [optimizer] + others
+                    goes_on = is_held
+                case ast.Dict() | ast.List() | ast.Tuple() | ast.Set():
+                    was_held, is_held, goes_on = is_held, True, True
+                case (
+                    ast.DictComp() | ast.ListComp() | ast.SetComp() | ast.GeneratorExp()
+                ):
+                    is_held = goes_on = True
+                case ast.Assign(targets=targets, value=value):
                     for target in targets:
-                        yield from self._targets(target)
+                        part = _counterpart(target, value, within)
+                        held = is_held if part is target else was_held
+                        yield from self._targets(part, held)
                     return
-                case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-                    yield from self._targets(target)
+                case ast.AnnAssign(target=target, value=value):
+                    if child is value:
+                        yield from self._targets(target, is_held)
+                    return
+                case ast.AugAssign(target=target):
+                    # states += [state]
+                    if is_held:
+                        yield from self._targets(target, is_held)
                     return
                 case ast.NamedExpr(target=target):
-                    yield from self._targets(target)
+                    yield from self._targets(target, is_held)
+                    goes_on = True
                 case (
                     ast.For(target=target, iter=source)
                     | ast.AsyncFor(target=target, iter=source)
+                    | ast.comprehension(target=target, iter=source)
                 ):
-                    if child is source:
-                        yield from self._targets(target)
-                    return
-                case ast.comprehension(target=target):
-                    yield from self._targets(target)
+                    if child is source and is_held:
+                        yield from self._targets(target, is_held)
                     return
                 case ast.withitem(optional_vars=target):
                     if target is not None:
-                        yield from self._targets(target)
+                        yield from self._targets(target, is_held)
                     return
                 case ast.Lambda():
-                    if child is not parent.body:
-                        return
-                    yield ("given by", self.engine.functions[parent])
-                    return
+                    if child is parent.body:
+                        stops = [("given by", self.engine.functions[parent])]
                 case ast.Return() | ast.Yield() | ast.YieldFrom():
+                    is_held = is_held or isinstance(parent, ast.Yield)
                     scope = self.engine.scope_of(unit, parent)
                     if scope is not None and scope.node in self.engine.functions:
-                        yield ("given by", self.engine.functions[scope.node])
-                    return
+                        stops = [("given by", self.engine.functions[scope.node])]
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     if child in parent.decorator_list:
                         here.decorated[self.engine.functions[parent]] = None
                     return
                 case ast.arguments():
-                    owner = unit.parents.get(parent)
-                    if isinstance(owner, FunctionNode):
-                        inner = self.engine.functions[owner].scope
-                        for one in (
-                            *parent.posonlyargs,
-                            *parent.args,
-                            *parent.kwonlyargs,
-                        ):
-                            yield ("variable", inner, one.arg)
-                    return
+                    owner = unit.parents[parent]
+                    assert isinstance(owner, FunctionNode)
+                    inner = self.engine.functions[owner].scope
+                    defaults = parameters(owner)
+                    stops = [
+                        ("variable", inner, one.arg)
+                        for one, default in defaults
+                        if default is child
+                    ]
                 case ast.Match():
-                    for case in parent.cases:
-                        for part in ast.walk(case.pattern):
-                            if (
-                                isinstance(part, ast.MatchAs | ast.MatchStar)
-                                and part.name
-                            ):
-                                scope = self.engine.reading.scopes[parent.subject]
-                                yield (
-                                    "variable",
-                                    scope.binding(part.name),
-                                    part.name,
-                                )
-                    return
-                case ast.Compare() | ast.JoinedStr() | ast.stmt() | ast.mod():
-                    return
-            child = parent
+                    scope = self.engine.reading.scopes[parent.subject]
+                    stops = [
+                        ("variable", scope.binding(name) or scope, name)
+                        for case in parent.cases
+                        for name in _captured(case.pattern)
+                    ]
+                case (
+                    ast.keyword()
+                    | ast.IfExp()
+                    | ast.BoolOp()
+                    | ast.UnaryOp()
+                    | ast.Await()
+                    | ast.FormattedValue()
+                    | ast.Slice()
+                ):
+                    goes_on = True
+            yield from ((stop, is_held) for stop in stops)
+            if not goes_on:
+                return
+            within, child = child, parent
 
-    def _targets(self, target: ast.expr) -> Iterator[Stop]:
+    def _targets(self, target: ast.expr, is_held: bool) -> Iterator[Step]:
         match target:
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                for element in elements:
-                    yield from self._targets(element)
+                # first, second = states
+                for element in elements if is_held else ():
+                    yield from self._targets(element, is_held)
             case ast.Starred(value=inner):
-                yield from self._targets(inner)
+                yield from self._targets(inner, is_held)
             case ast.Name(id=name):
                 scope = self.engine.reading.scopes[target]
                 bound = scope.binding(name) or scope
                 # a variable of a class is an attribute of it
                 if isinstance(bound.node, ast.ClassDef):
-                    yield ("attribute", name)
-                yield ("variable", bound, name)
+                    yield ("attribute", name), is_held
+                yield ("variable", bound, name), is_held
             case ast.Attribute(attr=name):
-                yield ("attribute", name)
+                yield ("attribute", name), is_held
             case ast.Subscript(value=inner):
                 # states["step"] = step
                 unit = self.engine.reading.scopes[target].unit
                 yield from self._holder(unit, inner)
 
-    def _holder(self, unit: Unit, node: ast.expr) -> Iterator[Stop]:
+    def _holder(self, unit: Unit, node: ast.expr) -> Iterator[Step]:
         """The variable or attribute of a container."""
         match node:
             case ast.Name() | ast.Attribute():
-                yield from self._targets(node)
+                yield from self._targets(node, is_held=True)
             case ast.Subscript(value=inner):
                 yield from self._holder(unit, inner)
 
     # Calls
 
-    def _given(self, unit: Unit, call: ast.Call, child: ast.AST) -> Iterator[Stop]:
-        """The parameters that get an argument."""
+    def _given(self, unit: Unit, call: ast.Call, child: ast.AST) -> Iterator[Step]:
+        """The parameters that get an argument, and whether they hold it then."""
         function, index, name = call.func, None, None
         if isinstance(child, ast.keyword):
             name = child.arg
@@ -428,39 +493,39 @@ class Tracing:
             else:
                 yield from self._given_to(definition, index, name, function)
 
-    def _given_to_thread(self, call: ast.Call) -> Iterator[Stop]:
+    def _given_to_thread(self, call: ast.Call) -> Iterator[Step]:
         for target in (one.value for one in call.keywords if one.arg == "target"):
             for definition in self._definitions(target):
                 declared = (
                     definition.node.args if isinstance(definition, Function) else None
                 )
                 for one in (*declared.args, *declared.kwonlyargs) if declared else ():
-                    yield ("variable", definition.scope, one.arg)
+                    yield ("variable", definition.scope, one.arg), False
 
     def _given_to(
         self, function: Function, index: int | None, name: str | None, callee: ast.expr
-    ) -> Iterator[Stop]:
+    ) -> Iterator[Step]:
         declared = function.node.args
         positional = [*declared.posonlyargs, *declared.args]
         for one in (*positional, *declared.kwonlyargs):
             if one.arg == name:
-                yield ("variable", function.scope, name)
+                yield ("variable", function.scope, name), False
         if index is not None:
             is_method = self.engine.class_of_method(function) is not None
             # Trainer.step(trainer), or trainer.step()
             for at in {index, index + 1} if is_method else {index}:
                 for one in positional[at : at + 1]:
-                    yield ("variable", function.scope, one.arg)
+                    yield ("variable", function.scope, one.arg), False
                 if at >= len(positional) and declared.vararg is not None:
-                    yield ("variable", function.scope, declared.vararg.arg)
+                    yield ("variable", function.scope, declared.vararg.arg), True
         elif declared.kwarg is not None:
-            yield ("variable", function.scope, declared.kwarg.arg)
+            yield ("variable", function.scope, declared.kwarg.arg), True
 
     def _given_to_class(
         self, cls: Class, index: int | None, name: str | None
-    ) -> Iterator[Stop]:
+    ) -> Iterator[Step]:
         if name is not None:
-            yield ("attribute", name)
+            yield ("attribute", name), False
         fields: list[str] = []
         for statement in cls.node.body:
             match statement:
@@ -474,7 +539,8 @@ class Tracing:
                 if isinstance(other, Class) and other is not cls:
                     yield from self._given_to_class(other, index, name)
         if index is not None:
-            yield from (("attribute", word) for word in fields[index : index + 1])
+            for word in fields[index : index + 1]:
+                yield ("attribute", word), False
 
     def _definitions(self, node: ast.expr) -> list[Function | Class]:
         """The functions and classes that a callee may be, by its name."""
@@ -536,19 +602,22 @@ class Tracing:
             found.append(self.engine.functions[node])
         return found
 
-    def _comes_back(self, call: ast.Call, given: list[Stop]) -> bool:
-        """Whether what a call is given may be in what it gives."""
-        if last_name(call.func) in HANDING:
-            return True
-        if any(stop[0] == "attribute" for stop in given):
-            return True
-        for stop in given:
-            scope = stop[1]
-            if not isinstance(scope, Scope):
+    def _comes_back(
+        self, call: ast.Call, child: ast.AST, given: list[Step], is_held: bool
+    ) -> bool:
+        """Whether what a call is given, or what holds it, may be in what it gives."""
+        name = last_name(call.func)
+        if name in HANDING:
+            # list(states), dict(state=state)
+            return is_held or name not in EMPTYING or isinstance(child, ast.keyword)
+        for (word, *rest), _ in given:
+            if word == "attribute":
                 return True
-            if isinstance(scope.node, FunctionNode) and self._hands_back(
-                scope.node, stop[2]
-            ):
+            scope, argument = rest
+            assert isinstance(scope, Scope)
+            if not isinstance(scope.node, FunctionNode):
+                return True
+            if self._hands_back(scope.node, argument):
                 return True
         return False
 
@@ -566,3 +635,20 @@ class Tracing:
                     named.update(one.id for one in parts)
             self._back[function] = named
         return name in self._back[function]
+
+
+def _counterpart(target: ast.expr, value: ast.expr, within: ast.AST) -> ast.expr:
+    """What of a target gets `within`, a part of the value: `b`, of `y` in `a, b = x, y`."""
+    match target, value:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values):
+            is_starred = any(isinstance(one, ast.Starred) for one in targets + values)
+            if within in values and len(targets) == len(values) and not is_starred:
+                return targets[values.index(within)]
+    return target
+
+
+def _captured(pattern: ast.pattern) -> Iterator[str]:
+    """The names that a pattern binds."""
+    for part in ast.walk(pattern):
+        if isinstance(part, ast.MatchAs | ast.MatchStar) and part.name:
+            yield part.name

@@ -417,11 +417,12 @@ class View:
 
     def stands(self, unit: Unit, node: ast.expr) -> Iterable[tuple[Unit, ast.expr]]:
         """An expression, and where its value stands besides."""
-        return ((unit, node), *self.engine.tracing.of(("value", unit, node)).nodes)
+        trace = self.engine.tracing.of(("value", unit, node), is_held=True)
+        return ((unit, node), *trace.nodes)
 
     def stands_as(self, scope: Scope, name: str) -> Iterable[tuple[Unit, ast.expr]]:
         """Where what a variable has stands."""
-        return self.engine.tracing.of(("variable", scope, name)).nodes
+        return self.engine.tracing.of(("variable", scope, name), is_held=True).nodes
 
     def standing_for(self, container: Container) -> Iterable[tuple[Unit, ast.expr]]:
         """Where a container may stand."""
