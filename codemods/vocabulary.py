@@ -27,6 +27,19 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+OUTSIDE = frozenset(
+    words(
+        "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib "
+        "collections types itertools random importlib imp runpy sys operator argparse queue "
+        "threading ml_collections chex"
+    )
+)
+"""The packages of which it is known what they do.
+
+An import of one means no file of the project, even if one has the same name.
+"""
+
+
 def full_names(modules: str, names: str) -> frozenset[str]:
     """The full names of all `names` in each of some modules; both are words in a text."""
     return frozenset(

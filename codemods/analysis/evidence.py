@@ -19,6 +19,7 @@ from codemods.analysis.queries import Queries
 from codemods.analysis.receivers import DECLARED, Receivers, Shown
 from codemods.analysis.shown_by import PURPOSES, replaces_target
 from codemods.analysis.unseen import is_something_else, may_be_unseen
+from codemods.analysis.uses import ATTRIBUTES
 from codemods.inference.annotations import TypeWithin, types_within
 from codemods.inference.objects import (
     Container,
@@ -107,6 +108,7 @@ class Seeding:
         return {
             obj: None
             for _, node in self.facts.flow.reading.attributes
+            if node.attr in ATTRIBUTES["optimizer"]
             for obj in self.facts.legacy_objects(node.value, "optimizer")
             if obj.evidence in ("declared", "deduced")
         }
@@ -292,10 +294,9 @@ class Seeding:
         """Seed unknown objects that are read or replaced as the parts of an optimizer are."""
         for unit, node in list(self.facts.flow.reading.attributes):
             attribute = "target" if replaces_target(unit, node) else node.attr
-            known = self.receivers.known(node.value, attribute)
             if (
                 self._has_its_shape(unit, node)
-                and not known
+                and not self.receivers.known(node.value, attribute)
                 and not self.receivers.is_declared_otherwise(node.value)
             ):
                 self._seed_reader(unit, node)

@@ -16,7 +16,6 @@ from codemods.analysis.legacy import (
     MODULES,
     NAMES,
     OTHER_NAMES,
-    OUTSIDE,
     PARTS,
     SUBMODULES,
     LegacyName,
@@ -51,7 +50,14 @@ from codemods.inference.objects import (
 )
 from codemods.inference.out_of_view import effect_of
 from codemods.inference.sites import Effect
-from codemods.vocabulary import AS_DICT, PACKAGE, READ_PLAIN, RESTORE, TO_STATE_DICT
+from codemods.vocabulary import (
+    AS_DICT,
+    OUTSIDE,
+    PACKAGE,
+    READ_PLAIN,
+    RESTORE,
+    TO_STATE_DICT,
+)
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference

@@ -50,11 +50,6 @@ MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
 PARTS = (("optimizer", "state"), ("state", "step"), ("definition", "hyper_params"))
 """The attributes that are legacy objects themselves, by the kind of their owner."""
 
-OUTSIDE = words(
-    "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
-    "types itertools random importlib imp runpy sys operator argparse queue threading "
-    "ml_collections chex"
-)
 OTHER_SUBMODULES = words(
     "numpy random nn linalg optimizers example_libraries linen deprecated module struct optim "
     "train_state dynamic_scale traverse_util"

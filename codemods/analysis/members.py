@@ -38,6 +38,12 @@ class Members:
         for _, node in self.facts.flow.reading.attributes:
             if not isinstance(node.ctx, ast.Store):
                 continue
+            method = self.facts.flow.engine.method_of(node)
+            if method is not None:
+                cls = self.facts.flow.engine.class_of_method(method)
+                assert cls is not None
+                found[cls].add(node.attr)
+                continue
             for item in self.facts.objects(node.value):
                 if isinstance(item, Instance):
                     found[item.cls].add(node.attr)

@@ -14,7 +14,7 @@ from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
 from codemods.inference.exports import exported
 from codemods.inference.holders import unwrapped
-from codemods.inference.library import BEHAVIOURS
+from codemods.inference.library import APPLYING, BEHAVIOURS
 from codemods.inference.objects import (
     Class,
     Container,
@@ -22,6 +22,7 @@ from codemods.inference.objects import (
     Function,
     Instance,
     LegacyObject,
+    Method,
     Module,
     Object,
     Place,
@@ -142,9 +143,28 @@ class Queries:
 
     def made_at(self, call: ast.Call, *kinds: str) -> list[LegacyObject]:
         """What a call itself makes."""
-        if self.is_defined_here(call.func):
+        if self.is_defined_here(call.func) or all(
+            map(self._makes_nothing, self.objects(call.func))
+        ):
             return []
         return [obj for obj in self.legacy_objects(call, *kinds) if obj.node is call]
+
+    def _makes_nothing(self, callee: Object) -> bool:
+        """Whether what a call gives is not made by this very call, but within, or is unknown."""
+        match callee:
+            case External(name=name):
+                makes = self.legacy.function(name) is not None
+                return not makes or (name in BEHAVIOURS and name not in APPLYING)
+            case Class():
+                return not any(
+                    isinstance(base, External) and legacy_name(base.name) is not None
+                    for base in self.flow.ancestry(callee)
+                )
+            case Method(owner=owner):
+                return not isinstance(owner, LegacyObject)
+            case Function() | Instance() | Module() | Container():
+                return True
+        return False
 
     def is_defined_here(self, node: ast.expr) -> bool:
         """Whether the text shows that an expression is a function or method of the project.

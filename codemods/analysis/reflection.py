@@ -121,8 +121,10 @@ def path_from_package(facts: Queries, call: ast.Call) -> str | None:
         ):
             return f"flax.{path}"
     # functools.reduce(getattr, path.split("."), flax)
+    if not _hands_on(facts, call):
+        return None
     given = {name for one in call.args for name in facts.externals(one)}
-    return "flax" if given >= {"flax", "builtins.getattr"} else None
+    return "flax" if "flax" in given else None
 
 
 def _is_only_said(facts: Queries, unit: Unit, node: ast.Constant) -> bool:
@@ -401,7 +403,8 @@ def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[LegacyObject, 
 
 def _hands_on(facts: Queries, call: ast.Call) -> bool:
     """Whether `getattr` is an argument of a call."""
-    return any("builtins.getattr" in facts.externals(one) for one in call.args)
+    named = (one for one in call.args if isinstance(one, ast.Name))
+    return any("builtins.getattr" in facts.externals(one) for one in named)
 
 
 def _given(facts: Queries, call: ast.Call) -> tuple[LegacyObject, ...]:

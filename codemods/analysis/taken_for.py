@@ -117,17 +117,9 @@ def _by_call(
         yield from facts.legacy_objects(first, "definition")
     # jax.tree_map(f, definition)
     else:
-        arguments = map(_unstarred, values_of(call))
-        given = [
-            argument
-            for argument in arguments
-            if facts.may_hold_legacy_objects(argument)
-        ]
-        if not given:
-            return
         spreads = any(name.startswith(SPREADING) for name in called)
         if spreads or _is_weak(facts, call.func):
-            for argument in given:
+            for argument in map(_unstarred, values_of(call)):
                 yield from _definitions(facts, argument)
 
 

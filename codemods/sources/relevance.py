@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from codemods.sources.modules import Layout
 from codemods.sources.prefilter import may_read, mentions_legacy, uses_jax
+from codemods.vocabulary import OUTSIDE
 
 IMPORT = re.compile(
     r"""[ \t]*(?:.*?[:;][ \t]*)??(?:
@@ -207,7 +208,7 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
             listed = COMMENT.sub("", match["modules"])
             modules = re.sub(r"\bas\s+\w+", "", listed)
             for name in re.findall(r"[\w.]+", modules):
-                yield from _with_packages(layout.absolute(path, name), name)
+                yield from _with_packages(_absolute(path, name, layout), name)
         else:
             yield from _modules_of_from(path, match, layout)
     # importlib.import_module("package.module")
@@ -226,7 +227,7 @@ def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterato
         relative = layout.relative(path, level, name)
         sources: tuple[str, ...] = (relative,)
     else:
-        sources = layout.absolute(path, name)
+        sources = _absolute(path, name, layout)
     yield from _with_packages(sources, name)
     if sources:
         members = COMMENT.sub("", match["members"])
@@ -234,6 +235,10 @@ def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterato
             for source in sources:
                 # from . import vit, in a file that is in no folder
                 yield member if source == "." else f"{source}/{member}"
+
+
+def _absolute(path: str, name: str, layout: Layout) -> tuple[str, ...]:
+    return () if name.partition(".")[0] in OUTSIDE else layout.absolute(path, name)
 
 
 def _with_packages(paths: Iterable[str], name: str) -> Iterator[str]:
