@@ -33,6 +33,7 @@ from codemods.inference.objects import (
     without_frames,
 )
 from codemods.inference.reading import (
+    MODULES,
     AttributeStore,
     Binding,
     Contents,
@@ -50,11 +51,6 @@ from codemods.inference.tracing import Trace, Tracing
 from codemods.sources.modules import Project, Unit, name_of
 
 NAMESPACES = frozenset(("globals", "vars", "locals", "__dict__"))
-MODULES = frozenset(
-    ("import_module", "__import__", "modules", "module_from_spec", "load_source")
-)
-"""What gives a module, by the names with which expressions end."""
-
 SETTING = ("update", "setdefault", "__setitem__")
 CONTAINERS = frozenset(
     [

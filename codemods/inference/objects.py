@@ -302,8 +302,8 @@ class Frame:
 
     @cached_property
     def depth(self) -> int:
-        parts = (self.arguments, self.around, self.owner)
-        return 1 + max(map(depth_of, parts))
+        within = 1 + max(depth_of(self.arguments), depth_of(self.owner))
+        return max(within, depth_of(self.around))
 
 
 def depth_of(part: object) -> int:

@@ -19,6 +19,11 @@ Step: TypeAlias = tuple[
 """From a value to a part of it: an item, each element, what a `with` gives, an attribute."""
 
 CHANGES = CHANGING | SHIFTING | {"send"}
+MODULES = frozenset(
+    ("import_module", "__import__", "modules", "module_from_spec", "load_source")
+)
+"""What gives a module, by the names with which expressions end."""
+
 REFLECTING = frozenset(("setattr", "globals", "vars", "locals", "exec"))
 SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

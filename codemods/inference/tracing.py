@@ -18,6 +18,7 @@ from codemods.inference.heap import is_generic
 from codemods.inference.objects import Class, Function
 from codemods.inference.reading import (
     CHANGES,
+    MODULES,
     Binding,
     FunctionNode,
     ItemStore,
@@ -262,6 +263,9 @@ class Tracing:
     ) -> Iterator[Step]:
         for node in self.engine.index.reads.get((scope, name), ()):
             yield from self._climb(scope.unit, node, is_held, here)
+        for binding in self.engine.bindings_of(scope, name):
+            if isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from self._decorating(binding.node)
         if scope.parent is not None:
             return
         # from module import step
@@ -282,6 +286,28 @@ class Tracing:
             if isinstance(read, ast.Attribute) and self._is_module(read.value):
                 yield from self._climb(unit, read, is_held, here)
 
+    def _decorating(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef
+    ) -> Iterator[Step]:
+        """The parameters of decorators that a function is given to."""
+        for decorator in node.decorator_list:
+            for definition in self._definitions(decorator):
+                if isinstance(definition, Class):
+                    yield from self._given_to_class(definition, 0, None)
+                    continue
+                takers = [definition]
+                # @loop.every(10): a function within takes it
+                if isinstance(decorator, ast.Call):
+                    within = ast.walk(definition.node)
+                    found = (self.engine.functions.get(inner) for inner in within)
+                    takers = [
+                        one
+                        for one in found
+                        if one is not None and one.scope.parent is definition.scope
+                    ]
+                for taker in takers:
+                    yield from self._given_to(taker, 0, None, decorator)
+
     def _may_be_of(self, unit: Unit | None, scope: Scope, name: str) -> bool:
         """Whether a module has a name from another: it is that, or a package around it."""
         if unit is None or unit is scope.unit:
@@ -294,13 +320,17 @@ class Tracing:
         while isinstance(node, ast.Attribute):
             node = node.value
         if not isinstance(node, ast.Name):
-            return False
+            return last_name(node) in MODULES
         scope = self.engine.reading.scopes[node]
         bound = scope.binding(node.id)
         if bound is None:
             return False
         bindings = self.engine.bindings_of(bound, node.id)
-        return not bindings or any(one.alias is not None for one in bindings)
+        return not bindings or any(
+            one.alias is not None
+            or (one.source is not None and last_name(one.source) in MODULES)
+            for one in bindings
+        )
 
     def _climb(
         self, unit: Unit, node: ast.AST, is_held: bool, here: Trace
