@@ -88,11 +88,13 @@ class Seeding:
 
     def _created_optimizers(self) -> list[LegacyObject]:
         """The optimizers whose allocation site is a call in view."""
-        return [
-            obj
-            for _, call in self.facts.flow.reading.calls
-            for obj in self.facts.made_at(call, "optimizer")
-        ]
+        found: dict[LegacyObject, None] = {}
+        for unit, node in self.facts.flow.reading.attributes:
+            if node.attr == "create":
+                for call in self.facts.flow.calls_of(unit, node):
+                    for obj in self.facts.made_at(call, "optimizer"):
+                        found[obj] = None
+        return [*found]
 
     def _stepped_optimizers(self) -> set[LegacyObject]:
         """The optimizers that take a step in view."""

@@ -297,13 +297,11 @@ class Queries:
         if not isinstance(node, ast.Attribute) or self._is_by_import(node):
             return self._is_by_import(node)
         # optim.Adam: the owner `optim` has to be legacy, and imported
-        owners = self.externals(node.value)
-        known = any(
+        if not (self._is_by_import(node.value) or self.names_legacy(node.value)):
+            return False
+        return any(
             name in ("flax", "flax.traverse_util") or legacy_name(name) is not None
-            for name in owners
-        )
-        return known and (
-            self._is_by_import(node.value) or self.names_legacy(node.value)
+            for name in self.externals(node.value)
         )
 
     def _is_by_import(self, node: ast.expr) -> bool:
@@ -319,6 +317,8 @@ class Queries:
                 node, binding
             )
         if not isinstance(node, ast.Attribute):
+            return False
+        if self._imported_words.isdisjoint((node.attr, "*")):
             return False
         # `optimizers.Adam` of a module of the project that imports it
         scopes = (self._namespace(item) for item in self.objects(node.value))
@@ -376,6 +376,12 @@ class Queries:
         for item in self.flow.reading.imports:
             found[item.scope].add(item.name)
         return found
+
+    @cached_property
+    def _imported_words(self) -> set[str]:
+        """The names that imports bind, in whatever scope."""
+        found = {name for _, name in self._legacy_names}
+        return found.union(*self._imported_names.values())
 
     @cached_property
     def _legacy_names(self) -> dict[tuple[Scope | None, str], str]:

@@ -403,8 +403,10 @@ def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[LegacyObject, 
 
 def _hands_on(facts: Queries, call: ast.Call) -> bool:
     """Whether `getattr` is an argument of a call."""
-    named = (one for one in call.args if isinstance(one, ast.Name))
-    return any("builtins.getattr" in facts.externals(one) for one in named)
+    return any(
+        last_word(one) == "getattr" and "builtins.getattr" in facts.externals(one)
+        for one in call.args
+    )
 
 
 def _given(facts: Queries, call: ast.Call) -> tuple[LegacyObject, ...]:

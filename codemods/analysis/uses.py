@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from codemods.analysis.legacy import (
     DEFINITIONS,
     MULTI_OPTIMIZER,
+    NAMES,
     LegacyName,
     Unnamed,
     legacy_name,
@@ -253,7 +254,9 @@ class Uses:
         self, unit: Unit, node: ast.Attribute | ast.Name
     ) -> Use | None:
         """A legacy class as an attribute of a variable that holds the module `flax.optim`."""
-        if not isinstance(node, ast.Attribute) or self.facts.legacy_objects(node.value):
+        if not isinstance(node, ast.Attribute) or node.attr not in NAMES | {"optim"}:
+            return None
+        if self.facts.legacy_objects(node.value):
             return None  # a variable of any name may hold something else, too
         # importlib.import_module("flax").optim
         if node.attr == "optim" and "flax" in self.facts.externals(node.value):
@@ -497,16 +500,16 @@ class Uses:
         """A call of a legacy class in a variable, or of a class that derives from one."""
         if self.facts.names_legacy(node.func):
             return None
-        objects = tuple(self.facts.legacy_objects(node, "definition"))
         # make = optim.Adam; make(1e-3)
         names = [legacy_name(name) for name in self.facts.externals(node.func)]
         name = next(
             (name for name in names if name in (*DEFINITIONS, Unnamed.RUN_TIME)), None
         )
         if name is not None:
+            objects = tuple(self.facts.legacy_objects(node, "definition"))
             return Use("dynamic", str(name), unit, node, objects, legacy=name)
         # class Mine(optim.OptimizerDef): …; Mine(1e-3)
-        own = tuple(obj for obj in objects if obj.node is node and _is_custom(obj))
+        own = tuple(filter(_is_custom, self.facts.made_at(node, "definition")))
         if not own:
             return None
         items = self.facts.objects(node.func)
@@ -519,6 +522,8 @@ class Uses:
             return None
         if node.attr == "_filter_fn":
             return self._filter_use(unit, node)
+        if node.attr not in self._attributes:
+            return None
         objects = self.facts.legacy_objects(node.value)
         if not objects:
             return None
@@ -546,6 +551,13 @@ class Uses:
             tuple(having),
             tuple(others),
         )
+
+    @cached_property
+    def _attributes(self) -> set[str]:
+        """The attributes that legacy objects and those of the project's classes may have."""
+        engine = self.facts.flow.engine
+        own = engine.bound_in_classes | engine.index.stores.keys()
+        return own.union(*ATTRIBUTES.values())
 
     def _own_attribute(self, unit: Unit, node: ast.Attribute) -> Use | None:
         """An attribute of a definition that legacy classes do not have, but its own class."""

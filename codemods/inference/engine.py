@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 
 from codemods.inference.calls import Calls
 from codemods.inference.exports import open_stars
@@ -293,13 +293,16 @@ class Inference:
 
     def look_at_lookups(self) -> None:
         """Find the reads of variables by keys."""
-        for word in ("getattr", "get", "items", "values", "pop"):
-            for call in self.index.called.get(word, ()):
-                if self.index.reflects or word == "getattr":
-                    self.solver.at(("expression", call, None))
-        for node in self.index.subscripts:
-            if last_name(node.value) in NAMESPACES:
-                self.solver.at(("expression", node, None))
+        for call in self.index.called.get("getattr", ()):
+            self.solver.at(("expression", call, None))
+        for trace in self._traces_of_namespaces():
+            for node in trace.attributes:
+                parent = self.reading.scopes[node].unit.parents[node]
+                if isinstance(parent, ast.Call):
+                    self.solver.at(("expression", parent, None))
+        for item in self.index.subscripts:
+            if last_name(item.value) in NAMESPACES:
+                self.solver.at(("expression", item, None))
 
     def set_from_outside(
         self, scope: Scope, name: str | None, items: Iterable[Object]
@@ -656,16 +659,20 @@ class Inference:
     def _changes_of_namespaces(self) -> dict[ast.Call | ItemStore, None]:
         """The changes of `globals()`, `vars(config)` and `config.__dict__`."""
         found: dict[ast.Call | ItemStore, None] = {}
+        for trace in self._traces_of_namespaces():
+            for change in trace.changes:
+                if isinstance(change, ItemStore) or last_name(change.func) in SETTING:
+                    found[change] = None
+        return found
+
+    def _traces_of_namespaces(self) -> Iterator[Trace]:
         nodes: list[ast.expr] = []
         for word in ("globals", "vars", "locals"):
             nodes += self.index.called.get(word, ())
         nodes += (node for _, node in self.index.attributes_read.get("__dict__", ()))
         for node in nodes:
             unit = self.reading.scopes[node].unit
-            for change in self.tracing.of(("value", unit, node), 2).changes:
-                if isinstance(change, ItemStore) or last_name(change.func) in SETTING:
-                    found[change] = None
-        return found
+            yield self.tracing.of(("value", unit, node), 2)
 
     def _stored(self, box: Object) -> Equation:
         yield from self._changes(box)

@@ -420,6 +420,11 @@ class View:
         trace = self.engine.tracing.of(("value", unit, node), is_held=True)
         return ((unit, node), *trace.nodes)
 
+    def calls_of(self, unit: Unit, node: ast.expr) -> Iterable[ast.Call]:
+        """The calls of what an expression is, or in which it is handed on, as far as it goes."""
+        trace = self.engine.tracing.of(("value", unit, node), is_held=True)
+        return trace.calls
+
     def stands_as(self, scope: Scope, name: str) -> Iterable[tuple[Unit, ast.expr]]:
         """Where what a variable has stands."""
         return self.engine.tracing.of(("variable", scope, name), is_held=True).nodes
