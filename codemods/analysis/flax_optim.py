@@ -236,7 +236,7 @@ class FlaxOptim(Library):
                     if item is not outer:
                         self.links[outer, item] = None
                 elif isinstance(plain(item), Container):
-                    inner = ("each in", item)
+                    inner = ("item in", item, None)
                     if inner not in seen:
                         seen.add(inner)
                         pending.append(inner)

@@ -451,8 +451,8 @@ class Inference:
     def _element_in(self, box: Object, key: Key) -> Equation:
         return self.heap.element(box, key, is_exact=True)
 
-    def _each_in(self, box: Object) -> Equation:
-        return self.heap.element(box, None)
+    def _item_in(self, box: Object, key: Key) -> Equation:
+        return self.heap.element(box, key)
 
     def _sent_to(self, box: Object) -> Equation:
         yield from self._changes(box)

@@ -135,7 +135,7 @@ class Heap:
             found.append(method(item, name))
         # config.optimizer, where `config` is a namespace, or a dict with attributes
         else:
-            found += yield from self.element(item, name, is_exact=True)
+            found += yield ("element in", item, name)
             found += yield ("attribute", box.node, name)  # type: ignore[attr-defined]
         if isinstance(box, Container) and box.role == POOL:
             found.append(item)
@@ -457,10 +457,10 @@ class Heap:
     def item_of(self, item: Object, key: Key) -> Answer:
         match item:
             case Container() | Layout() | InFrame(item=Container()):
-                found = yield from self.element(item, key)
+                found = [*(yield ("item in", item, key))]
                 # to_state_dict(values)["0"]: a list has its indices as keys there
                 if isinstance(key, str) and key.isdecimal():
-                    found += yield from self.element(item, int(key))
+                    found += yield ("item in", item, int(key))
                 return found
             case Instance(cls=cls) | Made(cls=cls):
                 return (yield from self._item_of_instance(item, cls, key))
@@ -627,7 +627,7 @@ class Heap:
         found: list[Object] = []
         for item in (yield place):
             if isinstance(plain(item), Container):
-                found += yield ("each in", item)
+                found += yield ("item in", item, None)
             elif isinstance(item, Module):
                 found += yield ("variables of", item)
         return found

@@ -371,7 +371,7 @@ def mixing(_: Inference, arguments: Arguments) -> Answer:
         found += items
         for item in items:
             if isinstance(plain(item), Container):
-                found += yield ("each in", item)
+                found += yield ("item in", item, None)
     any_part = ("either", (others, ("each of", others)))
     for place in arguments.all:
         found += yield apply(

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from codemods.inference.containers import METHODS, SAME
 from codemods.inference.exports import exported
@@ -31,6 +32,7 @@ from codemods.sources.modules import Unit
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
 
+T = TypeVar("T")
 Stop: TypeAlias = tuple[object, ...]
 """A variable, an attribute of a name, the value of a node, or what a function gives."""
 
@@ -143,23 +145,51 @@ NEAR = 4
 
 
 @dataclass
-class Trace:
-    """Where something may be called or changed."""
+class Here:
+    """What becomes of something at one stop."""
 
     calls: dict[ast.Call, None] = field(default_factory=dict)
     changes: dict[ast.Call | ItemStore, None] = field(default_factory=dict)
     decorated: dict[Function, None] = field(default_factory=dict)
     attributes: dict[ast.Attribute, None] = field(default_factory=dict)
-    """The attributes that are read of it."""
     nodes: dict[tuple[Unit, ast.expr], None] = field(default_factory=dict)
-    """Where it stands, or what holds it."""
 
-    def add(self, other: Trace) -> None:
-        self.calls.update(other.calls)
-        self.changes.update(other.changes)
-        self.decorated.update(other.decorated)
-        self.attributes.update(other.attributes)
-        self.nodes.update(other.nodes)
+
+class Trace:
+    """Where something may be called or changed."""
+
+    def __init__(self, stops: list[Here]) -> None:
+        self._stops = stops
+
+    @cached_property
+    def calls(self) -> dict[ast.Call, None]:
+        return _joined(stop.calls for stop in self._stops)
+
+    @cached_property
+    def changes(self) -> dict[ast.Call | ItemStore, None]:
+        return _joined(stop.changes for stop in self._stops)
+
+    @cached_property
+    def decorated(self) -> dict[Function, None]:
+        return _joined(stop.decorated for stop in self._stops)
+
+    @cached_property
+    def attributes(self) -> dict[ast.Attribute, None]:
+        """The attributes that are read of it."""
+        return _joined(stop.attributes for stop in self._stops)
+
+    @cached_property
+    def nodes(self) -> dict[tuple[Unit, ast.expr], None]:
+        """Where it stands, or what holds it."""
+        return _joined(stop.nodes for stop in self._stops)
+
+
+def _joined(parts: Iterable[dict[T, None]]) -> dict[T, None]:
+    found: dict[T, None] = {}
+    for part in parts:
+        if part:
+            found.update(part)
+    return found
 
 
 class Tracing:
@@ -168,7 +198,7 @@ class Tracing:
     def __init__(self, engine: Inference) -> None:
         self.engine = engine
         self._traces: dict[tuple[Step, int], Trace] = {}
-        self._next: dict[Step, tuple[list[Step], Trace]] = {}
+        self._next: dict[Step, tuple[list[Step], Here]] = {}
         self._back: dict[FunctionNode, set[str]] = {}
 
     def forget(self) -> None:
@@ -206,14 +236,13 @@ class Tracing:
         """
         first = (start, is_held)
         if (first, furthest) not in self._traces:
-            found = self._traces[first, furthest] = Trace()
-            for here in self._reached(first, furthest):
-                found.add(here)
+            stops = [*self._reached(first, furthest)]
+            self._traces[first, furthest] = Trace(stops)
         return self._traces[first, furthest]
 
     def _reached(
         self, first: Step, furthest: int, left_out: str = ""
-    ) -> Iterator[Trace]:
+    ) -> Iterator[Here]:
         seen = {first}
         reached = [first]
         for _ in range(furthest):
@@ -226,14 +255,14 @@ class Tracing:
             reached = [(stop, held) for stop, held in new if stop[0] != left_out]
             seen.update(reached)
 
-    def _following(self, step: Step) -> tuple[list[Step], Trace]:
+    def _following(self, step: Step) -> tuple[list[Step], Here]:
         if step not in self._next:
-            here = Trace()
+            here = Here()
             self._next[step] = ([], here)
             self._next[step] = (list(dict.fromkeys(self._steps(*step, here))), here)
         return self._next[step]
 
-    def _steps(self, stop: Stop, is_held: bool, here: Trace) -> Iterator[Step]:
+    def _steps(self, stop: Stop, is_held: bool, here: Here) -> Iterator[Step]:
         match stop:
             case ("variable", Scope() as scope, str(name)):
                 yield from self._of_variable(scope, name, is_held, here)
@@ -259,7 +288,7 @@ class Tracing:
         return found
 
     def _of_variable(
-        self, scope: Scope, name: str, is_held: bool, here: Trace
+        self, scope: Scope, name: str, is_held: bool, here: Here
     ) -> Iterator[Step]:
         for node in self.engine.index.reads.get((scope, name), ()):
             yield from self._climb(scope.unit, node, is_held, here)
@@ -333,7 +362,7 @@ class Tracing:
         )
 
     def _climb(
-        self, unit: Unit, node: ast.AST, is_held: bool, here: Trace
+        self, unit: Unit, node: ast.AST, is_held: bool, here: Here
     ) -> Iterator[Step]:
         """Where what stands at a node, or holds it, is put."""
         if isinstance(node, ast.expr):

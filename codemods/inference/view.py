@@ -124,7 +124,7 @@ class Answers:
             case ("element", Container() as box, key):
                 return [("element in", one, key) for one in self.forms(box)]
             case ("elements", Container() as box):
-                return [("each in", one) for one in self.forms(box)]
+                return [("item in", one, None) for one in self.forms(box)]
             case ("keys", Container() as box):
                 return [("keys of", one) for one in self.forms(box)]
             case ("self", Class() as cls):
@@ -315,7 +315,7 @@ class View:
         if not isinstance(kind, carriers):
             return []
         if isinstance(kind, Container):
-            return [*self.engine.solver.at(("each in", item))]
+            return [*self.engine.solver.at(("item in", item, None))]
         found: list[Object] = []
         if isinstance(item, Instance | Made):
             for ancestor in self.ancestry(item.cls):
