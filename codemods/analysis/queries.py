@@ -371,6 +371,11 @@ class Queries:
         return tuple(found)
 
     @cached_property
+    def imports_weakref(self) -> bool:
+        imports = self.flow.reading.imports
+        return any(item.target.startswith("weakref") for item in imports)
+
+    @cached_property
     def _imported_names(self) -> dict[Scope | None, set[str]]:
         found: dict[Scope | None, set[str]] = defaultdict(set)
         for item in self.flow.reading.imports:

@@ -118,7 +118,7 @@ def _by_call(
     # jax.tree_map(f, definition)
     else:
         spreads = any(name.startswith(SPREADING) for name in called)
-        if spreads or _is_weak(facts, call.func):
+        if spreads or (facts.imports_weakref and _is_weak(facts, call.func)):
             for argument in map(_unstarred, values_of(call)):
                 yield from _definitions(facts, argument)
 

@@ -49,6 +49,10 @@ ATTRIBUTES = {
 }
 
 
+OTHER_ATTRIBUTES = frozenset(words("traversals sub_optimizers wrapped_optimizer"))
+"""Attributes of definitions that have no counterpart."""
+
+
 @dataclass(frozen=True, eq=False)
 class Use:
     """One legacy construct: its kind, its place, and the objects that reach it.
@@ -522,7 +526,7 @@ class Uses:
             return None
         if node.attr == "_filter_fn":
             return self._filter_use(unit, node)
-        if node.attr not in self._attributes:
+        if node.attr not in self._attributes and not node.attr.startswith("__"):
             return None
         objects = self.facts.legacy_objects(node.value)
         if not objects:
@@ -556,7 +560,7 @@ class Uses:
     def _attributes(self) -> set[str]:
         """The attributes that legacy objects and those of the project's classes may have."""
         engine = self.facts.flow.engine
-        own = engine.bound_in_classes | engine.index.stores.keys()
+        own = engine.bound_in_classes | engine.index.stores.keys() | OTHER_ATTRIBUTES
         return own.union(*ATTRIBUTES.values())
 
     def _own_attribute(self, unit: Unit, node: ast.Attribute) -> Use | None:

@@ -37,6 +37,7 @@ from codemods.inference.objects import (
     plain,
 )
 from codemods.inference.reading import FunctionNode, last_name
+from codemods.vocabulary import MAP_TREES
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -117,9 +118,12 @@ class Calls:
                     yield from self.reach(item, arguments)
         return []
 
-    def has_effect(self, callee: Object) -> bool:
+    def has_effect(self, callee: Object, call: ast.Call) -> bool:
         """Whether a call has to be looked at though nobody asks what it gives."""
         match callee:
+            # jax.tree_util.tree_map(step, states, is_leaf=is_state)
+            case External(name=name) if name in MAP_TREES:
+                return any(one.arg == "is_leaf" for one in call.keywords)
             case External(name=name):
                 return name in APPLYING
             # optimizer_def.create(params), state.replace(optimizer=optimizer)

@@ -95,6 +95,12 @@ def is_container_class(item: Object) -> bool:
 DISPLAYS = (
     ast.List | ast.Tuple | ast.Set | ast.ListComp | ast.SetComp | ast.GeneratorExp
 )
+FIXED = frozenset(
+    words("record tuple item items keys values zip enumerate map iterator repeat")
+    + words("flattened vjp scan derivative got")
+)
+"""The roles of containers that nothing is put into once they are made."""
+
 OF_PAIRS = (
     "zip",
     "items",

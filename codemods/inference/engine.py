@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator
 
 from codemods.inference.calls import Calls
+from codemods.inference.containers import FIXED
 from codemods.inference.exports import open_stars
 from codemods.inference.expressions import Expressions
-from codemods.inference.heap import Heap
+from codemods.inference.heap import Heap, may_store
 from codemods.inference.library import Library
 from codemods.inference.names import Names
 from codemods.inference.objects import (
@@ -252,6 +253,23 @@ class Inference:
         found = map(self.project.at, self._paths(unit, node))
         return [Module(*one) for one in found if one is not None]
 
+    def modules_imported(self) -> Iterator[tuple[Scope, str]]:
+        """The variables that imports bind to modules of the project."""
+        for unit, contents in self._contents.items():
+            for (scope, name), bindings in contents.bindings.items():
+                for one in bindings:
+                    paths: Iterable[str] = ()
+                    match one:
+                        case Binding(node=ast.Import(), alias=ast.alias(name=path)):
+                            paths = self.absolute(unit, path)
+                        case Binding(
+                            node=ast.ImportFrom() as node, alias=ast.alias(name=path)
+                        ):
+                            around = self._paths(unit, node)
+                            paths = (f"{folder}/{path}" for folder in around)
+                    if any(self.project.at(path) is not None for path in paths):
+                        yield scope, name
+
     def others(self, unit: Unit, node: ast.ImportFrom) -> list[str]:
         """The files that are not analysed from which a statement may import."""
         if node in self._runs:
@@ -439,8 +457,8 @@ class Inference:
     def _each_of(self, place: Place) -> Equation:
         return self.heap.each(place)
 
-    def _entries_of(self, box: Object) -> Equation:
-        return self.heap.entries(box)
+    def _entries_of(self, box: Object, word: str | None) -> Equation:
+        return self.heap.entries(box, word)
 
     def _elements_at(self, place: Place) -> Equation:
         return self.heap.elements_at(place)
@@ -455,7 +473,6 @@ class Inference:
         return self.heap.element(box, key)
 
     def _sent_to(self, box: Object) -> Equation:
-        yield from self._changes(box)
         return (yield from self.heap.element(box, "sent", is_exact=True))
 
     def _keys_of(self, box: Object) -> Equation:
@@ -612,7 +629,7 @@ class Inference:
         arguments = self.arguments(unit, call, None)
         for callee in (yield ("expression", call.func, None)):
             yield from self.calls.reach(callee, arguments)
-            if self.calls.has_effect(callee):
+            if self.calls.has_effect(callee, call):
                 yield ("expression", call, None)
         return ()
 
@@ -674,21 +691,12 @@ class Inference:
             unit = self.reading.scopes[node].unit
             yield self.tracing.of(("value", unit, node), 2)
 
-    def _stored(self, box: Object) -> Equation:
-        yield from self._changes(box)
-        return ()
-
-    def _stored_keys(self, box: Object) -> Equation:
-        yield from self._changes(box)
-        return ()
-
-    def _changes(self, box: Object) -> Equation:
-        """Look at what may change a container."""
-        container = plain(box)
-        assert isinstance(container, Container)
+    def _changes(self, container: Container, word: str | None) -> Equation:
+        """Look at what may change a container; with a word, what it has under this key."""
         yield ("units",)
         for change in self._changes_of(container):
-            yield from self._changed_by(change)
+            if word is None or may_store(change, word):
+                yield from self._changed_by(change)
         return ()
 
     @staticmethod
@@ -704,7 +712,8 @@ class Inference:
             return self.tracing.of(("variable", scope, node.arg)).changes
         if isinstance(node, FunctionNode):
             return self.tracing.of(("given by", self.functions[node])).changes
-        unit = None if isinstance(node, ast.Tuple) else self.unit_of(node)
+        is_fixed = isinstance(node, ast.Tuple) or container.role in FIXED
+        unit = None if is_fixed else self.unit_of(node)
         return () if unit is None else self.tracing.of(("value", unit, node)).changes
 
     def fields_in_order(self, cls: Class) -> Iterable[object]:

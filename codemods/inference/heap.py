@@ -522,7 +522,8 @@ class Heap:
 
     def element(self, box: Object, key: Key, is_exact: bool = False) -> Answer:
         found: list[Object] = []
-        for entry in (yield ("entries of", box)):
+        word = key if isinstance(key, str) else None
+        for entry in (yield ("entries of", box, word)):
             assert isinstance(entry, Stored)
             if entry.key == key or (not is_exact and None in (entry.key, key)):
                 found += yield entry.place
@@ -530,8 +531,11 @@ class Heap:
             found += yield ("keys of", box)
         return found
 
-    def entries(self, box: Object) -> Answer:
-        """The elements of a container: the key and the place of each."""
+    def entries(self, box: Object, word: str | None) -> Answer:
+        """The elements of a container: the key and the place of each.
+
+        With a word, those that may have another key need not be among them.
+        """
         frame = box.frame if isinstance(box, InFrame) else None
         container = plain(box)
         assert isinstance(container, Container)
@@ -540,6 +544,7 @@ class Heap:
             found += box.parts
         else:
             found += yield from self._written(container, frame)
+        yield ("changes", container, word)
         stored = [*(yield ("stored", box))]
         is_shifted = False
         if box is not container:
@@ -552,7 +557,11 @@ class Heap:
                 is_shifted = True
             else:
                 found.append((one.key, one.place))
-        return [Stored(None if is_shifted else key, place) for key, place in found]
+        # xs.insert(0, x): the indices are others now, and the keys of dicts are not
+        return [
+            Stored(None if is_shifted and isinstance(key, int) else key, place)
+            for key, place in found
+        ]
 
     def _written(self, container: Container, frame: Frame | None) -> Entries:
         """The elements that the expression has which makes a container."""
@@ -603,7 +612,7 @@ class Heap:
         for item in (yield place):
             match item:
                 case Container() | Layout() | InFrame(item=Container()):
-                    for one in (yield ("entries of", item)):
+                    for one in (yield ("entries of", item, None)):
                         assert isinstance(one, Stored)
                         key = one.key if isinstance(one.key, str) else None
                         found.append((key, one.place))
@@ -677,6 +686,7 @@ class Heap:
         container = plain(box)
         assert isinstance(container, Container)
         found: list[Object] = []
+        yield ("changes", container, None)
         for one in (yield ("stored keys", container)):
             assert isinstance(one, Stored)
             found += yield one.place
@@ -738,7 +748,7 @@ class Heap:
         if not parts:
             return [box]
         own: list[tuple[Key, Place]] = []
-        for one in (yield ("entries of", box)):
+        for one in (yield ("entries of", box, None)):
             assert isinstance(one, Stored)
             own.append((one.key, one.place))
         copy = Container(arguments.node, name)
@@ -755,6 +765,9 @@ class Heap:
         items = yield ("expression", call.func.value, None)
         boxes = [item for item in items if isinstance(plain(item), Container)]
         if not boxes:
+            # globals().update(fields)
+            if any(isinstance(item, Module) for item in items):
+                yield ("expression", call, None)
             for item in items:
                 if isinstance(item, Instance | Made):
                     yield from self._change_instance(item.cls, name, call)
@@ -860,6 +873,19 @@ def receiver(arguments: Arguments, owner: Object) -> Place:
         case ast.Call(func=ast.Attribute(value=value)):
             return ("expression", value, arguments.frame)
     return ("itself", owner)
+
+
+def may_store(change: ast.Call | ItemStore, word: str) -> bool:
+    """Whether a change may put something under a key into a dict."""
+    match change:
+        case ItemStore(target=ast.Subscript(slice=ast.Constant(value=key))):
+            return key == word
+        case ItemStore(target=ast.Subscript(slice=ast.Slice())):
+            return False
+        # states.pop(key), values.append(value)
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name not in CHANGING or name in MERGING | {"setdefault"}
+    return True
 
 
 def key_argument(arguments: Arguments) -> Key:

@@ -8,6 +8,7 @@ inference finds out; this finds those that may be.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -205,6 +206,7 @@ class Tracing:
         """Start anew, since there are more files."""
         self._traces.clear()
         self._next.clear()
+        self.__dict__.pop("_read_of_modules", None)
 
     def of_function(self, function: Function) -> Trace:
         return self.of(self._start(function))
@@ -311,8 +313,10 @@ class Tracing:
             if name in exported(scope):
                 yield ("variable", importer, name), is_held
         # module.step
+        handed_on = self._read_of_modules.get(name, ())
         for unit, read in self.engine.index.attributes_read.get(name, ()):
-            if isinstance(read, ast.Attribute) and self._is_module(read.value):
+            assert isinstance(read, ast.Attribute)
+            if read in handed_on or self._is_module(read.value):
                 yield from self._climb(unit, read, is_held, here)
 
     def _decorating(
@@ -349,17 +353,36 @@ class Tracing:
         while isinstance(node, ast.Attribute):
             node = node.value
         if not isinstance(node, ast.Name):
-            return last_name(node) in MODULES
+            return False
         scope = self.engine.reading.scopes[node]
         bound = scope.binding(node.id)
         if bound is None:
             return False
         bindings = self.engine.bindings_of(bound, node.id)
-        return not bindings or any(
-            one.alias is not None
-            or (one.source is not None and last_name(one.source) in MODULES)
-            for one in bindings
-        )
+        return not bindings or any(one.alias is not None for one in bindings)
+
+    @cached_property
+    def _read_of_modules(self) -> dict[str, set[ast.Attribute]]:
+        """The attributes that are read of modules that are handed on, by name."""
+        found: dict[str, set[ast.Attribute]] = defaultdict(set)
+        for stop in self._modules_handed_on():
+            for node in self.of(stop, is_held=True).attributes:
+                found[node.attr].add(node)
+        return found
+
+    def _modules_handed_on(self) -> Iterator[Stop]:
+        """Where modules come from that are values: imports by names, and `fit(steps, params)`."""
+        index = self.engine.index
+        for word in MODULES:
+            for call in index.called.get(word, ()):
+                yield ("value", self.engine.reading.scopes[call].unit, call)
+            for unit, node in index.attributes_read.get(word, ()):
+                yield ("value", unit, node)
+        for scope, name in self.engine.modules_imported():
+            unit = scope.unit
+            reads = index.reads.get((scope, name), ())
+            if not all(isinstance(unit.parents[read], ast.Attribute) for read in reads):
+                yield ("variable", scope, name)
 
     def _climb(
         self, unit: Unit, node: ast.AST, is_held: bool, here: Here

@@ -377,7 +377,7 @@ class View:
         """The keys under which a container has elements, None among them if some are not known."""
         entries: list[Object] = []
         for form in self.solver.forms(container):
-            entries += self.engine.solver.at(("entries of", form))
+            entries += self.engine.solver.at(("entries of", form, None))
         keys = (one.key for one in entries if isinstance(one, Stored))
         return tuple(dict.fromkeys(keys))
 
@@ -517,7 +517,7 @@ class View:
         for box in self.engine.solver.at(place):
             if not isinstance(plain(box), Container):
                 continue
-            for one in self.engine.solver.at(("entries of", box)):
+            for one in self.engine.solver.at(("entries of", box, None)):
                 assert isinstance(one, Stored)
                 if None in (one.key, key) or one.key == key:
                     found.append(_old(one.place))

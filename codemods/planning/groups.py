@@ -31,12 +31,10 @@ Places = dict[LegacyObject, list[Location]]
 
 def grouped(plan: Plan) -> dict[LegacyObject, LegacyObject]:
     """The group of each object: what changes several of them changes all or none."""
-    together = (
-        decision.use.objects
-        for decision in plan.decisions
-        if len(decision.use.objects) > 1
-    )
-    return unify([*plan.facts.groups.items(), *together])
+    facts = plan.facts
+    # what became known since the uses were found is linked, too
+    together = (decision.use.objects for decision in plan.decisions)
+    return unify([*facts.groups.items(), *facts.legacy.links, *together])
 
 
 def refused_groups(

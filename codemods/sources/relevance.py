@@ -6,6 +6,7 @@ The others are neither parsed nor analysed.
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
@@ -238,7 +239,10 @@ def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterato
 
 
 def _absolute(path: str, name: str, layout: Layout) -> tuple[str, ...]:
-    return () if name.partition(".")[0] in OUTSIDE else layout.absolute(path, name)
+    root = name.partition(".")[0]
+    # a script's neighbour may be called as a module of the standard library
+    is_outside = root in OUTSIDE and root not in sys.stdlib_module_names
+    return () if is_outside else layout.absolute(path, name)
 
 
 def _with_packages(paths: Iterable[str], name: str) -> Iterator[str]:
