@@ -5,6 +5,8 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 py
 	$(shell $(name) -c 'import sys; sys.version_info >= (3, 10) and print("$(name)")' 2>/dev/null)))
 BIN := .venv/bin
 DEMO := build/demo
+# What tests start again and again is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 CASES ?= momentum_loop weight_decay learning_rate_schedule scan_over_steps
 
 .PHONY: demo test test-all coverage parity docs lint format clean
