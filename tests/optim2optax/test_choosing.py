@@ -14,24 +14,28 @@ from optim2optax.rewriting import Results
 from optim2optax.vendoring import Vendoring
 
 CASES = sorted((Path(__file__).parents[2] / "fixtures").glob("*/before.*"))
-SEVERAL = [
-    case
-    for case in CASES
-    if case.parent.name
-    in (
-        "bare_definition",
-        "carried_by_loops",
-        "derived_rule",
-        "group_rates",
-        "handwritten_schedules",
-        "maml",
-        "scheduled_hyper_params",
-        "soft_actor_critic",
-        "state_beside_optimizer",
-        "three_optimizers",
-    )
-]
+SEVERAL = (
+    "bare_definition",
+    "carried_by_loops",
+    "derived_rule",
+    "group_rates",
+    "handwritten_schedules",
+    "maml",
+    "scheduled_hyper_params",
+    "soft_actor_critic",
+    "state_beside_optimizer",
+    "three_optimizers",
+)
 """The fixtures with several optimizers, and more than that in common."""
+
+CHOSEN = [
+    pytest.param(
+        case,
+        id=case.parent.name,
+        marks=[] if case.parent.name in SEVERAL else pytest.mark.thorough,
+    )
+    for case in CASES
+]
 
 
 class Project:
@@ -59,7 +63,7 @@ class Project:
         return chooser(self.run, Options(), Vendoring())[self.file].after
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.parent.name)
+@pytest.mark.parametrize("case", CHOSEN)
 def test_all_accepted_is_a_run_without_questions(case: Path) -> None:
     """What is shown adds up to it: each change begins with what the ones before it have made."""
     project = Project(case)
@@ -74,14 +78,18 @@ def test_all_accepted_is_a_run_without_questions(case: Path) -> None:
     assert project.told == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.parent.name)
+@pytest.mark.parametrize("case", CHOSEN)
 def test_all_declined_changes_nothing(case: Path) -> None:
     project = Project(case)
     assert project.chosen("no") == project.source.content
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("case", SEVERAL, ids=lambda case: case.parent.name)
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.parent.name in SEVERAL],
+    ids=lambda case: case.parent.name,
+)
 def test_each_alone(case: Path) -> None:
     """The sites of the accepted optimizers are rewritten, and those of no others."""
     project = Project(case)

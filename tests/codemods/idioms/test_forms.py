@@ -82,7 +82,11 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("wide", [False, True], ids=["x32", "x64"])
+@pytest.mark.parametrize(
+    "wide",
+    [False, pytest.param(True, marks=pytest.mark.thorough)],
+    ids=["x32", "x64"],
+)
 @pytest.mark.parametrize(
     ("form", "function", "limits"), CASES, ids=[form for form, _, _ in CASES]
 )

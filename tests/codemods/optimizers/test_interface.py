@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import optax
 import pytest
+from _pytest.mark import ParameterSet
 from flax import serialization
 from flax.traverse_util import ModelParamTraversal
 
@@ -25,6 +26,7 @@ from tests.codemods.optimizers.test_numerics import (
     KERNELS,
     PARAMS,
     VECTORS_AND_KERNELS,
+    source,
 )
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -43,21 +45,17 @@ class Optim:
 EMITTED: Any = Optim()
 
 
-def of_leaves() -> Iterator[str]:
+def of_leaves() -> Iterator[ParameterSet]:
     """Each optimizer by default, with each argument alone, and with all together."""
-    for name, arguments in ARGUMENTS.items():
-        others = [word for word in arguments if word != "learning_rate"]
-        for chosen in dict.fromkeys(
-            [
-                (),
-                *((word,) for word in others),
-                tuple(w for w in others if w not in HIDING),
-            ]
-        ):
-            words = ", ".join(
-                f"{word}={arguments[word]}" for word in ("learning_rate", *chosen)
-            )
-            yield f"optim.{name}({words})"
+    for name, (_, *others) in ARGUMENTS.items():
+        together = [other for other in others if other not in HIDING]
+        yield pytest.param(source(name))
+        if together:
+            yield pytest.param(source(name, *together))
+        for other in others:
+            marks = [] if other in HIDING else [pytest.mark.thorough]
+            if [other] != together:
+                yield pytest.param(source(name, other), marks=marks)
 
 
 OF_TREES = (
