@@ -43,7 +43,10 @@ PROGRAM = """
     """
 
 
-@pytest.fixture(params=[False, True], ids=["32 bits", "64 bits"])
+@pytest.fixture(
+    params=[False, pytest.param(True, marks=pytest.mark.thorough)],
+    ids=["32 bits", "64 bits"],
+)
 def x64(request: pytest.FixtureRequest) -> Iterator[bool]:
     with jax.enable_x64(request.param):
         yield request.param

@@ -21,7 +21,7 @@ from tests.generated.grammar import programs
 from tests.generated.mutations import mutations, parses
 from tests.generated.properties import assert_alike, migrated, outcome
 
-MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "60"))
+MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "40"))
 RUNS = max(8, MANY // 100)
 """So many of the programs are also run, as they were and as they are."""
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from codemods import Source, migrate
 from tests.optim2optax.test_installing import ROOT, git
@@ -69,8 +70,25 @@ def shown() -> list[str]:
     )
 
 
+ALIKE = {
+    "optim2optax parity --before main~3 -- python train.py --steps 20",
+    "optim2optax parity --before main~3 src/",
+    "optim2optax parity --platform cpu train.py",
+}
+"""What others do as well, and more."""
+
+
+def marked() -> list[ParameterSet]:
+    """The commands, of which those that say no more than others are thorough."""
+    assert {*shown()} > ALIKE
+    return [
+        pytest.param(command, marks=pytest.mark.thorough if command in ALIKE else [])
+        for command in shown()
+    ]
+
+
 @pytest.mark.usefixtures("legacy_wheel")
-@pytest.mark.parametrize("command", shown())
+@pytest.mark.parametrize("command", marked())
 def test_it_runs(command: str, project: Path) -> None:
     (project / "src").mkdir()
     for path in (project / "train.py", project / "src" / "model.py"):

@@ -122,10 +122,24 @@ PAIRS = [
     *((style, "float64") for style in STYLES),
     *(("train states", precision) for precision in ("float32", "bfloat16", "float16")),
 ]
+IN_16_BITS = ("adam", "adafactor, average", "momentum", "two groups")
+"""What keeps numbers of each kind; with the others, 16 bits are thorough."""
+
+CASES = [
+    pytest.param(
+        style,
+        precision,
+        name,
+        marks=pytest.mark.thorough
+        if precision.endswith("16") and name not in IN_16_BITS
+        else [],
+    )
+    for style, precision in PAIRS
+    for name in grid.OPTIMIZERS
+]
 
 
-@pytest.mark.parametrize("name", grid.OPTIMIZERS)
-@pytest.mark.parametrize(("style", "precision"), PAIRS)
+@pytest.mark.parametrize(("style", "precision", "name"), CASES)
 def test_goes_on_from_every_layout(
     style: str, precision: str, name: str, files: Path
 ) -> None:

@@ -539,22 +539,19 @@ def test_a_gate_that_compares_nothing_does_not_pass(
     assert why in done.stderr
 
 
-def test_what_proves_nothing_is_a_verdict_in_every_report(tmp_path: Path) -> None:
+def test_what_proves_nothing_is_a_verdict_in_every_report(
+    project: Path, run: Run
+) -> None:
     still = dedent(LEGACY).replace("optim.Momentum(config.lr)", "optim.Momentum(0.0)")
-    (tmp_path / "train.py").write_text(still)
+    (project / "train.py").write_text(still)
     reports = {
-        name: tmp_path / f"parity.{name}"
+        name: project / f"parity.{name}"
         for name in ("json", "junit", "markdown", "html")
     }
-    done = started(
-        "parity",
-        *QUICK,
-        *(f"--{name}={path}" for name, path in reports.items()),
-        ".",
-        cwd=tmp_path,
-    )
+    words = [f"--{name}={path}" for name, path in reports.items()]
+    done = run("parity", *QUICK, *words, ".")
 
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.exit_code == 2, done.output
     verdicts = [line for line in done.stdout.splitlines() if " train.py:" in line]
     assert verdicts[0].startswith("nothing proven  train.py:8 Momentum")
     for text in (done.stdout, *(path.read_text() for path in reports.values())):

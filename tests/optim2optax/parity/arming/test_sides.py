@@ -140,7 +140,14 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("way", [by_sys_path, by_a_pth_file, by_a_finder])
+@pytest.mark.parametrize(
+    "way",
+    [
+        by_a_finder,
+        pytest.param(by_sys_path, marks=pytest.mark.thorough),
+        pytest.param(by_a_pth_file, marks=pytest.mark.thorough),
+    ],
+)
 def test_each_side_has_its_own_package(
     lab: Lab, site: Path, way: Callable[[Lab, Path], None]
 ) -> None:
@@ -237,7 +244,13 @@ subprocess.run(["python", "-u", "-X", "dev", "-W", "error", "ending.py"], check=
 
 
 @pytest.mark.parametrize(
-    "command", ["python launch.py", "python workers.py", "bash run.sh", "make train"]
+    "command",
+    [
+        "python launch.py",
+        "python workers.py",
+        pytest.param("bash run.sh", marks=pytest.mark.thorough),
+        pytest.param("make train", marks=pytest.mark.thorough),
+    ],
 )
 def test_commands_of_every_kind(
     command: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -99,6 +99,7 @@ def test_a_side_that_fails(repository: Path) -> None:
         compare_command(COMMAND, "HEAD", repository)
 
 
+@pytest.mark.thorough
 def test_a_side_that_takes_fewer_steps(repository: Path) -> None:
     edit(repository / "train.py", "batches(1, steps)", "batches(1, steps - 1)")
     comparison = compare_command(COMMAND, "HEAD", repository)
@@ -151,7 +152,10 @@ sys.exit()
 
 @pytest.mark.parametrize(
     ("command", "rate", "equal"),
-    [(("python", "-m", "loop"), "0.1", True), (("./loop.py",), "0.11", False)],
+    [
+        (("python", "-m", "loop"), "0.1", True),
+        pytest.param(("./loop.py",), "0.11", False, marks=pytest.mark.thorough),
+    ],
 )
 def test_updates_of_many_parameters_that_are_applied_by_hand(
     repository: Path, command: tuple[str, ...], rate: str, equal: bool

@@ -56,8 +56,11 @@ LARGE = FAILING.replace(
 
 @pytest.mark.parametrize(
     "program",
-    [FAILING, KEEPING, LARGE],
-    ids=["fails in float64", "keeps float32", "has a large leaf"],
+    [
+        pytest.param(FAILING, id="fails in float64"),
+        pytest.param(KEEPING, id="keeps float32"),
+        pytest.param(LARGE, id="has a large leaf", marks=pytest.mark.thorough),
+    ],
 )
 def test_a_right_program(program: str, tmp_path: Path) -> None:
     found = compared(tmp_path, program)
