@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
+
+import pytest
+from _pytest.mark import ParameterSet
 
 from codemods import FileResult, Options, Source, migrate
 
@@ -13,6 +17,15 @@ OPTAX_ALONE = Options(ignore=("FO706",))
 def program(text: str) -> str:
     """An indented block of a test as a program."""
     return dedent(text).lstrip("\n")
+
+
+def table(text: str, between: str = "\n") -> list[ParameterSet]:
+    """The rows of a table in a text: each begins with `== ` and what it is about, and has something between its values."""
+    _, *parts = re.split(r"^== (.+)\n", text, flags=re.MULTILINE)
+    return [
+        pytest.param(*values.strip("\n").split(between), id=name)
+        for name, values in zip(parts[::2], parts[1::2], strict=True)
+    ]
 
 
 def result_of(text: str, options: Options | None = None) -> FileResult:
