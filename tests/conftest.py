@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -25,6 +26,12 @@ os.environ["XLA_FLAGS"] = " ".join(
         *(f"--{name}={value}" for name, value in FLAGS.items() if name not in given),
     ]
 )
+
+
+def pytest_collection_finish() -> None:
+    """What is there ahead of the first test is there to the last: no search for garbage has to go through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

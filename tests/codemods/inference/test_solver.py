@@ -11,7 +11,7 @@ from codemods.inference.engine import Inference
 from codemods.sources.modules import Project, Unit
 from tests.codemods.inference.asking import receiver, shown
 
-LONG = 5_000
+LONG = 2_000
 MOST = 20
 """So many evaluations an element of a chain may take."""
 
