@@ -13,7 +13,8 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from codemods import Source, migrate
-from tests.optim2optax.test_installing import ROOT, git
+from tests.optim2optax.repositories import git
+from tests.optim2optax.test_installing import ROOT
 
 PROGRAM = """\
 import argparse

@@ -13,6 +13,7 @@ import pytest
 
 from optim2optax import __version__
 from tests.optim2optax.programs import LEGACY, STEPS, TRAIN
+from tests.optim2optax.repositories import commit_all, git
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
@@ -23,26 +24,6 @@ PARTS = (
     "LICENSE",
     ".pre-commit-hooks.yaml",
 )
-
-
-def git(folder: Path, *arguments: str) -> None:
-    identity = (
-        "-c",
-        "user.name=Tester",
-        "-c",
-        "user.email=tester@example.org",
-        "-c",
-        "core.hooksPath=/dev/null",
-    )
-    subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True
-    )
-
-
-def commit_all(folder: Path) -> None:
-    git(folder, "init", "--quiet")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "all")
 
 
 @pytest.fixture

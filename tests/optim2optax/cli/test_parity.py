@@ -20,6 +20,7 @@ from codemods import Source, migrate
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY as PROGRAM
+from tests.optim2optax.repositories import commit_all, git
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -70,9 +71,7 @@ def settings_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
 def repository(project: Path, run: Run) -> Path:
     """A repository whose last commit is legacy code, and whose working tree is migrated."""
     (project / "train.py").write_text(dedent(LEGACY))
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "old"]):
-        identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", *identity, *words], check=True)
+    commit_all(project)
     assert run("rewrite", ".").exit_code == 0
     return project
 
@@ -127,19 +126,7 @@ def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) ->
         "./no-such-program",
         "--all",
     )
-    subprocess.run(
-        [
-            "git",
-            "-c",
-            "user.name=A",
-            "-c",
-            "user.email=a@example.org",
-            "commit",
-            "-qam",
-            "new",
-        ],
-        check=True,
-    )
+    git(repository, "commit", "-qam", "new")
 
     report = (repository / "parity.md").read_text()
     command, scenario = re.findall(

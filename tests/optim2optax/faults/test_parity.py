@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.optim2optax.programs import LEGACY
+from tests.optim2optax.repositories import commit_all
 
 PARITY = (sys.executable, "-m", "optim2optax", "parity", "--platform", "cpu")
 WAIT = """\
@@ -71,11 +72,7 @@ def test_a_command_while_which_the_run_is_told_to_end(
     monkeypatch.setenv("TMPDIR", str(temporary))
     (project / "train.py").write_text(LEGACY)
     (project / "wait.py").write_text(WAIT + SLEEP)
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "old"]):
-        subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words],
-            check=True,
-        )
+    commit_all(project)
     signal.signal(number, signal.SIG_DFL)  # which under nohup is another
     running = subprocess.Popen(
         [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from codemods import Options, Source, migrate
 from optim2optax.parity.command.command import compare_command
 from optim2optax.parity.command.runs import CommandError
 from optim2optax.parity.judging.comparison import Comparison, Verdict
+from tests.optim2optax.repositories import commit_all, git
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -356,20 +356,6 @@ train(4)
 """
 
 
-def git(folder: Path, *words: str) -> None:
-    names = [
-        "-c",
-        "user.name=A",
-        "-c",
-        "user.email=a@example.org",
-        "-c",
-        "protocol.file.allow=always",
-    ]
-    subprocess.run(
-        ["git", "-C", str(folder), *names, *words], capture_output=True, check=True
-    )
-
-
 def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
     """Data that git ignores, a folder beside the tree, a link out of it, a submodule, and git itself."""
     vendored, shared = tmp_path / "vendored", lab.now.parent / "shared"
@@ -377,9 +363,7 @@ def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
         folder.mkdir()
     (shared / "more.txt").write_text("4")
     (vendored / "module.py").write_text("VALUE = 5")
-    git(vendored, "init", "-q")
-    git(vendored, "add", ".")
-    git(vendored, "commit", "-qm", "vendored")
+    commit_all(vendored)
     lab.write("train.py", f"import sys\nsys.path.insert(0, 'src')\n{DATA}")
     lab.write(".gitignore", "data/\n")
     lab.write("data/numbers.txt", "1 2 3")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from optim2optax.parity.command.runs import CommandError
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.running.devices import HOST_DEVICES
 from optim2optax.parity.running.git import TreeError
+from tests.optim2optax.repositories import commit_all, git
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -32,9 +32,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "lab" / "project"
     folder.mkdir(parents=True)
     shutil.copy(EXAMPLE / "before.py", folder / "train.py")
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "old"]):
-        identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", *identity, *words], cwd=folder.parent, check=True)
+    commit_all(folder.parent)
     shutil.copy(EXAMPLE / "after.py", folder / "train.py")
     return folder
 
@@ -163,11 +161,8 @@ def test_updates_of_many_parameters_that_are_applied_by_hand(
     [result] = migrate([Source("loop.py", LOOP.encode())], Options(style="functional"))
     assert b"optax.apply_updates(params, updates)" in result.after
     (repository / "loop.py").write_text(LOOP)
-    subprocess.run(["git", "add", "loop.py"], cwd=repository, check=True)
-    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    subprocess.run(
-        ["git", *identity, "commit", "-q", "-m", "loop"], cwd=repository, check=True
-    )
+    git(repository, "add", "loop.py")
+    git(repository, "commit", "-q", "-m", "loop")
     (repository / "loop.py").write_text(
         result.after.decode().replace("0.1)", f"{rate})")
     )
