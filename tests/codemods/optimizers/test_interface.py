@@ -74,6 +74,7 @@ def pair(text: str) -> tuple[Any, Any]:
     return old, eval(text, {"optim": EMITTED, **names})
 
 
+@pytest.mark.usefixtures("judged")
 @pytest.mark.parametrize(
     "text", [*(f"optim.{name}(0.1)" for name in ARGUMENTS), *OF_TREES[1:3]]
 )
