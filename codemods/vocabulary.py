@@ -27,12 +27,10 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-OUTSIDE = frozenset(
-    words(
-        "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib "
-        "collections types itertools random importlib imp runpy sys operator argparse queue "
-        "threading ml_collections chex"
-    )
+OUTSIDE = words(
+    "flax jax jaxlib optax numpy functools copy builtins dataclasses typing contextlib collections "
+    "types itertools random importlib imp runpy sys operator argparse queue threading "
+    "ml_collections chex"
 )
 """The packages of which it is known what they do.
 
