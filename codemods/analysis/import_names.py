@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import chain, count
 
 from codemods.analysis.facts import Facts
-from codemods.dataflow.bindings import bound_anywhere
 from codemods.sources.modules import Unit
 
 Choice = tuple[str, str, str]
@@ -92,7 +91,7 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
         if isinstance(one.statement, ast.Import) and not one.alias.asname
     ]
     at_top = {(one.target, one.target if one in dotted else one.name) for one in top}
-    bound = Counter(bound_anywhere(unit))
+    bound = Counter(unit.names_bound)
     legacy = (one for one in imports if one.target.startswith("flax.optim."))
     bound.subtract(one.name for one in legacy if one.target.endswith(MOVED))
     for key, choices in CHOICES.items():

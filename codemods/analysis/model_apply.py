@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.analysis.facts import Facts
-from codemods.dataflow.control_flow import FunctionNode
 from codemods.inference.binding import values_of
 from codemods.inference.objects import Function, Instance
+from codemods.inference.reading import FunctionNode
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vocabulary import MODELS

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
-from codemods.dataflow.control_flow import FunctionNode
 from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import functions_in
 from codemods.inference.binding import arguments_of, signature_of, values_of
 from codemods.inference.objects import Class, External, Function, Module, Object
+from codemods.inference.reading import FunctionNode
 from codemods.inference.scopes import Scope
 from codemods.inference.sites import CallSite
 from codemods.sources.modules import Unit

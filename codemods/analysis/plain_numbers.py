@@ -118,7 +118,7 @@ class PlainNumbers:
                 ast.Assign(targets=[ast.Name() as name])
                 | ast.AnnAssign(target=ast.Name() as name)
             ):
-                loads = self.origins.loads_of(name, node)
+                loads = self.origins.loads(self.origins.meant(name, node))
                 return all(self._does(load, unit, sort) for load in loads)
         return False
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from codemods.inference.binding import values_of
+from codemods.inference.reading import FunctionNode
 from codemods.sources.bindings import Comprehension
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Owner = ast.Module | FunctionNode
 Loop = ast.For | ast.AsyncFor | ast.While
 Edges = list[set[int]]

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codemods.dataflow.control_flow import ENTRY, FunctionNode
+from codemods.dataflow.control_flow import ENTRY, Loop
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import Program
-from codemods.inference.objects import Function
-from codemods.inference.scopes import SCOPES
+from codemods.inference.reading import FunctionNode
 from codemods.sources.bindings import Comprehension
 from codemods.sources.modules import Unit
 
-LOOPS = (
-    ast.For,
-    ast.AsyncFor,
-    ast.While,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)
+LOOPS = Loop | Comprehension
 
 
 @dataclass(frozen=True)
@@ -37,32 +27,24 @@ class Path:
 Stores = dict[tuple[ast.AST, str], list[ast.AST]]
 """What sets each variable, by the node of its scope and its name."""
 
-Loads = dict[Variable, list[ast.Name]]
-
 
 class Definitions:
     """Follows values backwards, as far as only one way leads."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.flow = program.flow
         self._stores: dict[Unit, Stores] = {}
-        self._loads: dict[Unit, Loads] = {}
 
     def variable(self, node: ast.AST | None) -> Variable | None:
         """The variable that a name means where it is read; None for a builtin, and for no name."""
-        if not isinstance(node, ast.Name):
-            return None
-        return self._meant(node, node)
+        return self.meant(node, node) if isinstance(node, ast.Name) else None
 
-    def _meant(self, name: ast.Name, beside: ast.expr) -> Variable | None:
+    def meant(self, name: ast.Name, beside: ast.expr) -> Variable | None:
         """The variable that a name would mean where another expression is."""
-        scope = self.program.flow.reading.scopes.get(beside)
-        if scope is None:
-            return None
-        bound = scope.binding(name.id)
-        if bound is None:
-            return None
-        return Variable(bound, name.id)
+        scope = self.flow.reading.scopes.get(beside)
+        bound = None if scope is None else scope.binding(name.id)
+        return None if bound is None else Variable(bound, name.id)
 
     def stores(self, variable: Variable | None) -> list[ast.AST]:
         """All that sets a variable: names, parameters, definitions, imports.
@@ -81,30 +63,8 @@ class Definitions:
         """Where a variable is read in its own file."""
         if variable is None:
             return []
-        unit = variable.unit
-        if unit not in self._loads:
-            self._loads[unit] = self._loads_of(unit)
-        return self._loads[unit].get(variable, [])
-
-    def _loads_of(self, unit: Unit) -> Loads:
-        found: Loads = defaultdict(list)
-        for node in unit.nodes:
-            match node:
-                case ast.Name(id=name, ctx=ast.Load()):
-                    scope = self.program.scope(unit, node)
-                    bound = scope.binding(name)
-                    if bound is not None:
-                        variable = Variable(bound, name)
-                        found[variable].append(node)
-        return found
-
-    def loads_of(self, name: ast.Name, beside: ast.expr) -> list[ast.Name]:
-        """Where the variable is read that a name means where an expression is."""
-        return self.loads(self._meant(name, beside))
-
-    def stores_of(self, name: ast.Name, beside: ast.expr) -> list[ast.AST]:
-        """What sets the variable that a name means where an expression is."""
-        return self.stores(self._meant(name, beside))
+        reads = self.flow.engine.contents(variable.unit).reads
+        return reads.get((variable.scope, variable.name), [])
 
     def chain(self, node: ast.expr) -> list[ast.expr]:
         """A path of attributes, and those behind it by plain assignments of local variables.
@@ -130,11 +90,9 @@ class Definitions:
         unit = variable.unit
         site = self.program.site(unit, name)
         scope = self.program.scope(unit, name)
-        if site is None:
+        if site is None or site.owner is not scope.function.node:
             return None
         owner = site.owner
-        if owner is not scope.function.node:
-            return None
         order = self.program.order(owner)
         numbers: dict[int, ast.AST] = {}
         for store in self.stores(variable):
@@ -261,20 +219,6 @@ class Definitions:
                 return None if parameter in several else function
         return None
 
-    @staticmethod
-    def returned(function: Function) -> list[ast.expr]:
-        """The expressions that a function returns."""
-        if isinstance(function.node, ast.Lambda):
-            return [function.node.body]
-        found: list[ast.expr] = []
-        for node in ast.walk(function.node):
-            match node:
-                case ast.Return(value=ast.expr() as value):
-                    # It may be one of a function within.
-                    if function_of(function.unit, node) is function.node:
-                        found.append(value)
-        return found
-
 
 def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
     """The function that a node is in; None outside of all."""
@@ -287,52 +231,13 @@ def function_of(unit: Unit, node: ast.AST) -> FunctionNode | None:
 def _stores_of(unit: Unit) -> Stores:
     found: Stores = defaultdict(list)
     elsewhere: dict[str, list[ast.AST]] = defaultdict(list)
-    for node in unit.nodes:
-        for name in names_set(node):
-            owner = _owner(unit, node)
-            found[owner, name].append(node)
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            for name in node.names:
+    for scope, bound in unit.bindings.items():
+        for name, declared, node in bound:
+            if declared:
                 elsewhere[name].append(node)
+            else:
+                found[scope, name].append(node)
     # A `nonlocal` or `global` may be about any variable of its name.
     for (_, name), nodes in found.items():
         nodes.extend(elsewhere.get(name, ()))
     return found
-
-
-def names_set(node: ast.AST) -> Iterator[str]:
-    """The names that a node itself binds."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-            yield name
-        case (
-            ast.FunctionDef(name=name)
-            | ast.AsyncFunctionDef(name=name)
-            | ast.ClassDef(name=name)
-        ):
-            yield name
-        # except ValueError as error, case [first, *rest]
-        case (
-            ast.ExceptHandler(name=str(name))
-            | ast.MatchAs(name=str(name))
-            | ast.MatchStar(name=str(name))
-        ):
-            yield name
-        case ast.MatchMapping(rest=str(name)):
-            yield name
-        # `import package.module` binds `package`.
-        case ast.alias(name=name, asname=bound):
-            yield bound or name.partition(".")[0]
-
-
-def _owner(unit: Unit, node: ast.AST) -> ast.AST:
-    """The scope in which a node binds a name: for `:=`, none of a comprehension."""
-    parent = unit.parents.get(node)
-    # [(last := x) for x in xs]
-    is_walrus = isinstance(parent, ast.NamedExpr) and parent.target is node
-    for outer in unit.ancestors(node):
-        if is_walrus and isinstance(outer, Comprehension):
-            continue
-        if isinstance(outer, (*SCOPES, ast.Module)):
-            return outer
-    return unit.tree

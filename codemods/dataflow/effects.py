@@ -6,7 +6,7 @@ If it is not known to leave all else as it is, it acts: it may do anything.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from codemods.inference.objects import Object
@@ -53,21 +53,26 @@ class Effects:
     """What is read and written.
 
     Of the `world` outside something may be read or written, too. If it `acts`, anything may be.
-    What is `handed` to code out of view, as an object or by what it is read from, may be changed by
-    that. Unknown owners of what is read are read `through` variables and fields.
+    What is `handed` to code out of view may be changed by that. What is read is read `through`
+    expressions for its owners, where these are unknown.
     """
 
     reads: set[Cell] = field(default_factory=set)
     writes: set[Cell] = field(default_factory=set)
     acts: bool = False
     world: bool = False
-    handed: set[Object | Cell] = field(default_factory=set)
-    through: set[Cell] = field(default_factory=set)
+    handed: set[ast.AST] = field(default_factory=set)
+    through: set[ast.expr] = field(default_factory=set)
 
     @property
     def are_none(self) -> bool:
         """Whether everything else is left as it is."""
         return not self.acts and not self.writes and not self.world
+
+    @property
+    def with_writes(self) -> Effects:
+        """The same, in which what is written counts as read, too."""
+        return replace(self, reads=self.reads | self.writes)
 
     def add(self, other: Effects) -> None:
         self.reads |= other.reads
@@ -94,9 +99,7 @@ class Effects:
 
         reads = {*filter(is_outside, self.reads)}
         writes = {*filter(is_outside, self.writes)}
-        return Effects(
-            reads, writes, self.acts, self.world, {*self.handed}, {*self.through}
-        )
+        return replace(self, reads=reads, writes=writes)
 
 
 @lru_cache(maxsize=1024)

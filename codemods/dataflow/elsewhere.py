@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 
 from codemods.dataflow.effects import Variable
 from codemods.inference.view import View
+from codemods.sources.parsing import parse
+from codemods.vocabulary import words
 
-ASSIGNED = r"[ \t]*(?:[-+*/%&|^@]|//|\*\*|<<|>>)?=(?!=)"
-SETTING = re.compile(rf"\.(\w+){ASSIGNED}")
-"""train.RATE = 0.1"""
-
-SETTING_SEVERAL = re.compile(
-    r"^[ \t]*((?:[\w.]+[ \t]*,[ \t]*)+[\w.]+)[ \t]*=(?!=)", re.MULTILINE
+CHANGING = words(
+    "add append clear discard extend insert pop popitem remove reverse setdefault sort update"
 )
-"""train.RATE, train.CLIP = 0.1, 1.0"""
-
-SETTING_BY_NAME = re.compile(r"\bsetattr\([ \t]*[\w.]+,[ \t]*[\"'](\w+)[\"']")
-CHANGING = re.compile(
-    rf"\]{ASSIGNED}|\.(?:add|append|clear|discard|extend|insert|pop|popitem|remove|reverse"
-    r"|setdefault|sort|update)\("
-)
-"""CONFIG["rate"] = 0.1, train.CONFIG.update(rate=0.1)"""
-
-PATH = re.compile(r"([\w.]+)(?:\[[^\]\n]*\]?)*$")
-REACH = 100
-"""How far back the owner of what is set may begin, in characters."""
+"""The methods that change their owner."""
 
 
 class Elsewhere:
@@ -46,14 +32,40 @@ class Elsewhere:
     @cached_property
     def assigned(self) -> frozenset[Variable]:
         """The variables that it may set, also by a function in view that declares them global."""
-        found = {name for text in self._texts for name in _set_in(text)}
-        return frozenset(self._named(found) | self._declared)
+        names, _ = self._names
+        return frozenset(self._named(names) | self._declared)
 
     @cached_property
     def changed(self) -> frozenset[Variable]:
         """The variables whose objects it may change in place."""
-        found = {name for text in self._texts for name in _changed_in(text)}
-        return frozenset(self._named(found))
+        _, names = self._names
+        return frozenset(self._named(names))
+
+    @cached_property
+    def _names(self) -> tuple[set[str], set[str]]:
+        """The names of attributes that it sets, and those on the way to what it changes."""
+        assigned: set[str] = set()
+        changed: set[str] = set()
+        for text in self._texts:
+            for node in _nodes(text):
+                match node:
+                    # train.RATE = 0.1
+                    case ast.Attribute(
+                        value=owner, attr=name, ctx=ast.Store() | ast.Del()
+                    ) if path := _path(owner):
+                        assigned.add(name)
+                        changed |= path
+                    # CONFIG["rate"] = 0.1, train.CONFIG.update(rate=0.1)
+                    case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()):
+                        changed |= _path(owner)
+                    case ast.Call(func=ast.Attribute(value=owner, attr=name)):
+                        changed |= _path(owner) if name in CHANGING else set()
+                    case ast.Call(
+                        func=ast.Name(id="setattr"),
+                        args=[_, ast.Constant(value=str(name)), _],
+                    ):
+                        assigned.add(name)
+        return assigned, changed
 
     def _named(self, names: set[str]) -> set[Variable]:
         modules = self._flow.modules.values()
@@ -71,29 +83,20 @@ class Elsewhere:
         return found
 
 
-def _set_in(text: str) -> Iterator[str]:
-    """The names of attributes that a file sets, other than of `self`."""
-    for match in SETTING.finditer(text):
-        if _owner(text, match.start()):
-            yield match[1]
-    for match in SETTING_SEVERAL.finditer(text):
-        for target in match[1].split(","):
-            owner, _, name = target.strip().rpartition(".")
-            # train.RATE, but not self.rate nor rate
-            if owner.partition(".")[0] not in ("", "self", "cls"):
-                yield name
-    yield from SETTING_BY_NAME.findall(text)
+def _nodes(text: str) -> Iterable[ast.AST]:
+    try:
+        return ast.walk(parse(text))
+    except (SyntaxError, ValueError, RecursionError):  # what cannot be read cannot run
+        return ()
 
 
-def _changed_in(text: str) -> Iterator[str]:
-    """The names on the way to objects whose attributes or elements a file sets."""
-    for pattern in (SETTING, CHANGING):
-        for match in pattern.finditer(text):
-            yield from _owner(text, match.start())
-
-
-def _owner(text: str, end: int) -> list[str]:
-    """The names of `package.module.CONFIG` ahead of `.rate = 0.1`; none of `self`."""
-    match = PATH.search(text, max(0, end - REACH), end)
-    names = match[1].split(".") if match is not None else []
-    return [] if names[:1] in (["self"], ["cls"]) else names
+def _path(node: ast.expr) -> set[str]:
+    """The names of `package.module.CONFIG["model"]`; none of `self`."""
+    found: set[str] = set()
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id in ("self", "cls"):
+        return set()
+    return {*found, node.id}

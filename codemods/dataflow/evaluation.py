@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.dataflow import pure
-from codemods.dataflow.control_flow import EXIT, FunctionNode, Owner
-from codemods.dataflow.definitions import Definitions, names_set
+from codemods.dataflow.control_flow import EXIT, Owner
+from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
-from codemods.dataflow.program import Program, behind, functions_in, is_any
+from codemods.dataflow.program import Program, behind, functions_in, states_of
 from codemods.inference.binding import values_of
 from codemods.inference.objects import (
     Class,
@@ -24,11 +24,9 @@ from codemods.inference.objects import (
     Record,
     Result,
 )
-from codemods.sources.bindings import Comprehension
+from codemods.inference.reading import FunctionNode
+from codemods.sources.bindings import bound_by
 from codemods.sources.modules import Unit
-
-STATES = (Instance, Container, Class)
-"""Abstract objects that have attributes or elements of their own."""
 
 PLAIN_SPECIALS = (
     "__init__",
@@ -47,7 +45,6 @@ FROZEN = (
     "collections.namedtuple",
     "enum.Enum",
 )
-DISPLAYS = (ast.Tuple, ast.List, ast.Dict)
 BASES = (*FROZEN, "builtins.object", "typing.Generic", "typing.Protocol", "abc.ABC")
 LISTED = ("dataclasses.dataclass", *FROZEN)
 
@@ -195,10 +192,12 @@ class Evaluations:
                 operands = ast.iter_child_nodes(node)
                 acts = any(map(self._is_special, operands))
                 return Effects(acts=acts)
+            # Whoever takes the next element may be out of view.
+            case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
+                return Effects(acts=True, handed={value})
             case (
                 ast.Await()
                 | ast.Yield()
-                | ast.YieldFrom()
                 | ast.withitem()
                 | ast.With()
                 | ast.AsyncWith()
@@ -209,30 +208,19 @@ class Evaluations:
 
     def _binding(self, unit: Unit, node: ast.AST) -> Effects:
         """The effects of what binds a name in another way than by assignment."""
-        names = [*names_set(node)]
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                names += names_set(alias)
         decorators = getattr(node, "decorator_list", ())
-        acts = any(map(self.is_unknown_decorator, decorators))
-        found = Effects(acts=acts)
-        if not names:
-            return found
-        around = self.program.scope(unit, node)
-        for name in names:
-            scope = around.binding(name) or around
-            found.writes.add(Variable(scope, name))
+        found = Effects(acts=any(map(self.is_unknown_decorator, decorators)))
+        if found.acts:
+            found.handed.add(node)
+        for name, declared, _ in bound_by(node):
+            if not declared:
+                around = self.program.scope(unit, node)
+                scope = around.binding(name) or around
+                found.writes.add(Variable(scope, name))
         return found
 
     def _name(self, unit: Unit, node: ast.Name) -> Effects:
-        scope = self.program.scope(unit, node)
-        if isinstance(node.ctx, ast.Store):
-            # [(last := x) for x in xs] sets `last` around the comprehension.
-            while isinstance(scope.node, Comprehension) and scope.parent is not None:
-                if node.id in scope.names:
-                    break
-                scope = scope.parent
-        bound = scope.binding(node.id)
+        bound = self.program.scope(unit, node).binding(node.id)
         if bound is None:
             return Effects()
         cell = Variable(bound, node.id)
@@ -243,8 +231,7 @@ class Evaluations:
             return Effects(writes={cell})
         found = Effects({cell}, {cell})
         # losses += [loss]: the list itself is changed.
-        items = self.program.objects_at(bound, node.id)
-        changed = self._states(items)
+        changed = states_of(self.program.objects_at(bound, node.id))
         if changed:
             found.writes.add(Field(None, changed))
         return found
@@ -258,9 +245,9 @@ class Evaluations:
             if is_method or self._is_fixed(node, items):
                 return Effects()
             if node.attr == "__dict__":
-                return Effects(acts=True)
+                return Effects(acts=True, handed={node.value})
             fields = self._fields(items, node.attr)
-            return Effects(reads=fields, through=self._read_from(node.value))
+            return Effects(reads=fields, through={node.value})
         fields = self._fields(items, node.attr)
         acts = any(self._sets_specially(item, node.attr) for item in items)
         return Effects(writes=fields, acts=acts)
@@ -305,16 +292,7 @@ class Evaluations:
                 found.add(Variable(scope, str(name)))
         # Of no objects, it may be a field of any.
         if owners or not found:
-            found.add(Field(name, self._states(owners)))
-        return found
-
-    @staticmethod
-    def _states(items: Iterable[Object]) -> frozenset[Object]:
-        """The objects, if it is known of all what they are."""
-        found = frozenset(items)
-        for item in found:
-            if not isinstance(item, STATES) or is_any(item):
-                return frozenset()
+            found.add(Field(name, states_of(owners)))
         return found
 
     def _element(self, value: ast.expr, name: object, node: ast.Subscript) -> Effects:
@@ -325,22 +303,17 @@ class Evaluations:
         fields = self._fields(items, name)
         if not isinstance(node.ctx, ast.Load):
             # config[name] = rate
-            handed = self._handed(value) if name is None else set[Object | Cell]()
+            handed: set[ast.AST] = {value} if name is None else set()
             return Effects(writes=fields, acts=self._is_special(value), handed=handed)
         if self.kinds.is_immutable(value):
             return Effects()
-        return Effects(
-            reads=fields,
-            acts=self._is_special(value),
-            through=self._read_from(value),
-        )
+        return Effects(fields, acts=self._is_special(value), through={value})
 
     def _taken(self, source: ast.expr) -> Effects:
         """The effects of taking elements, which uses an iterator up."""
         if not self.kinds.is_again(source):
-            return Effects(acts=True, handed=self._handed(source))
-        items = self.program.objects(source)
-        owners = self._states(items)
+            return Effects(acts=True, handed={source})
+        owners = self.program.states(source)
         return Effects({Field(None, owners)}) if owners else Effects()
 
     # Classes of the project
@@ -367,12 +340,9 @@ class Evaluations:
         members = self.program.members(item.cls)
         for member in (name, "__getattribute__", "__getattr__"):
             for function in members.get(member, ()):
-                node = function.node
-                if isinstance(node, ast.Lambda):
-                    continue
                 # A decorator may be `@property`; a plain method is only looked up.
-                if node.decorator_list or node.name.startswith("__get"):
-                    yield node
+                if function.decorator_list or function.name.startswith("__get"):
+                    yield function
 
     def is_unknown_decorator(self, node: ast.expr) -> bool:
         """Whether nothing is known of what a decorator does with its function."""
@@ -396,23 +366,21 @@ class Evaluations:
                 items = self.program.objects(owner)
                 # setattr(config, name, rate)
                 word = _constant(key)
-                handed = self._handed(owner) if word is None else set[Object | Cell]()
+                handed: set[ast.AST] = {owner} if word is None else set()
                 return Effects(writes=self._fields(items, word), handed=handed)
             # an iterator goes on
             case "builtins.next" | "builtins.iter", [iterator, *_]:
-                return Effects(acts=True, handed=self._handed(iterator))
+                return Effects(acts=True, handed={iterator})
         found = Effects()
         items = self.program.objects(node.func)
-        known = [item for item in items if not _is_of_any(item)]
-        for item in known:
+        for item in items:
             found.add(self._callee(item, node))
         # Something out of view may be called: its name has to tell, or the kind of its owner.
-        if not items or len(known) < len(items) or self._may_be_more(node.func):
+        if not items or self.flow.may_be_unknown(self.flow.places.get(node.func)):
             found.add(self._external(name, node) if name else self._method(node))
         # Whatever is called may read what it is given.
         for argument in values_of(node):
-            given = self.program.objects(argument)
-            owners = self._states(given)
+            owners = self.program.states(argument)
             if owners:
                 found.reads.add(Field(None, owners))
         if found.acts:
@@ -421,63 +389,20 @@ class Evaluations:
 
     def _hand_over(self, node: ast.Call, found: Effects) -> None:
         """Add what a call gives to a function out of view, and the owner of its method."""
-        found.handed |= self.given(node)
+        found.handed |= given(node)
         # config.update(rate=0.1), but not self.schedule(step), of which the class is in view
         if isinstance(node.func, ast.Attribute):
             owner = node.func.value
             items = self.program.objects(owner)
             if not items or any(map(self._has_methods_out_of_view, items)):
-                found.handed |= self._handed(owner)
-
-    def given(self, node: ast.Call) -> set[Object | Cell]:
-        """What a call gives to its function, unknown objects by what they are read from."""
-        found = set[Object | Cell]()
-        for value in values_of(node):
-            found |= self._handed(
-                value.value if isinstance(value, ast.Starred) else value
-            )
-        return found
+                found.handed.add(owner)
 
     def _has_methods_out_of_view(self, owner: Object) -> bool:
         # losses = collections.deque()
-        return isinstance(owner, Result) or self.may_inherit(owner)
-
-    def may_inherit(self, owner: Object) -> bool:
-        """Whether an object may have methods that are out of view."""
         if not isinstance(owner, Instance):
-            return False
+            return isinstance(owner, Result)
         ancestry = self.flow.ancestry(owner.cls)
         return not all(isinstance(base, Class) for base in ancestry)
-
-    def _handed(self, node: ast.expr) -> set[Object | Cell]:
-        """The objects that an expression may be; of unknown ones, what it is read from."""
-        # fit({"config": config})
-        if isinstance(node, DISPLAYS):
-            found = set[Object | Cell]()
-            for inner in ast.iter_child_nodes(node):
-                if isinstance(inner, ast.expr):
-                    found |= self._handed(inner)
-            return found
-        return {*self._states(self.program.objects(node))} or {*self._read_from(node)}
-
-    def _read_from(self, node: ast.expr) -> set[Cell]:
-        """The variable or field that an unknown object is read from."""
-        if self._states(self.program.objects(node)):
-            return set()
-        match node:
-            case ast.Name():
-                scope = self.program.scope(self.program.unit_of(node), node)
-                bound = scope.binding(node.id)
-                return set() if bound is None else {Variable(bound, node.id)}
-            case (
-                ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name))
-            ):
-                return {Field(name)}
-        return set()
-
-    def _may_be_more(self, node: ast.expr) -> bool:
-        """Whether something of which nothing is known may be at an expression, beside the rest."""
-        return self.flow.may_be_unknown(self.flow.places.get(node))
 
     def _callee(self, item: Object, node: ast.Call) -> Effects:
         match inner := behind(item):
@@ -536,8 +461,7 @@ class Evaluations:
         found = Effects()
         if name in pure.LOOKING_IN:
             for argument in values_of(node):
-                items = self.program.objects(argument)
-                found.reads.add(Field(None, self._states(items)))
+                found.reads.add(Field(None, self.program.states(argument)))
         return found
 
     def _calls_only(self, name: str, node: ast.Call) -> bool:
@@ -553,8 +477,7 @@ class Evaluations:
         """The effects of a call that changes its arguments and the world outside alone."""
         found = Effects(world=True)
         for argument in values_of(node):
-            items = self.program.objects(argument)
-            for owner in self._states(items):
+            for owner in self.program.states(argument):
                 found.writes.add(Field(None, frozenset((owner,))))
         return found
 
@@ -569,10 +492,10 @@ class Evaluations:
     def _method(self, node: ast.Call) -> Effects:
         """The effects of a call of a method, if the points-to set of its receiver is unknown."""
         function = node.func
-        # schedule(step)
-        if not isinstance(function, ast.Attribute):
-            return Effects(acts=not self.kinds.is_schedule(function))
-        is_known = self.kinds.has_method(function.value, function.attr)
+        # array.sum(), but not schedule(step)
+        is_known = isinstance(function, ast.Attribute) and self.kinds.has_method(
+            function.value, function.attr
+        )
         return Effects(acts=not is_known)
 
     def _method_of(self, owner: Object, name: str) -> Effects:
@@ -611,11 +534,10 @@ def _has_frozen(decorator: ast.expr) -> bool:
     return False
 
 
-def _is_of_any(item: Object) -> bool:
-    """Whether what is called stands for whatever code out of view gives, or is a method of that."""
-    if isinstance(item, Method):
-        return is_any(item.owner)
-    return is_any(item)
+def given(call: ast.Call) -> set[ast.AST]:
+    """What a call gives to its function."""
+    values = values_of(call)
+    return {one.value if isinstance(one, ast.Starred) else one for one in values}
 
 
 def evaluated(node: ast.AST) -> Iterator[ast.AST]:

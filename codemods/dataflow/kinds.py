@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import get_args
+from collections.abc import Iterable
 
 from codemods.dataflow import pure
-from codemods.dataflow.control_flow import FunctionNode
 from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Variable
-from codemods.dataflow.program import Program, is_any
-from codemods.inference.binding import Bound, bind_values, signature_of
-from codemods.inference.objects import Container, Result
-from codemods.sources.bindings import Comprehension
+from codemods.dataflow.program import Program
+from codemods.inference.objects import Container, Place
 from codemods.vocabulary import COPY, GET, full_names
 
-TEXT, TEXTS, NUMBER, ARRAY, SCHEDULE = "text", "texts", "number", "array", "schedule"
+TEXT, TEXTS, NUMBER, ARRAY = "text", "texts", "number", "array"
 METHODS = {
     TEXT: pure.TEXT_METHODS,
     NUMBER: pure.NUMBER_METHODS,
     ARRAY: pure.ARRAY_METHODS,
 }
-
 
 LAZY = full_names("builtins", "enumerate zip reversed map filter iter super")
 UNKNOWN = (COPY | GET) | {"builtins.getattr", "typing.cast", "dataclasses.replace"}
@@ -30,9 +26,6 @@ UNKNOWN = (COPY | GET) | {"builtins.getattr", "typing.cast", "dataclasses.replac
 NUMBERS = full_names("builtins", "abs int float len round bool pow divmod hash ord")
 SPLITTING = ("split", "rsplit", "splitlines")
 MAKING_TEXT = full_names("builtins", "str repr chr hex bin ascii")
-DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict, *get_args(Comprehension))
-"""What makes elements where it stands; a generator is used up there."""
-
 ITERATORS = frozenset(("generator", "map", "zip", "enumerate", "chain"))
 
 
@@ -42,6 +35,7 @@ class Kinds:
     def __init__(self, program: Program, definitions: Definitions) -> None:
         self.program = program
         self.definitions = definitions
+        self.flow = program.flow
         self._known: dict[ast.expr, str] = {}
 
     def of(self, node: ast.expr) -> str:
@@ -62,11 +56,6 @@ class Kinds:
                 return self._of_both(self.of(left), self.of(right))
             case ast.UnaryOp(operand=operand):
                 return self.of(operand)
-            case ast.IfExp(body=first, orelse=second):
-                kind = self.of(first)
-                return kind if self.of(second) == kind else ""
-            case ast.Name():
-                return self._of_name(node)
             # ["train", "eval"]
             case ast.List(elts=elements) | ast.Tuple(elts=elements):
                 kinds = {*map(self.of, elements)}
@@ -78,11 +67,23 @@ class Kinds:
             case (
                 ast.Attribute(value=value, attr="T" | "at" | "real" | "imag")
                 | ast.Subscript(value=value)
-            ):
-                return ARRAY if self.of(value) == ARRAY else ""
-            case ast.Call():
-                return self._of_call(node)
-        return ""
+            ) if self.of(value) == ARRAY:
+                return ARRAY
+            case ast.Call() if kind := self._of_call(node):
+                return kind
+            case ast.Name():
+                return self._of_name(node)
+        return _only(self._at(root) for root in self._roots(node) if root is not node)
+
+    def _roots(self, node: ast.expr) -> Iterable[Place]:
+        """The places from which everything comes that an expression may be."""
+        return self.flow.roots(self.flow.places.get(node))
+
+    def _at(self, place: Place) -> str:
+        """The kind of what is at a place."""
+        if isinstance(place, ast.expr):
+            return self.of(place)
+        return _only(self._at(root) for root in self.flow.roots(place) if root != place)
 
     def _of_name(self, node: ast.Name) -> str:
         """The kind of all values that a name may have where it is read."""
@@ -95,46 +96,27 @@ class Kinds:
             stores = self.definitions.stores(variable)
             if len(stores) != 1:
                 return ""
-        kinds = {self._of_store(store, variable) for store in stores}
-        return _only(kinds)
+        return _only(self._of_store(store, variable) for store in stores)
 
     def _of_store(self, store: ast.AST, variable: Variable) -> str:
-        parent = variable.unit.parents.get(store)
-        match store, parent:
-            # rate = 0.1
-            case ast.Name(), ast.Assign(targets=[_], value=value):
-                return self.of(value)
-            # rate: float = 0.1
-            case ast.Name(), ast.AnnAssign(value=ast.expr() as value):
+        match store, variable.unit.parents.get(store):
+            # rate = 0.1, rate: float = 0.1
+            case ast.Name(), (
+                ast.Assign(targets=[_], value=ast.expr() as value)
+                | ast.AnnAssign(value=ast.expr() as value)
+            ):
                 return self.of(value)
             # for word in text.split():
             case ast.Name(), (
-                ast.For(iter=source) | ast.comprehension(iter=source)
-            ) if parent.target is store:
+                ast.For(target=target, iter=source)
+                | ast.comprehension(target=target, iter=source)
+            ) if target is store:
                 return TEXT if self.of(source) == TEXTS else ""
             case ast.arg(), ast.arguments():
-                return self._of_parameter(store.arg, variable.scope.node)
+                function = self.flow.engine.function_with(store)
+                if self.program.callers(function.node) is not None:
+                    return _only(map(self._at, self.flow.given(function, store)))
         return ""
-
-    def _of_parameter(self, name: str, function: ast.AST) -> str:
-        """The kind of all that is given for a parameter, if all calls are in view."""
-        if not isinstance(function, FunctionNode):
-            return ""
-        if self.program.callers(function) is None:
-            return ""
-        kinds: set[str] = set()
-        for site, offset in self.program.flow.entered[function]:
-            # step(*args), step(**options)
-            if site.starred is not None or site.unpacked:
-                kinds.add("")
-                continue
-            signature = signature_of(function.args, offset)
-            found = bind_values(signature, site.positional, site.keywords)
-            given = None
-            if isinstance(found, Bound):
-                given = found.complete.get(name)
-            kinds.add(self.of(given) if isinstance(given, ast.expr) else "")
-        return _only(kinds)
 
     @staticmethod
     def _of_both(left: str, right: str) -> str:
@@ -152,24 +134,12 @@ class Kinds:
             return TEXT
         if name.startswith(pure.ARRAY_MODULES):
             return ARRAY
-        if name.startswith(pure.SCHEDULES):
-            return SCHEDULE
         match node.func:
             # text.split(), array.sum()
             case ast.Attribute(value=owner, attr=method):
                 if self.has_method(owner, method):
                     return TEXTS if method in SPLITTING else self.of(owner)
         return ""
-
-    def is_schedule(self, node: ast.expr) -> bool:
-        """Whether a function is a schedule or transformation of a library, and so is pure."""
-        if self.of(node) == SCHEDULE:
-            return True
-        for item in self.program.objects(node):
-            # rate = optax.cosine_decay_schedule(…)
-            if isinstance(item, Result) and pure.is_pure(item.name):
-                return True
-        return False
 
     def has_method(self, owner: ast.expr, name: str) -> bool:
         """Whether a method of an expression is known by its kind, and so changes nothing."""
@@ -181,45 +151,43 @@ class Kinds:
 
     def is_again(self, node: ast.expr) -> bool:
         """Whether an expression gives the same elements each time: no iterator, used up once."""
-        if isinstance(node, DISPLAYS):
-            return True
-        if self.of(node) in (TEXT, TEXTS, ARRAY):
-            return True
-        if isinstance(node, ast.Call):
-            name = self.program.full_name(node.func)
-            # zip(xs, ys)
-            if name in LAZY:
-                return all(map(self.is_again, node.args))
-            if self._makes_anew(name):
+        match node:
+            # a generator is used up where it stands
+            case ast.GeneratorExp():
                 return True
-            match node.func:
-                case ast.Attribute(value=owner, attr="items" | "keys" | "values"):
-                    return self._are_containers(owner)
-        value = self.definitions.only_value(node)
-        # batches = load_batches()
-        if isinstance(value, ast.Call):
-            name = self.program.full_name(value.func)
-            return self._makes_anew(name) or self._are_containers(node)
-        if value is not None and not isinstance(value, ast.GeneratorExp):
-            return self.is_again(value)
-        return self._are_containers(node)
+            # zip(xs, ys)
+            case ast.Call(func=function, args=arguments) if (
+                self.program.full_name(function) in LAZY
+            ):
+                return all(map(self.is_again, arguments))
+            case ast.Call(
+                func=ast.Attribute(value=owner, attr="items" | "keys" | "values")
+            ) if self._are_containers(owner):
+                return True
+        return self._are_containers(node) or all(map(self._is_new, self._roots(node)))
 
-    @staticmethod
-    def _makes_anew(name: str) -> bool:
-        """Whether an external function gives something new that is no iterator."""
-        return pure.is_pure(name) and name not in LAZY and name not in UNKNOWN
+    def _is_new(self, place: Place) -> bool:
+        """Whether something comes about at a place, and is no iterator."""
+        if not isinstance(place, ast.expr):
+            return False
+        if isinstance(place, ast.Call):
+            name = self.program.full_name(place.func)
+            if pure.is_pure(name):
+                return name not in LAZY and name not in UNKNOWN
+        return self.of(place) in (TEXT, TEXTS, ARRAY)
 
     def _are_containers(self, node: ast.expr) -> bool:
         """Whether all that an expression may be is containers, and no iterators."""
         items = self.program.objects(node)
         for item in items:
-            if not isinstance(item, Container) or is_any(item):
+            if not isinstance(item, Container) or item.role in ITERATORS:
                 return False
-            if item.role in ITERATORS or isinstance(item.node, ast.GeneratorExp):
+            if isinstance(item.node, ast.GeneratorExp):
                 return False
         return bool(items)
 
 
-def _only(kinds: set[str]) -> str:
+def _only(kinds: Iterable[str]) -> str:
     """The kind of several values, if all have the same."""
-    return kinds.pop() if len(kinds) == 1 else ""
+    found = {*kinds}
+    return found.pop() if len(found) == 1 else ""

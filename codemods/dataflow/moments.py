@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import cached_property
-from itertools import takewhile
 
-from codemods.dataflow.control_flow import EXIT, FunctionNode, Order, Owner
+from codemods.dataflow.control_flow import EXIT, Order, Owner
 from codemods.dataflow.definitions import LOOPS, Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.elsewhere import Elsewhere
-from codemods.dataflow.evaluation import Evaluations, evaluated
+from codemods.dataflow.evaluation import Evaluations, evaluated, given
 from codemods.dataflow.handing import Handing
-from codemods.dataflow.program import EvaluationSite, Program, is_any
-from codemods.inference.binding import parameters_of, values_of
+from codemods.dataflow.program import EvaluationSite, Program
+from codemods.inference.binding import parameters_of
 from codemods.inference.objects import (
     Class,
     Container,
@@ -23,6 +22,7 @@ from codemods.inference.objects import (
     Module,
     Object,
 )
+from codemods.inference.reading import FunctionNode
 from codemods.inference.view import View
 from codemods.sources.modules import Unit
 
@@ -71,36 +71,24 @@ class Dataflow:
             return False
         if other.acts and any(map(self._is_in_reach, one.writes)):
             return False
-        if one.acts and self._is_taken(one.handed, second):
+        if one.acts and self.handing.may_meet(one.handed, _given_in(second)):
             return False
-        if other.acts and self._is_taken(other.handed, first):
+        if other.acts and self.handing.may_meet(other.handed, _given_in(first)):
             return False
-        if self.changes(one, other.reads | other.writes, other.through):
-            return False
-        return not self.changes(other, one.reads | one.writes, one.through)
+        return not (
+            self.changes(one, other.with_writes) or self.changes(other, one.with_writes)
+        )
 
-    def _is_taken(self, handed: Collection[Object | Cell], node: ast.AST) -> bool:
-        """Whether a call in an expression takes something that code out of view is handed."""
-        calls = (inner for inner in evaluated(node) if isinstance(inner, ast.Call))
-        taken = {item for call in calls for item in self.evaluations.given(call)}
-        return not taken.isdisjoint(handed)
-
-    def changes(
-        self,
-        effects: Effects,
-        cells: Collection[Cell],
-        through: Collection[Cell] = (),
-    ) -> bool:
-        """Whether something with some effects changes what is in some cells, as far as code shows.
+    def changes(self, effects: Effects, read: Effects) -> bool:
+        """Whether something with some effects changes what another reads, as far as code shows.
 
         Code out of view may change what it is handed, call functions that have escaped, and set
-        what is set anywhere. That it is called shows nothing of other objects. Those of which
-        nothing is known are read `through` some variables and fields.
+        what is set anywhere. That it is called shows nothing of other objects.
         """
-        if any(self._is_written(cell, effects.writes) for cell in cells):
+        if any(self._is_written(cell, effects.writes) for cell in read.reads):
             return True
-        fields = [cell for cell in cells if isinstance(cell, Field)]
-        if self.handing.may_change(fields, through, effects.handed):
+        fields = [cell for cell in read.reads if isinstance(cell, Field)]
+        if self.handing.may_change(fields, read.through, effects.handed):
             return True
         if not effects.acts:
             return False
@@ -113,7 +101,7 @@ class Dataflow:
                 return True
         return any(
             not _is_local(cell) and self._is_written(cell, self._behind.writes)
-            for cell in cells
+            for cell in read.reads
         )
 
     def _is_in_reach(self, cell: Cell) -> bool:
@@ -149,9 +137,6 @@ class Dataflow:
     def _escaped(self) -> frozenset[Object]:
         """The objects that get to code out of view, and all that can be reached from them."""
         escaping: list[Object] = []
-        for unit, call in self.flow.all_calls:
-            if self.evaluations.own(unit, call).acts:
-                escaping += self._passed(call)
         for unit in self.flow.project.read:
             for node in unit.nodes:
                 for value in self._given_away(unit, node):
@@ -168,25 +153,9 @@ class Dataflow:
             found += (item for item in items if not isinstance(item, Module))
         return frozenset(self.handing.within(found))
 
-    def _passed(self, call: ast.Call) -> Iterator[Object]:
-        """The objects that a call passes to a function out of view."""
-        for argument in values_of(call):
-            value = argument.value if isinstance(argument, ast.Starred) else argument
-            yield from self.program.objects(value)
-        # model.fit(batch): a method out of view has the model, too
-        if isinstance(call.func, ast.Attribute):
-            for owner in self.program.objects(call.func.value):
-                if self.evaluations.may_inherit(owner):
-                    yield owner
-
     def _given_away(self, unit: Unit, node: ast.AST) -> Iterable[ast.AST]:
-        """The values that get to code out of view at a node that is no call."""
+        """The values that get to code out of view at a node."""
         match node:
-            # Whoever takes the next element may be out of view.
-            case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
-                return [value]
-            case ast.Attribute(value=value, attr="__dict__"):
-                return [value]
             # registry.best = value, where nothing is known of `registry`
             case (
                 ast.Attribute(value=owner, ctx=ast.Store())
@@ -195,18 +164,23 @@ class Dataflow:
                 statement = unit.parents.get(node)
                 if isinstance(statement, ast.Assign) and not self._are_in_view(owner):
                     return [statement.value]
-            # @register, of which nothing is known
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                if any(map(self.evaluations.is_unknown_decorator, node.decorator_list)):
-                    return [node]
-        return []
+            case (
+                ast.Call()
+                | ast.Yield()
+                | ast.YieldFrom()
+                | ast.Attribute()
+                | ast.FunctionDef()
+                | ast.AsyncFunctionDef()
+            ):
+                effects = self.evaluations.own(unit, node)
+                return effects.handed if effects.acts else ()
+        return ()
 
     def _are_in_view(self, node: ast.expr) -> bool:
         """Whether it is known what an expression may be, and all of that is made in view."""
         owners = self.program.objects(node)
         for owner in owners:
-            is_made_in_view = isinstance(owner, Instance | Container | Class | Module)
-            if not is_made_in_view or is_any(owner):
+            if not isinstance(owner, Instance | Container | Class | Module):
                 return False
         return bool(owners)
 
@@ -221,7 +195,7 @@ class Dataflow:
             if isinstance(item, Instance | Class):
                 cls = item.cls if isinstance(item, Instance) else item
                 for members in self.program.members(cls).values():
-                    functions += [one.node for one in members]
+                    functions += members
             # Code that has a module may set its variables.
             if isinstance(item, Module) and item.unit is not None:
                 scope = self.flow.modules[item.unit]
@@ -244,34 +218,21 @@ class Dataflow:
         The first moment comes before the second. The expressions must be `known` to change nothing
         themselves; else it is not checked what functions out of view that they call do.
         """
-        found = [self.effects(node) for node in nodes]
-        run = self._run(first, second)
-        if run is None:
+        read = Effects()
+        for node in nodes:
+            read.add(self.effects(node))
+        if known and not read.are_none:
             return False
-        cells: set[Cell] = set()
-        through: set[Cell] = set()
-        for effects in found:
-            if known and not effects.are_none:
-                return False
-            cells |= effects.reads
-            through |= effects.through
-        order, start, end = run
-        between = order.between(start, end)
-        return not self._change(order, between, cells, through)
+        return not self._may_change_between(first, second, read)
 
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
         """Whether a variable has the same value at two moments of one run of a function.
 
         The first moment comes before the second.
         """
-        run = self._run(first, second)
-        if run is None:
+        if not self.is_before(first, second):
             return False
-        order, start, end = run
-        if not order.dominates(start, end):
-            return False
-        between = order.between(start, end)
-        return not self._change(order, between, {variable})
+        return not self._may_change_between(first, second, Effects({variable}))
 
     def is_before(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether one node is always evaluated before another in a run of a function."""
@@ -315,25 +276,24 @@ class Dataflow:
         order = self.program.order(start.owner)
         return order, start.number, end.number
 
-    def _change(
-        self,
-        order: Order,
-        numbers: Iterable[int],
-        cells: Collection[Cell],
-        through: Collection[Cell] = (),
+    def _may_change_between(
+        self, first: ast.AST, second: ast.AST, read: Effects
     ) -> bool:
-        """Whether some evaluations may change what is in some cells."""
-        unit = self.program.unit_of(order.owner)
-        if not cells:
+        """Whether what is read may change from one moment to another, also of another run."""
+        run = self._run(first, second)
+        if run is None:
+            return True
+        order, start, end = run
+        return self._change(order, order.between(start, end), read)
+
+    def _change(self, order: Order, numbers: Iterable[int], read: Effects) -> bool:
+        """Whether some evaluations may change what is read."""
+        if not read.reads:
             return False
-        for number in numbers:
-            # The beginning and the end are no evaluations.
-            if number <= EXIT:
-                continue
-            effects = self.evaluations.at(unit, order.nodes[number])
-            if self.changes(effects, cells, through):
-                return True
-        return False
+        unit = self.program.unit_of(order.owner)
+        # The beginning and the end are no evaluations.
+        nodes = (order.nodes[number] for number in numbers if number > EXIT)
+        return any(self.changes(self.evaluations.at(unit, one), read) for one in nodes)
 
     # From one function to another
 
@@ -352,19 +312,13 @@ class Dataflow:
           later: where it is used, in whatever function.
           carriers: what is made, and what comes of that.
         """
-        cells: set[Cell] = set()
-        through: set[Cell] = set()
+        read = Effects()
         for node in nodes:
-            unit = self.program.unit_of(node)
-            effects = self.evaluations.at(unit, node)
-            if not effects.are_none:
-                return False
-            cells |= effects.reads
-            through |= effects.through
-        unsettled = {
-            cell for cell in cells if not self._is_settled_cell(cell, carriers)
-        }
-        if not unsettled:
+            read.add(self.evaluations.at(self.program.unit_of(node), node))
+        if not read.are_none:
+            return False
+        read.reads = {one for one in read.reads if not self.is_settled(one, carriers)}
+        if not read.reads:
             return True
         start = self._site(made)
         end = self._site(later)
@@ -372,21 +326,23 @@ class Dataflow:
             return False
         first = (start.owner, start.number)
         last = (end.owner, end.number)
-        key = (first, last, frozenset(unsettled), frozenset(through))
+        key = (first, last, frozenset(read.reads), frozenset(read.through))
         if key not in self._changed:
-            self._changed[key] = self._may_change(
-                start, end, unsettled, through, carriers
-            )
+            self._changed[key] = self._may_change(start, end, read, carriers)
         return not self._changed[key]
 
     def _site(self, node: ast.AST) -> EvaluationSite | None:
-        unit = self.program.unit_of(node)
-        return self.program.site(unit, node)
+        return self.program.site(self.program.unit_of(node), node)
 
-    def _is_settled_cell(self, cell: Cell, carriers: Collection[Object]) -> bool:
-        if not isinstance(cell, Variable):
+    def is_settled(self, cell: Cell, carriers: Collection[Object]) -> bool:
+        """Whether a variable has one value wherever what is made in its scope is used.
+
+        It has one value in each run of its scope, and what is made in a run is used in that alone.
+        """
+        if not isinstance(cell, Variable) or not self._is_steady(cell):
             return False
-        return self.is_settled(cell, carriers)
+        owner = cell.scope.function.node
+        return isinstance(owner, Owner) and not self._may_have_older(owner, carriers)
 
     def _is_steady(self, variable: Variable) -> bool:
         """Whether a variable is set once and for all in each run of its scope."""
@@ -398,31 +354,12 @@ class Dataflow:
                 return False
         # In a loop, one statement sets it many times.
         for store in stores:
-            around = self._around(store, variable)
-            if any(isinstance(outer, LOOPS) for outer in around):
-                return False
+            for outer in variable.unit.ancestors(store):
+                if outer is variable.scope.node:
+                    break
+                if isinstance(outer, LOOPS):
+                    return False
         return variable not in self._set_from_outside
-
-    def is_settled(self, variable: Variable, carriers: Collection[Object]) -> bool:
-        """Whether a variable has one value wherever what is made in its scope is used.
-
-        It has one value in each run of its scope, and what is made in a run is used in that alone.
-        """
-        return self._is_steady(variable) and self.is_shared(variable, carriers)
-
-    def is_shared(self, variable: Variable, carriers: Collection[Object]) -> bool:
-        """Whether what is made in a run of a variable's function is used in that run alone."""
-        owner = variable.scope.function.node
-        if not isinstance(owner, Owner):
-            return False
-        return not self._may_have_older(owner, carriers)
-
-    @staticmethod
-    def _around(store: ast.AST, variable: Variable) -> Iterable[ast.AST]:
-        return takewhile(
-            lambda outer: outer is not variable.scope.node,
-            variable.unit.ancestors(store),
-        )
 
     @cached_property
     def _set_from_outside(self) -> set[Cell]:
@@ -444,107 +381,59 @@ class Dataflow:
         self,
         made: EvaluationSite,
         later: EvaluationSite,
-        cells: set[Cell],
-        through: set[Cell],
+        read: Effects,
         carriers: Collection[Object],
     ) -> bool:
-        """Whether cells may change between something being made and a later place.
+        """Whether what is read may change between something being made and a later place.
 
         Goes up the call graph from both, until they meet in a function of which a run cannot have
         got what is made from an earlier run.
         """
         above = self._up(made)
-        below = self._up(later)
-        pending = [later.owner]
-        seen = set[Owner]()
-        meeting = set[Owner]()
-        while pending:
-            owner = pending.pop()
-            if owner in seen:
-                continue
-            seen.add(owner)
+        shared = {one for one in above if not self._may_have_older(one, carriers)}
+        below = self._up(later, shared)
+        for owner, numbers in below.items():
             order = self.program.order(owner)
-            ends: set[int] = set()
-            for number in below[owner]:
-                ends |= order.backward(number)
-            if owner in above and not self._may_have_older(owner, carriers):
+            between = {one for number in numbers for one in order.backward(number)}
+            if owner in shared:
                 # Both happen in one run of this function, so what is between them is all there is.
-                meeting.add(owner)
-                starts = _after(order, above[owner])
-                if self._change(order, starts & ends, cells, through):
-                    return True
-                continue
-            # What uses it is called from elsewhere: the change may be there.
-            callers = self._callers(owner)
-            if callers is None or self._are_own(cells, owner):
+                between &= _after(order, above[owner])
+            elif self.program.callers(owner) is None or _are_own(read.reads, owner):
+                # What uses it is called from elsewhere: the change may be there.
                 return True
-            if self._change(order, ends, cells, through):
+            if self._change(order, between, read):
                 return True
-            pending += [site.owner for site in callers]
-        return self._changes_on_the_way(made, meeting, above, cells, through)
-
-    @staticmethod
-    def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
-        """Whether some of the cells are variables that each run of a function has for itself."""
-        variables = (cell for cell in cells if isinstance(cell, Variable))
-        return any(variable.scope.function.node is owner for variable in variables)
-
-    def _changes_on_the_way(
-        self,
-        made: EvaluationSite,
-        meeting: set[Owner],
-        above: Numbers,
-        cells: set[Cell],
-        through: set[Cell],
-    ) -> bool:
-        """Whether cells may change after something is made, on the way up to functions.
-
-        These are the functions in which `_may_change` has met what uses it.
-        """
-        pending = [made.owner]
-        seen = set[Owner]()
-        while pending:
-            owner = pending.pop()
-            if owner in seen or owner in meeting:
-                continue
-            seen.add(owner)
+        # On the way up from where it is made, to where they meet.
+        meeting = shared & below.keys()
+        for owner, numbers in self._up(made, meeting).items():
             order = self.program.order(owner)
-            numbers = _after(order, above[owner])
-            if self._change(order, numbers, cells, through):
+            if owner not in meeting and self._change(
+                order, _after(order, numbers), read
+            ):
                 return True
-            callers = self._callers(owner) or ()
-            pending += [site.owner for site in callers]
         return False
 
-    def _callers(self, owner: Owner) -> list[EvaluationSite] | None:
-        """The calls of an owner; None if there may be others, or it is a module."""
-        if not isinstance(owner, FunctionNode):
-            return None
-        return self.program.callers(owner)
-
-    def _up(self, site: EvaluationSite) -> Numbers:
+    def _up(self, site: EvaluationSite, until: Collection[Owner] = ()) -> Numbers:
         """The evaluations in which another happens, by the function that they are in.
 
-        They are itself, and the calls that lead to it.
+        They are itself, and the calls that lead to it, not further than to some functions.
         """
         found: Numbers = {}
         pending = [site]
         while pending:
             current = pending.pop()
             numbers = found.setdefault(current.owner, set())
-            if current.number in numbers:
-                continue
-            numbers.add(current.number)
-            pending += self._callers(current.owner) or ()
+            if current.number not in numbers:
+                numbers.add(current.number)
+                if current.owner not in until:
+                    pending += self.program.callers(current.owner) or ()
         return found
 
     def _may_have_older(self, owner: Owner, carriers: Collection[Object]) -> bool:
         """Whether a run of a function may get something that an earlier run has made."""
         if isinstance(owner, ast.Module):
             return False
-        function = self.program.functions.get(owner)
-        if function is None:
-            return True
+        function = self.flow.engine.functions[owner]
         items: list[Object] = []
         arguments = owner.args
         several = (arguments.vararg, arguments.kwarg)
@@ -558,6 +447,12 @@ class Dataflow:
                 items += self.program.objects_at(scope, name)
             scope = scope.parent
         return not self.handing.within(items).isdisjoint(carriers)
+
+
+def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
+    """Whether some of the cells are variables that each run of a function has for itself."""
+    variables = (cell for cell in cells if isinstance(cell, Variable))
+    return any(variable.scope.function.node is owner for variable in variables)
 
 
 def _is_local(cell: Cell) -> bool:
@@ -575,7 +470,10 @@ def _is_local(cell: Cell) -> bool:
 
 def _after(order: Order, numbers: Iterable[int]) -> set[int]:
     """What may come after any of some evaluations."""
-    found: set[int] = set()
-    for number in numbers:
-        found |= order.forward(number)
-    return found
+    return {one for number in numbers for one in order.forward(number)}
+
+
+def _given_in(node: ast.AST) -> set[ast.AST]:
+    """What the calls in an expression give to their functions."""
+    calls = (inner for inner in evaluated(node) if isinstance(inner, ast.Call))
+    return {value for call in calls for value in given(call)}

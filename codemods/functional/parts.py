@@ -226,5 +226,5 @@ def _binders(name: str, variable: Variable) -> set[ast.AST | None]:
 def _binds(node: ast.AST, name: str, unit: Unit) -> bool:
     """Whether a node is a scope that binds a name, and does not declare it as global."""
     # `how` is that of `global params`
-    own_names = (bound for bound, how in unit.bindings.get(node, ()) if not how)
+    own_names = (bound for bound, how, _ in unit.bindings.get(node, ()) if not how)
     return name in own_names

@@ -84,7 +84,8 @@ class Transformations:
         """The name is known to a function from around it, if it does not bind the same name."""
         name = self._in(outer, unit)
         # tx = None, within the function; but `global tx` binds nothing there
-        own_names = {bound for bound, how in unit.bindings.get(owner, ()) if not how}
+        bindings = unit.bindings.get(owner, ())
+        own_names = {bound for bound, how, _ in bindings if not how}
         if name in own_names:
             where = self.group.where(owner, unit)
             raise Unproven("the name `{}` is taken in {}", name, where)

@@ -116,7 +116,7 @@ class Counters:
         """Whether a call is of functions that return a new optimizer."""
         made = self.facts.functions(call.func)
         for function in made:
-            for value in self.origins.returned(function):
+            for value in self.facts.flow.engine.values_returned(function.node):
                 if not self._is_new(value, depth):
                     return False
         return bool(made)

@@ -132,9 +132,7 @@ def _needed(
         if statement in needed:
             continue
         # rate = 0.1, between the optimizer and what reads `rate`
-        if dataflow.changes(
-            dataflow.effects(statement), effects.reads, effects.through
-        ):
+        if dataflow.changes(dataflow.effects(statement), effects):
             raise _changed_between(variable, statement)
     return [*needed, setting]
 

@@ -367,7 +367,9 @@ class UnfollowedChanges:
         """Whether a state dict is as it was read or made."""
         if isinstance(node, ast.Name):
             value = self.origins.only_value(node)
-            if value is None or self.origins.loads_of(node, node) != [node]:
+            if value is None or self.origins.loads(self.origins.meant(node, node)) != [
+                node
+            ]:
                 return False
             node = value
         made = vocabulary.TO_STATE_DICT | vocabulary.READ_PLAIN

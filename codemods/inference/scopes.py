@@ -68,7 +68,7 @@ class Scope:
 def open_scope(unit: Unit, node: ScopeNode, parent: Scope | None) -> Scope:
     """A scope with its names filled in."""
     scope = Scope(unit, node, parent)
-    for name, declared in unit.bindings.get(node, ()):
+    for name, declared, _ in unit.bindings.get(node, ()):
         if declared:
             scope.elsewhere[name] = declared
             if declared == "global":
@@ -76,6 +76,24 @@ def open_scope(unit: Unit, node: ScopeNode, parent: Scope | None) -> Scope:
         else:
             scope.names.add(name)
     return scope
+
+
+class Scopes:
+    """The scopes of one file, each opened when it is asked for."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.outermost = open_scope(unit, unit.tree, None)
+        self._opened: dict[ScopeNode, Scope] = {unit.tree: self.outermost}
+
+    def around(self, node: ast.AST) -> Scope:
+        """The scope in which a node stands."""
+        owner = next(
+            outer for outer in self.unit.ancestors(node) if isinstance(outer, ScopeNode)
+        )
+        if owner not in self._opened:
+            self._opened[owner] = open_scope(self.unit, owner, self.around(owner))
+        return self._opened[owner]
 
 
 def first_bound(cls: ast.ClassDef) -> dict[str, tuple[int, int]]:

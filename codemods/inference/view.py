@@ -491,7 +491,7 @@ class View:
             if binding.source is not None and not binding.steps:
                 found.append(self.places[binding.source])
             elif isinstance(binding.node, ast.arg):
-                found += self._given(self.engine.function_of(scope), binding.node)
+                found += self.given(self.engine.function_of(scope), binding.node)
             elif isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
                 for module in self.engine.sources(scope.unit, binding.node):
                     if module.unit is not None:
@@ -523,7 +523,7 @@ class View:
                     found.append(_old(one.place))
         return found
 
-    def _given(self, function: Function, argument: ast.arg) -> list[Place]:
+    def given(self, function: Function, argument: ast.arg) -> list[Place]:
         """What calls give to a parameter, and its default."""
         declared = function.node.args
         positional = [*declared.posonlyargs, *declared.args]

@@ -18,7 +18,6 @@ from codemods.analysis.legacy import legacy_name
 from codemods.analysis.lookups import Lookups
 from codemods.analysis.removed_names import imported_name
 from codemods.analysis.uses import Use
-from codemods.dataflow.bindings import bound_anywhere
 from codemods.inference.objects import External, Module
 from codemods.inference.recorded import Import, PassedOn
 from codemods.inference.scopes import Scope
@@ -221,7 +220,7 @@ class Exports:
 
     def _is_bound_otherwise(self, item: Import) -> bool:
         """Whether a file binds an imported name to something else too, or imports it twice."""
-        return bound_anywhere(item.unit)[item.name] > 1
+        return item.unit.names_bound[item.name] > 1
 
     def _home(self, unit: Unit) -> Unit | None:
         """The file of a program that has classes for others."""

@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
-from codemods.dataflow.bindings import bound_anywhere
 from codemods.inference.scopes import Scope
 from codemods.optimizers.base import Support, called_otherwise, other_names
 from codemods.rewriting.edits import Edit
@@ -116,7 +115,7 @@ def _imports(name: str, unit: Unit, facts: Facts) -> int:
 
 def _is_taken(support: Support, unit: Unit, facts: Facts) -> bool:
     """Whether the name of a helper stands for more in a file than it and legacy imports."""
-    count = bound_anywhere(unit)[support.name]
+    count = unit.names_bound[support.name]
     if not count:
         return False
     definition = ast.dump(ast.parse(support.source).body[-1])

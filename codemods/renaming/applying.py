@@ -8,7 +8,7 @@ import re
 import tokenize
 from collections.abc import Mapping
 
-from codemods.dataflow.bindings import Scopes
+from codemods.inference.scopes import Scopes
 from codemods.renaming.new_names import (
     Attribute,
     Functions,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import CHOICES
-from codemods.dataflow.bindings import bound_anywhere
 from codemods.inference.recorded import Import
 from codemods.optimizers.base import Support
 from codemods.removed.table import row_of
@@ -30,7 +29,7 @@ def said(name: str, module: str, unit: Unit, facts: Facts) -> Said | None:
     """
     root, _, rest = name.partition(".")
     if root == "builtins":
-        is_bound = bound_anywhere(unit)[rest] > 0
+        is_bound = unit.names_bound[rest] > 0
         return None if is_bound else Said(rest)
     # `jnp.sqrt` in a file with `import jax.numpy as jnp`
     above = name.rpartition(".")[0]
@@ -46,7 +45,7 @@ def said(name: str, module: str, unit: Unit, facts: Facts) -> Said | None:
         return Said(f"{{{root}}}{name.removeprefix(root)}")
     # def jax(): ...
     imports = _importing_root(root, unit, facts)
-    if bound_anywhere(unit)[root] > imports:
+    if unit.names_bound[root] > imports:
         return None
     return Said(name, _importing(module, ""))
 
@@ -60,7 +59,7 @@ def _importing(module: str, known: str) -> tuple[Support, ...]:
 
 def _known_as(name: str, unit: Unit, facts: Facts) -> Iterable[str]:
     """The names that only stand for a module at the top level of a file."""
-    bound = bound_anywhere(unit)
+    bound = unit.names_bound
     for item in facts.imported(unit):
         is_at_top = unit.parents.get(item.statement) is unit.tree
         if _meant(item) != name or not is_at_top:

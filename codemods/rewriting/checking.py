@@ -9,7 +9,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable
 
-from codemods.dataflow.bindings import Scopes
+from codemods.inference.scopes import Scopes
 from codemods.rewriting.imports import ImportedName
 from codemods.rewriting.legacy_shapes import shapes_in, too_many
 from codemods.sources.modules import Unit

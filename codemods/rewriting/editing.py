@@ -16,8 +16,6 @@ from libcst.metadata.position_provider import PositionProvidingCodegenState
 from codemods.containment import Failure
 from codemods.cst.alignment import realigned
 from codemods.cst.blanks import blanks_lost, with_blanks
-from codemods.dataflow.bindings import Scopes, bound_anywhere
-from codemods.dataflow.definitions import names_set
 from codemods.model import Form
 from codemods.optimizers.base import Support, called_otherwise, other_names
 from codemods.rewriting.apply import Applier
@@ -195,19 +193,16 @@ def _meant_otherwise(work: Work, supports: Mapping[str, Support]) -> str | None:
     for statement in chain.from_iterable(imports):
         needed.update(_imported_by(ast.parse(statement).body[0]))
     unit = Unit(work.path, work.code, parse(work.code))
-    scopes = Scopes(unit)
-    for node in unit.nodes:
-        found = needed.keys() & names_set(node)
-        # a variable of a function hides nothing from a helper
-        if not found or scopes.around(node) is not scopes.outermost:
+    # a variable of a function hides nothing from a helper
+    for name, declared, node in unit.bindings.get(unit.tree, ()):
+        if declared or name not in needed:
             continue
         imported: dict[str, str] = {}
         if isinstance(node, ast.alias):
             imported = _imported_by(unit.parents[node])
-        for name in sorted(found):
-            # import numpy as jnp
-            if imported.get(name) != needed[name]:
-                return name
+        # import numpy as jnp
+        if imported.get(name) != needed[name]:
+            return name
     return None
 
 
@@ -285,7 +280,7 @@ def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Ou
 def _bound_still(work: Work) -> set[str]:
     """The names that any scope of a file binds, other than by imports that are dropped."""
     unit = Unit(work.path, work.code, parse(work.code))
-    bound = Counter(bound_anywhere(unit))
+    bound = Counter(unit.names_bound)
     bound.subtract(name.name for name in work.drop)
     return {name for name, count in bound.items() if count > 0}
 

@@ -9,7 +9,6 @@ from codemods.analysis.carried import typed
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import free_name
 from codemods.analysis.uses import Use
-from codemods.dataflow.definitions import Definitions
 from codemods.inference.binding import arguments_of, values_of
 from codemods.inference.objects import Container
 from codemods.model import Refusal
@@ -309,7 +308,8 @@ def _gives_pair(loss: ast.expr, facts: Facts) -> bool | None:
     functions = facts.functions(loss)
     if len(functions) != 1:
         return None
-    pairs = {_is_pair(value, facts) for value in Definitions.returned(functions[0])}
+    values = facts.flow.engine.values_returned(functions[0].node)
+    pairs = {_is_pair(value, facts) for value in values}
     return pairs.pop() if len(pairs) == 1 else None
 
 

@@ -488,6 +488,8 @@ def _is_only_for_steps(
 ) -> bool:
     if not isinstance(name, ast.Name):
         return False
-    loads = context.origins.loads_of(name, statement.value)
-    is_set_once = len(context.origins.stores_of(name, statement.value)) == 1
+    loads = context.origins.loads(context.origins.meant(name, statement.value))
+    is_set_once = (
+        len(context.origins.stores(context.origins.meant(name, statement.value))) == 1
+    )
     return is_set_once and all(_is_for_step(load, unit) for load in loads)

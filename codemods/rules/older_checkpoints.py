@@ -11,7 +11,6 @@ from functools import cached_property
 from codemods.analysis.naming import last_word
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.dataflow.bindings import bound_anywhere
 from codemods.functional import Functional
 from codemods.inference.binding import arguments_of, values_of
 from codemods.inference.objects import Container, Instance, LegacyObject, Place
@@ -164,7 +163,7 @@ class OlderCheckpoints:
             for item in self.facts.imported(unit)
             if IMPORTED.get(item.name) == item.target
         )
-        bound = bound_anywhere(unit)
+        bound = unit.names_bound
         return any(bound[name] > imported[name] for name in IMPORTED)
 
     def _made_by(self, optimizer: LegacyObject) -> list[LegacyObject]:

@@ -153,7 +153,7 @@ def _goes_back(call: ast.Call, unit: Unit, context: Context) -> bool:
     match unit.parents.get(call):
         # averaged = tree_map(average, optimizer.state.param_states)
         case ast.Assign(targets=[ast.Name() as name]):
-            loads = context.origins.loads_of(name, call)
+            loads = context.origins.loads(context.origins.meant(name, call))
             return all(_is_put_back(found, unit, context) for found in loads)
     return _is_put_back(call, unit, context)
 

@@ -1,10 +1,11 @@
-"""The names that each scope of a file binds, by Python's rules."""
+"""The names that each scope of a file binds, by what, and how often, by Python's rules."""
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 ScopeNode = (
@@ -15,23 +16,33 @@ ScopeNode = (
     | ast.Lambda
     | Comprehension
 )
-Bindings = Mapping[ast.AST, list[tuple[str, str]]]
-"""By scope each name that it binds or declares, with `""`, `"global"` or `"nonlocal"`."""
+Bound = tuple[str, str, ast.AST]
+"""A name, `""` where it is bound, else `"global"` or `"nonlocal"`, and the node that does it."""
+
+Bindings = Mapping[ast.AST, list[Bound]]
+"""By scope what it binds and declares."""
 
 
 def bindings(nodes: Iterable[ast.AST], parents: Mapping[ast.AST, ast.AST]) -> Bindings:
     """What each scope of a file binds; it has all nodes of the file, and the parent of each."""
-    found: defaultdict[ast.AST, list[tuple[str, str]]] = defaultdict(list)
+    found: defaultdict[ast.AST, list[Bound]] = defaultdict(list)
     for node in nodes:
-        for bound in _bound_by(node):
+        for bound in bound_by(node):
             found[_scope_of(node, parents)].append(bound)
     return found
 
 
-def _bound_by(node: ast.AST) -> Iterator[tuple[str, str]]:
+def count_names(bindings: Bindings) -> Counter[str]:
+    """Every name that any scope of a file binds, with how often; zero for others."""
+    every = chain.from_iterable(bindings.values())
+    return Counter(name for name, declared, _ in every if not declared)
+
+
+def bound_by(node: ast.AST) -> Iterator[Bound]:
+    """What a node itself binds and declares; an import does so by each of its aliases."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-            yield name, ""
+            yield name, "", node
         case ast.Name() | ast.expr_context():
             return
         case (
@@ -39,25 +50,25 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, str]]:
             | ast.AsyncFunctionDef(name=name)
             | ast.ClassDef(name=name)
         ):
-            yield name, ""
+            yield name, "", node
         # `import package.module` binds `package`.
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             for alias in names:
                 if alias.name != "*":
-                    yield alias.asname or alias.name.partition(".")[0], ""
+                    yield alias.asname or alias.name.partition(".")[0], "", alias
         case (
             ast.ExceptHandler(name=str(name))
             | ast.MatchAs(name=str(name))
             | ast.MatchStar(name=str(name))
             | ast.MatchMapping(rest=str(name))
         ):
-            yield name, ""
+            yield name, "", node
         case ast.Global(names=declared):
             for name in declared:
-                yield name, "global"
+                yield name, "global", node
         case ast.Nonlocal(names=declared):
             for name in declared:
-                yield name, "nonlocal"
+                yield name, "nonlocal", node
 
 
 def _scope_of(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.AST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from posixpath import dirname
 
 from codemods.model import Location
-from codemods.sources.bindings import Bindings, bindings
+from codemods.sources.bindings import Bindings, bindings, count_names
 from codemods.sources.text import Columns
 
 RUN = re.compile(
@@ -62,6 +62,11 @@ class Unit:
     def bindings(self) -> Bindings:
         """What each scope binds."""
         return bindings(self.nodes, self.parents)
+
+    @cached_property
+    def names_bound(self) -> Counter[str]:
+        """Every name that any scope binds, with how often; zero for others."""
+        return count_names(self.bindings)
 
     @cached_property
     def columns(self) -> Columns:

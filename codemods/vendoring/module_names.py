@@ -6,8 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from codemods.dataflow.bindings import Scopes
-from codemods.inference.scopes import Scope
+from codemods.inference.scopes import Scope, Scopes
 from codemods.sources.modules import Unit
 
 Statement = ast.Import | ast.ImportFrom

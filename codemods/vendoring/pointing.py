@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from codemods.dataflow.bindings import bound_anywhere
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vendoring.module_names import Bindings, BoundModule, Statement, said
@@ -129,7 +128,7 @@ class _Pointing:
     def _free_name(self) -> str:
         """The name of the module where the file had a dotted name."""
         name = self.way.new.rpartition(".")[2]
-        bound = Counter(bound_anywhere(self.unit))
+        bound = Counter(self.unit.names_bound)
         bound.subtract(one.name for one in self.bindings.modules_bound)
         while bound[name] > 0:
             name += "_"

@@ -252,7 +252,7 @@ def test_names_mean_what_the_compiler_says() -> None:
                 "genexpr",
                 "listcomp",
             }
-            inner = definitions.program.functions[node].scope
+            inner = definitions.flow.engine.functions[node].scope
             ours = {
                 name
                 for name in inner.names
