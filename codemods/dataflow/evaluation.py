@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.dataflow import pure
-from codemods.dataflow.control_flow import EXIT, Owner
+from codemods.dataflow.control_flow import EXIT
 from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
@@ -49,6 +49,10 @@ BASES = (*FROZEN, "builtins.object", "typing.Generic", "typing.Protocol", "abc.A
 LISTED = ("dataclasses.dataclass", *FROZEN)
 
 
+Body = tuple[Effects, dict[FunctionNode, None]]
+"""The effects of a function's own evaluations, and the functions in view that these call."""
+
+
 class Evaluations:
     """Finds the effects of evaluations; each is looked at once."""
 
@@ -57,9 +61,8 @@ class Evaluations:
         self.flow = program.flow
         self.kinds = Kinds(program, definitions)
         self._own: dict[ast.AST, Effects] = {}
-        self._bodies: dict[Owner, Effects] = {}
+        self._bodies: dict[FunctionNode, Body] = {}
         self._summaries: dict[FunctionNode, Effects] = {}
-        self._called: dict[Owner, dict[FunctionNode, None]] = {}
 
     # Several evaluations
 
@@ -78,30 +81,24 @@ class Evaluations:
         """The effects of an evaluation, with those of the functions in view that it calls."""
         found = Effects()
         found.add(self.own(unit, node))
-        for function in self.called(node):
+        for function in self._called(node):
             found.add(self.summary(function))
         return found
 
-    def called(self, node: ast.AST) -> Iterable[FunctionNode]:
+    def _called(self, node: ast.AST) -> Iterable[FunctionNode]:
         """The functions in view that an evaluation calls."""
         if isinstance(node, ast.Call):
             found = dict.fromkeys(self.program.callees.get(node, ()))
             # A function that is an argument may be called, too.
             arguments = [] if self._is_wrapping(node) else values_of(node)
             for called in (node.func, *arguments):
-                for function in self._functions(called):
-                    found[function] = None
+                for function in functions_in(self.program.objects(called)):
+                    found[function.node] = None
             return found
         if isinstance(node, ast.Attribute):
-            getters: list[FunctionNode] = []
-            for item in self.program.objects(node.value):
-                getters += self._getters(item, node.attr)
-            return getters
+            owners = self.program.objects(node.value)
+            return [one for item in owners for one in self._getters(item, node.attr)]
         return self.program.callees.get(node, ())
-
-    def _functions(self, node: ast.expr) -> list[FunctionNode]:
-        items = self.program.objects(node)
-        return [function.node for function in functions_in(items)]
 
     def _is_wrapping(self, call: ast.Call) -> bool:
         """Whether a call only wraps its functions, as `jax.jit(step)` does, and calls none yet.
@@ -127,37 +124,23 @@ class Evaluations:
         pending = [*reached]
         while pending:
             current = pending.pop()
-            effects = self._body(current)
-            found.add(effects.outside(current))
-            for other in self._called_in(current):
-                if other not in reached:
-                    reached[other] = None
-                    pending.append(other)
+            effects, called = self._body(current)
+            found.add(effects)
+            pending += called.keys() - reached.keys()
+            reached |= called
         return found
 
-    def _body(self, owner: Owner) -> Effects:
-        """The effects of all evaluations of an owner itself."""
-        if owner not in self._bodies:
+    def _body(self, function: FunctionNode) -> Body:
+        if function not in self._bodies:
+            unit = self.program.unit_of(function)
             found = Effects()
-            unit = self.program.unit_of(owner)
-            for node in self._nodes(owner):
+            called: dict[FunctionNode, None] = {}
+            # The first two stand for the beginning and the end.
+            for node in self.program.order(function).nodes[EXIT + 1 :]:
                 found.add(self.own(unit, node))
-            self._bodies[owner] = found
-        return self._bodies[owner]
-
-    def _called_in(self, owner: Owner) -> Iterable[FunctionNode]:
-        if owner not in self._called:
-            found: dict[FunctionNode, None] = {}
-            for node in self._nodes(owner):
-                found.update(dict.fromkeys(self.called(node)))
-            self._called[owner] = found
-        return self._called[owner]
-
-    def _nodes(self, owner: Owner) -> list[ast.AST]:
-        """What is evaluated in an owner's code."""
-        order = self.program.order(owner)
-        # The first two stand for the beginning and the end.
-        return order.nodes[EXIT + 1 :]
+                called.update(dict.fromkeys(self._called(node)))
+            self._bodies[function] = found.outside(function), called
+        return self._bodies[function]
 
     # One evaluation
 
@@ -271,9 +254,9 @@ class Evaluations:
                 return True
         for decorator in cls.node.decorator_list:
             name = self.program.full_name(_called(decorator))
-            if name in FROZEN:
-                return True
-            if name == "dataclasses.dataclass" and _has_frozen(decorator):
+            words = decorator.keywords if isinstance(decorator, ast.Call) else ()
+            is_frozen = any(ast.unparse(word) == "frozen=True" for word in words)
+            if name in FROZEN or (name == "dataclasses.dataclass" and is_frozen):
                 return True
         return False
 
@@ -522,16 +505,6 @@ def _constant(node: ast.expr) -> object:
 def _called(decorator: ast.expr) -> ast.expr:
     """`dataclass` of `@dataclass` and of `@dataclass(frozen=True)`."""
     return decorator.func if isinstance(decorator, ast.Call) else decorator
-
-
-def _has_frozen(decorator: ast.expr) -> bool:
-    """Whether a decorator says `frozen=True`."""
-    if not isinstance(decorator, ast.Call):
-        return False
-    for word in decorator.keywords:
-        if word.arg == "frozen" and ast.unparse(word.value) == "True":
-            return True
-    return False
 
 
 def given(call: ast.Call) -> set[ast.AST]:

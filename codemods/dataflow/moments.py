@@ -16,7 +16,6 @@ from codemods.dataflow.program import EvaluationSite, Program
 from codemods.inference.binding import parameters_of
 from codemods.inference.objects import (
     Class,
-    Container,
     Function,
     Instance,
     Module,
@@ -100,9 +99,19 @@ class Dataflow:
             if is_set and self._is_in_reach(cell):
                 return True
         return any(
-            not _is_local(cell) and self._is_written(cell, self._behind.writes)
+            not self._is_local(cell) and self._is_written(cell, self._behind.writes)
             for cell in read.reads
         )
+
+    def _is_local(self, cell: Cell) -> bool:
+        """Whether a variable is set within its own function alone."""
+        if not isinstance(cell, Variable):
+            return False
+        if isinstance(cell.scope.node, ast.Module | ast.ClassDef):
+            return False
+        # nonlocal count, in a function within
+        stores = self.definitions.stores(cell)
+        return not any(isinstance(store, ast.Nonlocal) for store in stores)
 
     def _is_in_reach(self, cell: Cell) -> bool:
         """Whether code out of view may have the object of an attribute or element."""
@@ -162,7 +171,8 @@ class Dataflow:
                 | ast.Subscript(value=owner, ctx=ast.Store())
             ):
                 statement = unit.parents.get(node)
-                if isinstance(statement, ast.Assign) and not self._are_in_view(owner):
+                is_known = bool(self.program.states(owner))
+                if isinstance(statement, ast.Assign) and not is_known:
                     return [statement.value]
             case (
                 ast.Call()
@@ -175,14 +185,6 @@ class Dataflow:
                 effects = self.evaluations.own(unit, node)
                 return effects.handed if effects.acts else ()
         return ()
-
-    def _are_in_view(self, node: ast.expr) -> bool:
-        """Whether it is known what an expression may be, and all of that is made in view."""
-        owners = self.program.objects(node)
-        for owner in owners:
-            if not isinstance(owner, Instance | Container | Class | Module):
-                return False
-        return bool(owners)
 
     @cached_property
     def _behind(self) -> Effects:
@@ -453,19 +455,6 @@ def _are_own(cells: Iterable[Cell], owner: Owner) -> bool:
     """Whether some of the cells are variables that each run of a function has for itself."""
     variables = (cell for cell in cells if isinstance(cell, Variable))
     return any(variable.scope.function.node is owner for variable in variables)
-
-
-def _is_local(cell: Cell) -> bool:
-    """Whether a variable is set within its own function alone."""
-    if not isinstance(cell, Variable):
-        return False
-    if isinstance(cell.scope.node, ast.Module | ast.ClassDef):
-        return False
-    for node in ast.walk(cell.scope.node):
-        # nonlocal count, in a function within
-        if isinstance(node, ast.Nonlocal) and cell.name in node.names:
-            return False
-    return True
 
 
 def _after(order: Order, numbers: Iterable[int]) -> set[int]:

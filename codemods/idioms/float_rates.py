@@ -11,7 +11,9 @@ import ast
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Origins, Variable
+from codemods.inference.binding import parameters_of
 from codemods.inference.objects import Instance
+from codemods.inference.reading import parameters
 from codemods.vocabulary import FLOATS
 
 WHOLE = frozenset(("builtins.int", "builtins.len"))
@@ -94,7 +96,8 @@ class FloatRates:
 
     def _is_float_parameter(self, variable: Variable, function: FunctionNode) -> bool:
         """Whether calls in view and the default are floats; else whether it is declared one."""
-        default = _default(function, variable.name)
+        defaults = {one.arg: default for one, default in parameters(function)}
+        default = defaults.get(variable.name)
         if default is not None and not self._is_float(default):
             return False
         bindings = self.origins.bindings(function)
@@ -112,22 +115,9 @@ class FloatRates:
         )
 
 
-def _default(function: FunctionNode, name: str) -> ast.expr | None:
-    arguments = function.args
-    by_position = [*arguments.posonlyargs, *arguments.args]
-    with_default = by_position[len(by_position) - len(arguments.defaults) :]
-    found = zip(
-        (*with_default, *arguments.kwonlyargs),
-        (*arguments.defaults, *arguments.kw_defaults),
-        strict=True,
-    )
-    return next((value for one, value in found if one.arg == name), None)
-
-
 def _is_declared(function: FunctionNode, name: str) -> bool:
-    arguments = function.args
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return any(one.arg == name and _names_float(one.annotation) for one in every)
+    declared = parameters_of(function.args)
+    return any(one.arg == name and _names_float(one.annotation) for one in declared)
 
 
 def _is_float_field(cls: ast.ClassDef, name: str) -> bool:

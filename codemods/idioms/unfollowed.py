@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codemods import vocabulary
 from codemods.analysis.origins import Origins
-from codemods.inference.binding import arguments_of, taking, values_of
+from codemods.inference.binding import values_of
 from codemods.inference.holders import Holders, unwrapped
 from codemods.inference.library import PRYING
 from codemods.inference.objects import (
@@ -25,12 +25,12 @@ from codemods.inference.objects import (
     Place,
     Record,
 )
+from codemods.inference.reading import last_name
 from codemods.sources.modules import Unit
+from codemods.vocabulary import full_names
 
 Kind = Callable[[Object], bool]
 """A predicate for the objects in question."""
-
-"""The objects that hold one of them, at any depth."""
 
 CHANGES = (
     vocabulary.MAP_TREES_WITH_PATH
@@ -41,50 +41,23 @@ CHANGES = (
 """What gives an object like its argument, with other leaves."""
 
 READS = (
-    (
-        vocabulary.STORE
-        | vocabulary.LIST_LEAVES
-        | vocabulary.REDUCE_TREES
-        | vocabulary.FLATTEN
-        | vocabulary.SHAPES_OF
-    )
-    | {
-        f"builtins.{name}"
-        for name in (
-            "bool",
-            "hasattr",
-            "hash",
-            "id",
-            "isinstance",
-            "len",
-            "print",
-            "repr",
-            "str",
-        )
-    }
-    | {
-        "dataclasses.asdict",
-        "dataclasses.astuple",
-        "dataclasses.fields",
-        "dataclasses.replace",
-    }
+    (vocabulary.STORE | vocabulary.LIST_LEAVES | vocabulary.REDUCE_TREES)
+    | (vocabulary.FLATTEN | vocabulary.SHAPES_OF)
+    | full_names("builtins", "bool hasattr hash id isinstance len print repr str")
+    | full_names("dataclasses", "asdict astuple fields replace")
 )
 """What makes no other object of the same class, but for `replace`, whose calls are seen."""
 
-MENTIONS = (
-    "builtins.isinstance",
-    "builtins.issubclass",
-    "typing.cast",
-    "typing.TypeVar",
+MENTIONS = full_names("builtins", "isinstance issubclass") | full_names(
+    "typing", "cast TypeVar"
 )
 """What takes a class, and makes no object of it."""
 
-KNOWN = vocabulary.PYTREES | vocabulary.FILL | READS | {*MENTIONS}
+KNOWN = vocabulary.PYTREES | vocabulary.FILL | READS | MENTIONS
 FOLLOWED = (Class, Container, Declared, Derivative, Function, Instance, Method, Record)
 """What is called without losing sight of what it is given."""
 
 DECORATORS = vocabulary.STRUCTS | {"dataclasses.dataclass"}
-ARRAY_METHODS = ("block_until_ready", "copy", "reshape", "squeeze")
 
 
 class UnfollowedChanges:
@@ -130,19 +103,19 @@ class UnfollowedChanges:
         for unit, node in self.facts.flow.reading.attributes:
             # state.step = 0
             is_stored = not isinstance(node.ctx, ast.Load) and node.attr in names
-            is_ours = is_stored and unit.path in program
-            is_set = is_ours and self._may_be(node.value, cls)
+            is_set = (
+                is_stored and unit.path in program and self._may_be(node.value, cls)
+            )
             if is_set or self._is_taken_apart(node, cls):
                 yield unit, node
         for unit, call in self.facts.flow.reading.calls:
             is_change = unit.path in program and self._is_replaced_unseen(call, names)
-            is_change = is_change or self._escapes(unit, call, holders, cls)
-            if is_change or self._is_filled(call, holders, names, program):
+            is_change = is_change or self._escapes(call, holders, cls)
+            if is_change or self._is_filled(call, holders, program):
                 yield unit, call
-        for unit in self.facts.project.units:
-            for element in _stored_elements(unit):
-                if self.is_at(element.value, is_one):
-                    yield unit, element
+        for store in self.facts.flow.engine.index.item_stores:
+            if self.is_at(store.target.value, is_one):
+                yield store.binding.scope.unit, store.target
 
     def is_at(self, node: ast.expr, kind: Kind) -> bool:
         """Whether an expression may be an object of a kind."""
@@ -200,32 +173,9 @@ class UnfollowedChanges:
         match self.origins.expanded(function):
             # lambda x: x[0]
             case ast.Lambda(args=ast.arguments(args=[leaf]), body=body):
-                return self._keeps(body, leaf.arg)
-        return False
-
-    def _keeps(self, node: ast.expr, leaf: str) -> bool:
-        """Whether an expression has the numbers of a leaf, or some of them."""
-        match node:
-            case ast.Name(id=name):
-                return name == leaf
-            # x[0]
-            case ast.Subscript(value=value):
-                return self._keeps(value, leaf)
-            # [x] * jax.device_count()
-            case (
-                ast.List(elts=[value])
-                | ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult())
-            ):
-                return self._keeps(value, leaf)
-            # x.reshape(-1)
-            case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
-                name in ARRAY_METHODS
-            ):
-                return self._keeps(value, leaf)
-            # jnp.asarray(x)
-            case ast.Call(func=function, args=[value, *_]):
-                keeps_values = self.facts.full_name(function) in vocabulary.KEEP_VALUES
-                return keeps_values and self._keeps(value, leaf)
+                while isinstance(body, ast.Subscript):
+                    body = body.value
+                return isinstance(body, ast.Name) and body.id == leaf.arg
         return False
 
     # Classes
@@ -267,7 +217,6 @@ class UnfollowedChanges:
 
     def _escapes(
         self,
-        unit: Unit,
         call: ast.Call,
         holders: Holders,
         cls: Class,
@@ -284,23 +233,15 @@ class UnfollowedChanges:
         items = [unwrapped(item) for item in self.facts.objects(call.func)]
         names = {*self._called(call)}
         # typing.cast(State, restored) makes none, and other functions may
-        if mentioned and names - {*MENTIONS}:
+        if mentioned and names - MENTIONS:
             return True
-        # type(state) == State is harmless, type(state)(…) is not
-        if "builtins.type" in names:
-            parent = unit.parents.get(call)
-            return not isinstance(parent, ast.Compare | ast.FormattedValue)
         followed = any(isinstance(item, FOLLOWED) for item in items) or bool(names)
-        return not followed or not all(self._is_harmless(name, call) for name in names)
+        return not followed or not all(map(self._is_harmless, names))
 
-    def _is_harmless(self, name: str, call: ast.Call) -> bool:
+    def _is_harmless(self, name: str) -> bool:
         """Whether a call of an external function neither makes nor changes an object."""
-        if name == "builtins.getattr":
-            match call.args:
-                case [_, ast.Constant(value=str(attribute)), *_]:
-                    return not attribute.startswith("_")
-            return False
-        if name in PRYING:
+        # type(state)(0, optimizer)
+        if name in PRYING or name in ("builtins.getattr", "builtins.type"):
             return False
         return name in KNOWN or self.facts.flow.library.function(name) is not None
 
@@ -308,9 +249,15 @@ class UnfollowedChanges:
         """Whether this is `x.replace(step=…)` of something unknown, or the like."""
         words = {word.arg for word in call.keywords}
         sets_one = not words.isdisjoint((None, *names))  # None: `**changes`
-        called = self._called(call)
+        called = {*self._called(call)}
         changed: list[ast.expr] = []
         match call:
+            # setattr(state, "step", 0), or state.__setattr__("step", 0)
+            case ast.Call(
+                func=function, args=[*values, ast.Constant(value=name), _]
+            ) if name in names and last_name(function) in ("setattr", "__setattr__"):
+                owner = function.value if isinstance(function, ast.Attribute) else None
+                changed = [one for one in (*values, owner) if one is not None][:1]
             # dataclasses.replace(state, step=0)
             case ast.Call(args=[value]) if "dataclasses.replace" in called and sets_one:
                 changed = [value]
@@ -319,22 +266,8 @@ class UnfollowedChanges:
                 func=ast.Attribute(attr="replace" | "_replace", value=value)
             ) if sets_one:
                 changed = [value]
-            # setattr(state, "step", 0)
-            case ast.Call(args=[value, ast.Constant(value=name), _]) if (
-                name in names and "builtins.setattr" in called
-            ):
-                changed = [value]
-            # object.__setattr__(state, "step", 0), or state.__setattr__("step", 0)
-            case ast.Call(
-                func=ast.Attribute(attr="__setattr__", value=owner),
-                args=[*values, ast.Constant(value=name), _],
-            ):
-                if name in names:
-                    changed = [values[0] if values else owner]
             # partial(state.replace, step=0)
-            case ast.Call(args=values) if (
-                vocabulary.PARTIAL.intersection(called) and sets_one
-            ):
+            case ast.Call(args=values) if sets_one and called & vocabulary.PARTIAL:
                 changed = values
         return not all([*self.facts.objects(value)] for value in changed)
 
@@ -344,7 +277,6 @@ class UnfollowedChanges:
         self,
         call: ast.Call,
         holders: Holders,
-        names: tuple[str, ...],
         program: set[str],
     ) -> bool:
         """Whether an instance gets content that may be another than that of a whole one."""
@@ -355,55 +287,21 @@ class UnfollowedChanges:
             return False
         # flax.serialization.from_state_dict(state, stored)
         if called & vocabulary.FROM_STATE_DICT:
-            given = arguments_of(taking("target", "state", name=None), call)
-            return given is None or not self._is_whole(given["state"])
+            return True
         calls = self.facts.flow.reading.calls
         return any(
-            unit.path in program and self._stores_other(other, names)
-            for unit, other in calls
+            unit.path in program and self._stores_other(one) for unit, one in calls
         )
 
-    def _is_whole(self, node: ast.expr) -> bool:
-        """Whether a state dict is as it was read or made."""
-        if isinstance(node, ast.Name):
-            value = self.origins.only_value(node)
-            if value is None or self.origins.loads(self.origins.meant(node, node)) != [
-                node
-            ]:
-                return False
-            node = value
-        made = vocabulary.TO_STATE_DICT | vocabulary.READ_PLAIN
-        return isinstance(node, ast.Call) and not made.isdisjoint(self._called(node))
-
-    def _stores_other(self, call: ast.Call, names: tuple[str, ...]) -> bool:
-        """Whether a call stores a dict with some of these names, or an unknown one."""
+    def _stores_other(self, call: ast.Call) -> bool:
+        """Whether a call stores a container, which may have other content under the same names."""
         called = {*self._called(call)}
         if called & vocabulary.TO_MSGPACK:
             return True
         if not called & vocabulary.STORE:
             return False
-        keys: set[object] = set()
-        for value in _arguments(call):
-            for item in self.facts.objects(value):
-                if isinstance(item, Container):
-                    keys.update(_keys_of(item.node))
-        return not keys.isdisjoint(names)
-
-
-def _keys_of(node: ast.AST) -> Iterator[object]:
-    """The constant keys of `{"step": step}` or `dict(step=step)`."""
-    match node:
-        case ast.Dict(keys=keys):
-            yield from (key.value for key in keys if isinstance(key, ast.Constant))
-        case ast.Call(keywords=words):
-            yield from (word.arg for word in words)
-
-
-def _stored_elements(unit: Unit) -> Iterator[ast.Subscript]:
-    """The elements that a file sets or deletes, such as `x[0] = 1`."""
-    for node in unit.nodes:
-        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            yield node
+        items = (item for one in _arguments(call) for item in self.facts.objects(one))
+        return any(isinstance(item, Container) for item in items)
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:

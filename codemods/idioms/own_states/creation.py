@@ -67,7 +67,7 @@ class Creation:
         found: list[ast.expr | None] = [value]
         if isinstance(value, ast.Name):
             found = self.origins.values_of(value)
-            if self.origins.loads(self.origins.meant(value, value)) != [value]:
+            if self.origins.loads(self.origins.variable(value)) != [value]:
                 raise Unproven("its optimizer is used by itself before {}", where)
         every_call = (one for one in found if isinstance(one, ast.Call))
         calls = [one for one in every_call if one in self.draft.created]
