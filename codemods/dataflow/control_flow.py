@@ -13,7 +13,7 @@ from codemods.sources.bindings import Comprehension
 Owner = ast.Module | FunctionNode
 Loop = ast.For | ast.AsyncFor | ast.While
 Edges = list[set[int]]
-Reached = dict[tuple[int, int], frozenset[int]]
+Reached = dict[tuple[bool, int, int], frozenset[int]]
 ENTRY, EXIT = 0, 1
 
 
@@ -53,19 +53,22 @@ class Order:
 
         In a loop, it comes after itself.
         """
-        key = (number, without)
-        if key not in self._known:
-            starts = self.after[number]
-            self._known[key] = _reached(self.after, starts, without)
-        return self._known[key]
+        return self._reached(self.after, number, without)
 
     def backward(self, number: int, without: int = -1) -> frozenset[int]:
         """What may have come before an evaluation, on paths that do not lead through another."""
-        # Below zero: `forward` has the other keys.
-        key = (-number - 1, without)
+        return self._reached(self.before, number, without)
+
+    def _reached(self, edges: Edges, number: int, without: int) -> frozenset[int]:
+        key = (edges is self.after, number, without)
         if key not in self._known:
-            starts = self.before[number]
-            self._known[key] = _reached(self.before, starts, without)
+            pending = [one for one in edges[number] if one != without]
+            found = set(pending)
+            while pending:
+                new = edges[pending.pop()] - found - {without}
+                found |= new
+                pending += new
+            self._known[key] = frozenset(found)
         return self._known[key]
 
     def between(self, first: int, second: int) -> frozenset[int]:
@@ -79,17 +82,6 @@ class Order:
         if first in (ENTRY, second):
             return True
         return second not in self.forward(ENTRY, without=first)
-
-
-def _reached(edges: Edges, starts: Iterable[int], without: int) -> frozenset[int]:
-    pending = [number for number in starts if number != without]
-    found = set(pending)
-    while pending:
-        for number in edges[pending.pop()]:
-            if number not in found and number != without:
-                found.add(number)
-                pending.append(number)
-    return frozenset(found)
 
 
 class _Builder:

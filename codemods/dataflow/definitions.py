@@ -168,10 +168,6 @@ class Definitions:
         variable = self.variable(name)
         return [] if variable is None else self.values(variable)
 
-    def only_value(self, node: ast.AST) -> ast.expr | None:
-        """What the only assignment to a variable gives it, wherever the variable is."""
-        return self.value(self.variable(node))
-
     def local_value(self, node: ast.AST) -> ast.expr | None:
         """What the only assignment to a local variable gives it."""
         variable = self.variable(node)

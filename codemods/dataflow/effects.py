@@ -36,14 +36,6 @@ class Field:
     name: object
     owners: frozenset[Object] = frozenset()
 
-    def overlaps(self, other: Field) -> bool:
-        """Whether a change of one may be a change of the other."""
-        if self.name != other.name and None not in (self.name, other.name):
-            return False
-        if not self.owners or not other.owners:  # one of them may be of any object
-            return True
-        return not self.owners.isdisjoint(other.owners)
-
 
 Cell = Variable | Field
 
@@ -68,11 +60,6 @@ class Effects:
     def are_none(self) -> bool:
         """Whether everything else is left as it is."""
         return not self.acts and not self.writes and not self.world
-
-    @property
-    def with_writes(self) -> Effects:
-        """The same, in which what is written counts as read, too."""
-        return replace(self, reads=self.reads | self.writes)
 
     def add(self, other: Effects) -> None:
         self.reads |= other.reads

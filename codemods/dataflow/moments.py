@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import cached_property
 
 from codemods.dataflow.control_flow import EXIT, Order, Owner
@@ -65,18 +66,19 @@ class Dataflow:
         is_seen = one.acts or one.world
         if is_seen and (other.acts or other.world):
             return False
-        # What is out of view may read what the other changes.
-        if one.acts and any(map(self._is_in_reach, other.writes)):
-            return False
-        if other.acts and any(map(self._is_in_reach, one.writes)):
-            return False
-        if one.acts and self.handing.may_meet(one.handed, _given_in(second)):
-            return False
-        if other.acts and self.handing.may_meet(other.handed, _given_in(first)):
-            return False
         return not (
-            self.changes(one, other.with_writes) or self.changes(other, one.with_writes)
+            self._disturbs(one, other, second) or self._disturbs(other, one, first)
         )
+
+    def _disturbs(self, effects: Effects, other: Effects, node: ast.AST) -> bool:
+        """Whether something with some effects sees or changes what an expression does."""
+        if effects.acts:
+            # What is out of view may read what the other changes.
+            if any(map(self._is_in_reach, other.writes)):
+                return True
+            if self.handing.may_meet(effects.handed, _given_in(node)):
+                return True
+        return self.changes(effects, replace(other, reads=other.reads | other.writes))
 
     def changes(self, effects: Effects, read: Effects) -> bool:
         """Whether something with some effects changes what another reads, as far as code shows.
@@ -121,24 +123,21 @@ class Dataflow:
         if isinstance(cell, Variable):
             return cell in written
         fields = (other for other in written if isinstance(other, Field))
-        return any(self._overlap(cell, other) for other in fields)
+        return any(self._may_be_one(cell, other) for other in fields)
 
-    def _overlap(self, one: Field, other: Field) -> bool:
-        if not one.overlaps(other):
-            return False
+    def _may_be_one(self, one: Field, other: Field) -> bool:
+        """Whether a change of one may be a change of the other."""
+        if one.owners and other.owners:
+            has_name = one.name == other.name or None in (one.name, other.name)
+            return has_name and not one.owners.isdisjoint(other.owners)
         # If the owner of one is not known, the attributes have one name, and it is at least no
         # object that has not escaped.
-        if one.owners and not other.owners:
-            return one.name == other.name and not self._is_hidden(one)
-        if other.owners and not one.owners:
-            return one.name == other.name and not self._is_hidden(other)
-        return bool(one.owners) or one.name == other.name
+        is_hidden = self._is_hidden(one) or self._is_hidden(other)
+        return one.name == other.name and not is_hidden
 
     def _is_hidden(self, cell: Field) -> bool:
         """Whether the objects of a cell have not escaped to code out of view."""
-        if not cell.owners:
-            return False
-        return cell.owners.isdisjoint(self._escaped)
+        return bool(cell.owners) and cell.owners.isdisjoint(self._escaped)
 
     # Escape
 
@@ -178,7 +177,7 @@ class Dataflow:
                 ast.Call()
                 | ast.Yield()
                 | ast.YieldFrom()
-                | ast.Attribute()
+                | ast.Attribute(attr="__dict__")
                 | ast.FunctionDef()
                 | ast.AsyncFunctionDef()
             ):

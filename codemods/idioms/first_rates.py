@@ -59,7 +59,7 @@ def _text(rate: ast.expr, use: Use, origins: Origins) -> str:
     if _is_number(value):
         return ast.unparse(value)
     variable = origins.variable(value)
-    only = origins.only_value(value)
+    only = origins.value(variable)
     if variable is None or only is None or not _is_number(only):
         return ""
     # LEARNING_RATE = 0.1

@@ -100,7 +100,7 @@ class MadeWith:
     def _constant(self, argument: ast.expr, definition: LegacyObject) -> str | None:
         """The number that a variable always is: `LEARNING_RATE = 0.1`."""
         variable = self.origins.variable(argument)
-        only = self.origins.only_value(argument)
+        only = self.origins.value(variable)
         if variable is None or only is None:
             return None
         if not self.facts.dataflow.is_settled(variable, self._carriers(definition)):

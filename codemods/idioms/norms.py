@@ -7,6 +7,10 @@ from collections.abc import Callable
 
 from codemods import vocabulary
 from codemods.analysis.origins import Origins
+from codemods.inference.binding import arguments_of, taking
+
+REDUCE = taking("function", "tree", "initializer")
+"""What `jax.tree_util.tree_reduce` takes."""
 
 
 class Norms:
@@ -44,22 +48,13 @@ class Norms:
             ):
                 return self._each(self._unstacked(only), self._is_sum_of_squares)
             # jax.tree_util.tree_reduce(lambda total, leaf: …, grads, 0), or with initializer=0
-            case (
-                ast.Call(
-                    func=function,
-                    args=[ast.Lambda() as step, tree, ast.Constant(value=0)],
-                    keywords=[],
-                )
-                | ast.Call(
-                    func=function,
-                    args=[ast.Lambda() as step, tree],
-                    keywords=[
-                        ast.keyword(arg="initializer", value=ast.Constant(value=0))
-                    ],
-                )
+            case ast.Call(func=function, args=[ast.Lambda() as step, tree, *_]) if (
+                self.facts.full_name(function) in vocabulary.REDUCE_TREES
             ):
-                is_reduction = self.facts.full_name(function) in vocabulary.REDUCE_TREES
-                return tree if is_reduction and self._adds_squares(step) else None
+                given = arguments_of(REDUCE, node) or {}
+                match given.get("initializer"):
+                    case ast.Constant(value=0) if self._adds_squares(step):
+                        return tree
         return None
 
     def _unstacked(self, node: ast.expr) -> ast.expr:
@@ -102,21 +97,14 @@ class Norms:
         match node:
             # [jnp.sum(leaf ** 2) for leaf in jax.tree_leaves(grads)]
             case (
-                ast.ListComp(
-                    elt=element,
-                    generators=[
-                        ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])
-                    ],
-                )
-                | ast.GeneratorExp(
-                    elt=element,
-                    generators=[
-                        ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[])
-                    ],
-                )
+                ast.ListComp(elt=element, generators=[each])
+                | ast.GeneratorExp(elt=element, generators=[each])
             ):
-                if accept(element, name):
-                    return self._leaves(over)
+                match each:
+                    case ast.comprehension(
+                        target=ast.Name(id=name), iter=over, ifs=[]
+                    ) if accept(element, name):
+                        return self._leaves(over)
         mapped = self._argument(node, vocabulary.LIST_LEAVES)
         match self.origins.expanded(mapped) if mapped is not None else None:
             # jax.tree_leaves(jax.tree_map(lambda leaf: jnp.sum(leaf ** 2), grads))
