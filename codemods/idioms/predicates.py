@@ -18,6 +18,10 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 """Comparisons that are the negation of another."""
 
+PAIRS = (("is", "not"), ("and", "or"), ("exists", "for all"))
+NEGATIONS: dict[object, str] = {**dict(PAIRS), **{two: one for one, two in PAIRS}}
+"""The words of forms, by those of their negations."""
+
 OF_ARRAYS = ("dtype", "ndim", "shape", "size")
 """What a parameter and its gradient have in common: optax calls the mask with both."""
 
@@ -34,22 +38,23 @@ class Predicates:
 
     def are_opposite(self, first: ast.expr, second: ast.expr) -> bool:
         """Whether two functions of path and value are negations of each other, by their forms."""
-        one = self._called(first, True, DEEPEST)
-        other = self._called(second, False, DEEPEST)
-        return one is not None and one == other and not _asks_for_numbers(one)
+        one = self._called(first, DEEPEST)
+        other = self._called(second, DEEPEST)
+        if one is None or other is None:
+            return False
+        return one == _negation(other) and not _asks_for_numbers(one)
 
-    def _called(self, function: ast.expr, negated: bool, depth: int) -> Form | None:
+    def _called(self, function: ast.expr, depth: int) -> Form | None:
         """The form of what a function returns for a path and a value."""
         made = self.facts.functions(function)
         if len(made) != 1:
             return None
-        return self._applied(made[0].node, [("path",), ("value",)], negated, depth)
+        return self._applied(made[0].node, [("path",), ("value",)], depth)
 
     def _applied(
         self,
         function: FunctionNode,
         arguments: list[Form],
-        negated: bool,
         depth: int,
     ) -> Form | None:
         """The form of what a function returns for some arguments."""
@@ -63,63 +68,45 @@ class Predicates:
         bound: Bindings = {**found.given}
         if function.args.vararg is not None:
             bound[function.args.vararg.arg] = ("rest", *found.rest)
-        return self._form(body, bound, negated, depth - 1)
+        return self._form(body, bound, depth - 1)
 
-    def _form(
-        self,
-        node: ast.expr,
-        bound: Bindings,
-        negated: bool,
-        depth: int,
-    ) -> Form | None:
-        """The form of a condition, or of its negation."""
+    def _form(self, node: ast.expr, bound: Bindings, depth: int) -> Form | None:
+        """The form of a condition."""
         match node:
             # not path.endswith("bias")
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self._form(operand, bound, not negated, depth)
-            # "bias" in path or "scale" in path, whose negation is an `and`
+                inner = self._form(operand, bound, depth)
+                return None if inner is None else _negation(inner)
+            # "bias" in path or "scale" in path
             case ast.BoolOp(op=op, values=values):
-                is_and = isinstance(op, ast.And) is not negated
-                parts = [self._form(value, bound, negated, depth) for value in values]
-                return None if None in parts else ("and" if is_and else "or", *parts)
+                parts = [self._form(value, bound, depth) for value in values]
+                word = "and" if isinstance(op, ast.And) else "or"
+                return None if None in parts else (word, *parts)
             # "bias" not in path
-            case ast.Compare(ops=[op]):
+            case ast.Compare(left=first, ops=[op], comparators=[second]):
+                left, right = self._value(first, bound), self._value(second, bound)
+                if left is None or right is None:
+                    return None
                 opposite = OPPOSITES.get(type(op))
-                if opposite is not None:
-                    return self._compared(opposite, node, bound, not negated)
-                return self._compared(type(op), node, bound, negated)
+                form = ("is", (opposite or type(op)).__name__, left, right)
+                return form if opposite is None else _negation(form)
             # any(name in path for name in NAMES)
             case ast.Call(
                 func=ast.Name(id="any" | "all" as word) as builtin,
                 args=[(ast.GeneratorExp() | ast.ListComp()) as each],
                 keywords=[],
             ) if self._is_builtin(builtin):
-                return self._quantified(word, each, bound, negated, depth)
+                return self._quantified(word, each, bound, depth)
             # is_bias(path)
             case ast.Call(func=function, args=given, keywords=[]):
-                return self._inner_call(function, given, bound, negated, depth)
-        return self._leaf(node, bound, negated)
-
-    def _compared(
-        self,
-        op: type[ast.cmpop],
-        node: ast.Compare,
-        bound: Bindings,
-        negated: bool,
-    ) -> Form | None:
-        """The form of a comparison by another operator."""
-        left = self._value(node.left, bound)
-        right = self._value(node.comparators[0], bound)
-        if left is None or right is None:
-            return None
-        return ("not" if negated else "is", op.__name__, left, right)
+                return self._inner_call(function, given, bound, depth)
+        return self._leaf(node, bound)
 
     def _quantified(
         self,
         word: str,
         each: ast.GeneratorExp | ast.ListComp,
         bound: Bindings,
-        negated: bool,
         depth: int,
     ) -> Form | None:
         """The form of `any(…)` or `all(…)` of the elements of one iterable."""
@@ -135,24 +122,22 @@ class Predicates:
         if not _is_text(over) and not kinds.is_again(generator.iter):
             return None
         within = {**bound, generator.target.id: ("each", len(bound))}
-        inner = self._form(each.elt, within, negated, depth)
+        inner = self._form(each.elt, within, depth)
         if over is None or inner is None:
             return None
-        exists = (word == "any") is not negated
-        return ("exists" if exists else "for all", over, inner)
+        return ("exists" if word == "any" else "for all", over, inner)
 
     def _inner_call(
         self,
         function: ast.expr,
         given: list[ast.expr],
         bound: Bindings,
-        negated: bool,
         depth: int,
     ) -> Form | None:
         """The form of what a function of the project returns within a predicate."""
         made = self.facts.functions(function)
         if len(made) != 1:
-            return self._leaf(ast.Call(function, given, []), bound, negated)
+            return self._leaf(ast.Call(function, given, []), bound)
         arguments: list[Form] = []
         for argument in given:
             match argument:
@@ -167,12 +152,12 @@ class Predicates:
                     if value is None:
                         return None
                     arguments.append(value)
-        return self._applied(made[0].node, arguments, negated, depth)
+        return self._applied(made[0].node, arguments, depth)
 
-    def _leaf(self, node: ast.expr, bound: Bindings, negated: bool) -> Form | None:
+    def _leaf(self, node: ast.expr, bound: Bindings) -> Form | None:
         """The form of a condition that has no parts of logic."""
         value = self._value(node, bound)
-        return None if value is None else ("not" if negated else "is", value)
+        return None if value is None else ("is", value)
 
     def _value(self, node: ast.expr, bound: Bindings) -> Form | None:
         """The form of an expression that has no parts of logic."""
@@ -224,6 +209,15 @@ class Predicates:
 
     def _is_builtin(self, function: ast.expr) -> bool:
         return self.facts.full_name(function).startswith("builtins.")
+
+
+def _negation(form: Form) -> Form:
+    """The form of `not` a condition; in a form, negations stand at the leaves alone."""
+    word, *parts = form
+    # how many parts are values, which stay: all of a leaf, what a quantifier goes over
+    kept = {"and": 0, "or": 0, "exists": 1, "for all": 1}.get(str(word), len(parts))
+    inner = (_negation(part) for part in parts[kept:] if isinstance(part, tuple))
+    return (NEGATIONS[word], *parts[:kept], *inner)
 
 
 def _asks_for_numbers(form: object) -> bool:
