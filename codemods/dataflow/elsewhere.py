@@ -75,12 +75,13 @@ class Elsewhere:
 
     @property
     def _declared(self) -> set[Variable]:
-        found: set[Variable] = set()
-        for unit, scope in self._flow.modules.items() if self._texts else ():
-            for node in unit.nodes:
-                if isinstance(node, ast.Global):
-                    found.update(Variable(scope, name) for name in node.names)
-        return found
+        return {
+            Variable(scope, name)
+            for unit, scope in (self._flow.modules.items() if self._texts else ())
+            for bound in unit.bindings.values()
+            for name, declared, _ in bound
+            if declared == "global"
+        }
 
 
 def _nodes(text: str) -> Iterable[ast.AST]:

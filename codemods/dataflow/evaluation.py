@@ -10,7 +10,7 @@ from codemods.dataflow.control_flow import EXIT
 from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
-from codemods.dataflow.program import Program, behind, functions_in, states_of
+from codemods.dataflow.program import Members, Program, behind, functions_in, states_of
 from codemods.inference.binding import values_of
 from codemods.inference.objects import (
     Class,
@@ -27,27 +27,22 @@ from codemods.inference.objects import (
 from codemods.inference.reading import FunctionNode
 from codemods.sources.bindings import bound_by
 from codemods.sources.modules import Unit
+from codemods.vocabulary import full_names, words
 
-PLAIN_SPECIALS = (
-    "__init__",
-    "__post_init__",
-    "__repr__",
-    "__call__",
-    "__enter__",
-    "__exit__",
-    "__iter__",
-    "__next__",
+PLAIN_SPECIALS = frozenset(
+    words(
+        "__init__ __post_init__ __repr__ __call__ __enter__ __exit__ __iter__ __next__"
+    )
 )
-FROZEN = (
-    "flax.struct.dataclass",
-    "flax.struct.PyTreeNode",
+FROZEN = full_names("flax.struct", "dataclass PyTreeNode") | {
     "typing.NamedTuple",
     "collections.namedtuple",
     "enum.Enum",
+}
+BASES = (
+    FROZEN | full_names("typing", "Generic Protocol") | {"builtins.object", "abc.ABC"}
 )
-BASES = (*FROZEN, "builtins.object", "typing.Generic", "typing.Protocol", "abc.ABC")
-LISTED = ("dataclasses.dataclass", *FROZEN)
-
+LISTED = FROZEN | {"dataclasses.dataclass"}
 
 Body = tuple[Effects, dict[FunctionNode, None]]
 """The effects of a function's own evaluations, and the functions in view that these call."""
@@ -172,9 +167,9 @@ class Evaluations:
             case ast.Starred(value=source, ctx=ast.Load()):
                 return self._taken(source)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp():
-                operands = ast.iter_child_nodes(node)
-                acts = any(map(self._is_special, operands))
-                return Effects(acts=acts)
+                return Effects(
+                    acts=any(map(self._is_special, ast.iter_child_nodes(node)))
+                )
             # Whoever takes the next element may be out of view.
             case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
                 return Effects(acts=True, handed={value})
@@ -232,7 +227,8 @@ class Evaluations:
             fields = self._fields(items, node.attr)
             return Effects(reads=fields, through={node.value})
         fields = self._fields(items, node.attr)
-        acts = any(self._sets_specially(item, node.attr) for item in items)
+        setters = {"__setattr__", node.attr}
+        acts = any(not setters.isdisjoint(self._members(item)) for item in items)
         return Effects(writes=fields, acts=acts)
 
     def _is_fixed(self, node: ast.Attribute, items: tuple[Object, ...]) -> bool:
@@ -240,12 +236,12 @@ class Evaluations:
         name = self.program.full_name(node)
         if name:
             return pure.is_constant(name)
-        return bool(items) and all(map(self._is_unchanging, items))
-
-    def _is_unchanging(self, item: Object) -> bool:
-        if isinstance(item, Instance):
-            return self._is_frozen(item.cls)
-        return isinstance(item, LegacyObject | Result)
+        return bool(items) and all(
+            self._is_frozen(item.cls)
+            if isinstance(item, Instance)
+            else isinstance(item, LegacyObject | Result)
+            for item in items
+        )
 
     def _is_frozen(self, cls: Class) -> bool:
         """Whether the instances of a class cannot be changed."""
@@ -301,28 +297,20 @@ class Evaluations:
 
     # Classes of the project
 
+    def _members(self, item: Object) -> Members:
+        """The functions that the class of an instance defines; none for other objects."""
+        return self.program.members(item.cls) if isinstance(item, Instance) else {}
+
     def _is_special(self, node: ast.AST) -> bool:
         """Whether an expression may be of a class of the project that defines operators."""
-        for item in self.program.objects(node):
-            if isinstance(item, Instance):
-                for name in self.program.members(item.cls):
-                    if name.startswith("__") and name not in PLAIN_SPECIALS:
-                        return True
-        return False
-
-    def _sets_specially(self, item: Object, name: str) -> bool:
-        if not isinstance(item, Instance):
-            return False
-        members = self.program.members(item.cls)
-        return "__setattr__" in members or name in members
+        members = map(self._members, self.program.objects(node))
+        names = {name for found in members for name in found if name.startswith("__")}
+        return not names <= PLAIN_SPECIALS
 
     def _getters(self, item: Object, name: str) -> Iterator[FunctionNode]:
         """The functions that are called where an attribute is read."""
-        if not isinstance(item, Instance):
-            return
-        members = self.program.members(item.cls)
         for member in (name, "__getattribute__", "__getattr__"):
-            for function in members.get(member, ()):
+            for function in self._members(item).get(member, ()):
                 # A decorator may be `@property`; a plain method is only looked up.
                 if function.decorator_list or function.name.startswith("__get"):
                     yield function
@@ -399,28 +387,24 @@ class Evaluations:
                 return Effects(acts=not self._is_plain(inner))
             # model(inputs), where the class of the model may have a base that is out of view
             case Instance():
-                members = self.program.members(inner.cls)
-                return Effects(acts="__call__" not in members)
+                return Effects(acts="__call__" not in self._members(inner))
             case Result(name=name):
                 return Effects(acts=not pure.is_pure(name))
             case Record() | LegacyObject():
                 return Effects()
-        in_view = list(functions_in([inner]))
-        return Effects(acts=not in_view)
+        return Effects(acts=not any(functions_in([inner])))
 
     def _is_plain(self, cls: Class) -> bool:
         """Whether making an instance of a class does no more than its functions in view do."""
         for base in self.flow.ancestry(cls):
-            if not isinstance(base, External):
-                continue
-            if base.name not in BASES and not base.name.startswith("flax.optim."):
+            name = base.name if isinstance(base, External) else "builtins.object"
+            if name not in BASES and not name.startswith("flax.optim."):
                 return False
-        for decorator in cls.node.decorator_list:
-            name = self.program.full_name(_called(decorator))
-            if name not in LISTED:
-                return False
+        names = {
+            self.program.full_name(_called(one)) for one in cls.node.decorator_list
+        }
         # class Model(metaclass=Meta)
-        if cls.node.keywords:
+        if cls.node.keywords or not names <= LISTED:
             return False
         members = self.program.members(cls)
         return members.keys().isdisjoint(("__new__", "__post_init__", "__setattr__"))
@@ -467,10 +451,9 @@ class Evaluations:
     def _is_known_function(self, node: ast.expr) -> bool:
         """Whether a function that is called is in view, or changes nothing."""
         items = self.program.objects(node)
-        in_view = list(functions_in(items))
-        if items and len(in_view) == len(items):
-            return True
-        return pure.is_pure(self.program.full_name(node))
+        in_view = [*functions_in(items)]
+        is_in_view = bool(items) and len(in_view) == len(items)
+        return is_in_view or pure.is_pure(self.program.full_name(node))
 
     def _method(self, node: ast.Call) -> Effects:
         """The effects of a call of a method, if the points-to set of its receiver is unknown."""
@@ -485,14 +468,12 @@ class Evaluations:
         # optimizer.apply_gradient(grads) gives a new optimizer, and changes none.
         if isinstance(owner, LegacyObject):
             return Effects(reads={Field(None)})
-        whole = Field(None, frozenset((owner,)))
-        cells: set[Cell] = {whole}
-        if isinstance(owner, Container):
-            if name in pure.CONTAINER_READING:
-                return Effects(reads=cells)
+        cells: set[Cell] = {Field(None, frozenset((owner,)))}
+        if isinstance(owner, Container) and name not in pure.CONTAINER_READING:
             return Effects(writes=cells)
         # state.replace(step=0), of a dataclass or a named tuple
-        if isinstance(owner, Instance) and name in ("replace", "_replace"):
+        is_copied = isinstance(owner, Instance) and name in ("replace", "_replace")
+        if is_copied or isinstance(owner, Container):
             return Effects(reads=cells)
         return Effects(acts=True)
 

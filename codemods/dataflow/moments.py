@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 from codemods.dataflow.control_flow import EXIT, Order, Owner
 from codemods.dataflow.definitions import LOOPS, Definitions
@@ -365,17 +366,16 @@ class Dataflow:
     @cached_property
     def _set_from_outside(self) -> set[Cell]:
         """The variables of modules that are set as attributes, or may be by `globals()`."""
-        found: set[Cell] = set(self._behind.writes)
-        for unit, node in self.flow.all_attributes:
-            if not isinstance(node.ctx, ast.Load):
-                found |= self.evaluations.own(unit, node).writes
-        for unit, call in self.flow.all_calls:
-            function = self.program.full_name(call.func)
-            if function in ("builtins.globals", "builtins.exec", "builtins.eval"):
-                scope = self.flow.modules[unit]
-                found |= {Variable(scope, name) for name in scope.names}
-            elif function == "builtins.setattr":
-                found |= self.evaluations.own(unit, call).writes
+        index = self.flow.engine.index
+        stores = chain.from_iterable(index.stores.values())
+        found = {*self._behind.writes}
+        for node in (*(one.target for one in stores), *index.called.get("setattr", ())):
+            found |= self.evaluations.own(self.program.unit_of(node), node).writes
+        for word in ("globals", "exec", "eval"):
+            for call in index.called.get(word, ()):
+                if self.program.full_name(call.func) == f"builtins.{word}":
+                    scope = self.flow.reading.scopes[call].module
+                    found |= {Variable(scope, name) for name in scope.names}
         return {cell for cell in found if isinstance(cell, Variable)}
 
     def _may_change(

@@ -161,18 +161,6 @@ class View:
                 self.annotate(node, scope, self._annotated(owner, scope))
             self._read_casts(unit)
 
-    @property
-    def all_calls(self) -> Iterator[tuple[Unit, ast.Call]]:
-        """The calls of all files that are read, whether they are asked about or not."""
-        for unit in self.project.read:
-            yield from ((unit, call) for call in self.engine.contents(unit).calls)
-
-    @property
-    def all_attributes(self) -> Iterator[tuple[Unit, ast.Attribute]]:
-        """The attributes in all files that are read."""
-        for unit in self.project.read:
-            yield from ((unit, one) for one in self.engine.contents(unit).attributes)
-
     # Imports and annotations
 
     def _read_imports(self, unit: Unit) -> None:
