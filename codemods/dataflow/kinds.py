@@ -9,7 +9,7 @@ from codemods.dataflow import pure
 from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import Program
-from codemods.inference.objects import Container, Place
+from codemods.inference.objects import Container
 from codemods.vocabulary import COPY, GET, full_names
 
 TEXT, TEXTS, NUMBER, ARRAY = "text", "texts", "number", "array"
@@ -69,21 +69,13 @@ class Kinds:
                 | ast.Subscript(value=value)
             ) if self.of(value) == ARRAY:
                 return ARRAY
-            case ast.Call() if kind := self._of_call(node):
-                return kind
+            case ast.IfExp(body=body, orelse=other):
+                return _only(map(self.of, (body, other)))
+            case ast.Call():
+                return self._of_call(node)
             case ast.Name():
                 return self._of_name(node)
-        return _only(self._at(root) for root in self._roots(node) if root is not node)
-
-    def _roots(self, node: ast.expr) -> Iterable[Place]:
-        """The places from which everything comes that an expression may be."""
-        return self.flow.roots(self.flow.places.get(node))
-
-    def _at(self, place: Place) -> str:
-        """The kind of what is at a place."""
-        if isinstance(place, ast.expr):
-            return self.of(place)
-        return _only(self._at(root) for root in self.flow.roots(place) if root != place)
+        return ""
 
     def _of_name(self, node: ast.Name) -> str:
         """The kind of all values that a name may have where it is read."""
@@ -115,7 +107,11 @@ class Kinds:
             case ast.arg(), ast.arguments():
                 function = self.flow.engine.function_with(store)
                 if self.program.callers(function.node) is not None:
-                    return _only(map(self._at, self.flow.given(function, store)))
+                    given = self.flow.given(function, store)
+                    return _only(
+                        self.of(one) if isinstance(one, ast.expr) else ""
+                        for one in given
+                    )
         return ""
 
     @staticmethod
@@ -164,17 +160,21 @@ class Kinds:
                 func=ast.Attribute(value=owner, attr="items" | "keys" | "values")
             ) if self._are_containers(owner):
                 return True
-        return self._are_containers(node) or all(map(self._is_new, self._roots(node)))
+        if self._are_containers(node):
+            return True
+        value = self.definitions.value(self.definitions.variable(node))
+        # batches = load_batches(), but not batches = zip(xs, ys)
+        if value is not None and not isinstance(value, ast.Call | ast.GeneratorExp):
+            return self.is_again(value)
+        return self._is_new(value or node)
 
-    def _is_new(self, place: Place) -> bool:
-        """Whether something comes about at a place, and is no iterator."""
-        if not isinstance(place, ast.expr):
-            return False
-        if isinstance(place, ast.Call):
-            name = self.program.full_name(place.func)
+    def _is_new(self, node: ast.expr) -> bool:
+        """Whether something comes about at an expression, and is no iterator."""
+        if isinstance(node, ast.Call):
+            name = self.program.full_name(node.func)
             if pure.is_pure(name):
                 return name not in LAZY and name not in UNKNOWN
-        return self.of(place) in (TEXT, TEXTS, ARRAY)
+        return self.of(node) in (TEXT, TEXTS, ARRAY)
 
     def _are_containers(self, node: ast.expr) -> bool:
         """Whether all that an expression may be is containers, and no iterators."""

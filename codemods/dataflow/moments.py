@@ -227,6 +227,11 @@ class Dataflow:
             return False
         return not self._may_change_between(first, second, read)
 
+    def is_kept(self, path: ast.expr, later: ast.AST) -> bool:
+        """Whether a path, and those that it comes from, lead to the same until a later moment."""
+        chain = self.definitions.chain(path)
+        return all(self.stays([one], one, later) for one in chain)
+
     def unchanged(self, variable: Variable, first: ast.AST, second: ast.AST) -> bool:
         """Whether a variable has the same value at two moments of one run of a function.
 

@@ -48,6 +48,7 @@ class Program:
     def __init__(self, flow: View) -> None:
         self.flow = flow
         self._orders: dict[Owner, Order] = {}
+        self._members: dict[Class, Members] = {}
 
     def objects(self, node: ast.AST) -> tuple[Object, ...]:
         """What an expression may hold, as far as that is known."""
@@ -156,13 +157,15 @@ class Program:
 
     def members(self, cls: Class) -> Members:
         """The functions that a class and its bases define, nearest first."""
-        found: Members = defaultdict(list)
-        for ancestor in self.flow.ancestry(cls):
-            body = ancestor.node.body if isinstance(ancestor, Class) else ()
-            for node in body:
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                    found[node.name].append(node)
-        return found
+        if cls not in self._members:
+            found: Members = defaultdict(list)
+            for ancestor in self.flow.ancestry(cls):
+                body = ancestor.node.body if isinstance(ancestor, Class) else ()
+                for node in body:
+                    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                        found[node.name].append(node)
+            self._members[cls] = found
+        return self._members[cls]
 
 
 def states_of(items: Iterable[Object]) -> frozenset[Object]:

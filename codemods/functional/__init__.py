@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from codemods.analysis.facts import unify
 from codemods.analysis.stepping import Stepping
@@ -169,14 +169,12 @@ def train_step(params, opt_state, batch, tx):
         """Why some optimizers stay train states; None if they do not."""
         return next(filter(None, map(self.groups.left.get, objects)), None)
 
-    def edit(self, use: Use) -> Edit:
-        return self.groups.edits[use.node][1]
-
-    def uses(self) -> list[Use]:
-        concerned = self.groups.concerned
-        edits = Edits({node: self.groups.edits[node] for node in concerned})
-        uses = edits.uses(self.kind, ())
-        return [replace(use, objects=tuple(concerned[use.node])) for use in uses]
+    @property
+    def changes(self) -> list[tuple[Edits, tuple[LegacyObject, ...]]]:
+        return [
+            (Edits({node: self.groups.edits[node]}), tuple(objects))
+            for node, objects in self.groups.concerned.items()
+        ]
 
 
 class _Attempts:

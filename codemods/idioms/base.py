@@ -44,13 +44,24 @@ class Idiom(ABC):
         options = self.stepping.options
         return options.selects(self.code) and not options.partial
 
+    @property
     @abstractmethod
+    def changes(self) -> Iterable[tuple[Edits, tuple[LegacyObject, ...]]]:
+        """What changes beside the legacy constructs, and for which objects."""
+
     def uses(self) -> list[Use]:
         """What changes beside the legacy constructs, as uses of its kind."""
+        return [
+            use
+            for edits, objects in self.changes
+            for use in edits.uses(self.kind, objects)
+        ]
 
-    @abstractmethod
     def edit(self, use: Use) -> Edit:
         """What changes at one of `uses`."""
+        return next(
+            edits[use.node][1] for edits, _ in self.changes if use.node in edits
+        )
 
     def form(self, use: Use, general: Edit | Keep) -> Edit | Keep:
         """What becomes of a use within the idiom, of which a rule gives the general form."""

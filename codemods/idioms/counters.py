@@ -197,10 +197,8 @@ class Counters:
 
     def _is_at(self, node: ast.expr, path: Path, call: ast.Call) -> bool:
         """Whether an expression is the object at a path, and still so at a call."""
-        if self.origins.path(node) != path:
-            return False
-        stays = self.facts.dataflow.stays
-        return all(stays([one], one, call) for one in self.origins.chain(node))
+        is_there = self.origins.path(node) == path
+        return is_there and self.facts.dataflow.is_kept(node, call)
 
 
 def _changed_object(call: ast.Call) -> ast.expr | None:

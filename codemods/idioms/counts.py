@@ -100,15 +100,13 @@ class Counts:
     def _is_stepped(self, owner: ast.expr, step: SeenStep) -> bool:
         """Whether an optimizer is, unchanged, the one that takes the step."""
         path = self.origins.path(owner)
-        if path is None or path != step.optimizer:
-            return False
-        return self._is_kept(owner, step)
+        is_its_own = path is not None and path == step.optimizer
+        return is_its_own and self._is_kept(owner, step)
 
     def _is_kept(self, node: ast.expr, step: SeenStep) -> bool:
         """Whether a path, and the one to the optimizer, lead to the same objects until the step."""
-        read = [*self.origins.chain(node), *self.origins.chain(step.owner)]
-        stays = self.facts.dataflow.stays
-        return all(stays([one], one, step.node) for one in read)
+        is_kept = self.facts.dataflow.is_kept
+        return is_kept(node, step.node) and is_kept(step.owner, step.node)
 
     def _counter(self, node: ast.Attribute, step: SeenStep) -> int | None:
         """The same for a field of the object that holds the optimizer in another field."""

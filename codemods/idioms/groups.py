@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from codemods.analysis.stepping import Stepping
@@ -16,7 +15,6 @@ from codemods.idioms.order import Edits
 from codemods.inference.objects import LegacyObject
 from codemods.model import Message
 from codemods.optimizers import optimizers
-from codemods.rewriting.edits import Edit
 
 RESTORING = (
     "restore_checkpoint",
@@ -90,17 +88,12 @@ class Outcomes(Idiom, Generic[T]):
         tried = (obj for obj in objects if obj in self.found)
         return next((self.found[obj] for obj in tried), None)
 
-    def edit(self, use: Use) -> Edit:
-        """What changes at one of `uses`."""
-        return self.edits[use.node][1]
-
-    def uses(self) -> list[Use]:
-        """What changes beside the legacy constructs."""
-        uses: list[Use] = []
-        for use in self.edits.uses(self.kind, ()):
-            concerned = tuple(self._concerned[use.node])
-            uses.append(replace(use, objects=concerned))
-        return uses
+    @property
+    def changes(self) -> list[tuple[Edits, tuple[LegacyObject, ...]]]:
+        return [
+            (Edits({node: change}), tuple(self._concerned[node]))
+            for node, change in self.edits.items()
+        ]
 
 
 def constructors(

@@ -161,16 +161,9 @@ optimizer_def = decay
             found.update(mask.edits)
         return found
 
-    def edit(self, use: Use) -> Edit:
-        every_edits = (mask.edits for mask in self.found.values())
-        edits = next(edits for edits in every_edits if use.node in edits)
-        return edits[use.node][1]
-
-    def uses(self) -> list[Use]:
-        found: list[Use] = []
-        for mask in self.found.values():
-            found += mask.edits.uses(self.kind, mask.objects)
-        return found
+    @property
+    def changes(self) -> list[tuple[Edits, tuple[LegacyObject, ...]]]:
+        return [(mask.edits, mask.objects) for mask in self.found.values()]
 
     def _mask(self, use: Use, call: ast.Call) -> Mask | None:
         """The mask for a call; None if it does not look like a matter of decay."""

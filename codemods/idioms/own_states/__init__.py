@@ -13,6 +13,7 @@ from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
 from codemods.idioms.groups import refuse_plain
+from codemods.idioms.order import Edits
 from codemods.idioms.own_states.candidates import change_class, check_class
 from codemods.idioms.own_states.change import StateChange
 from codemods.idioms.own_states.creation import Creation
@@ -95,15 +96,9 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
             return ""
         return message("The dataclass around it is no train state itself: {}.", why)
 
-    def edit(self, use: Use) -> Edit:
-        edits = next(state.edits for state in self.states if use.node in state.edits)
-        return edits[use.node][1]
-
-    def uses(self) -> list[Use]:
-        found: list[Use] = []
-        for state in self.states:
-            found += state.edits.uses(self.kind, state.objects)
-        return found
+    @property
+    def changes(self) -> list[tuple[Edits, tuple[LegacyObject, ...]]]:
+        return [(state.edits, state.objects) for state in self.states]
 
 
 def _is_optimizer(facts: Facts, cls: Class, name: str) -> bool:

@@ -74,9 +74,8 @@ class StateChange:
         # state.replace(optimizer=other.optimizer.apply_gradient(grads))
         if path != self.origins.path(holder.value):
             return False
-        stays = self.facts.dataflow.stays
-        read = [*self.origins.chain(holder.value), *self.origins.chain(base)]
-        return all(stays([one], one, call) for one in read)
+        is_kept = self.facts.dataflow.is_kept
+        return is_kept(holder.value, call) and is_kept(base, call)
 
     def _drop_result(self, name: ast.Name, unit: Unit, where: Location) -> None:
         """Remove `new_optimizer = …`, which only the new state reads."""
