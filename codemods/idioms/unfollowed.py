@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from codemods import vocabulary
 from codemods.analysis.origins import Origins
-from codemods.inference.binding import values_of
+from codemods.inference.binding import arguments_of, taking, values_of
 from codemods.inference.holders import Holders, unwrapped
 from codemods.inference.library import PRYING
 from codemods.inference.objects import (
@@ -57,6 +57,7 @@ KNOWN = vocabulary.PYTREES | vocabulary.FILL | READS | MENTIONS
 FOLLOWED = (Class, Container, Declared, Derivative, Function, Instance, Method, Record)
 """What is called without losing sight of what it is given."""
 
+ARRAY_METHODS = ("block_until_ready", "copy", "reshape", "squeeze")
 DECORATORS = vocabulary.STRUCTS | {"dataclasses.dataclass"}
 
 
@@ -173,9 +174,32 @@ class UnfollowedChanges:
         match self.origins.expanded(function):
             # lambda x: x[0]
             case ast.Lambda(args=ast.arguments(args=[leaf]), body=body):
-                while isinstance(body, ast.Subscript):
-                    body = body.value
-                return isinstance(body, ast.Name) and body.id == leaf.arg
+                return self._keeps(body, leaf.arg)
+        return False
+
+    def _keeps(self, node: ast.expr, leaf: str) -> bool:
+        """Whether an expression has the numbers of a leaf, or some of them."""
+        match node:
+            case ast.Name(id=name):
+                return name == leaf
+            # x[0]
+            case ast.Subscript(value=value):
+                return self._keeps(value, leaf)
+            # [x] * jax.device_count()
+            case (
+                ast.List(elts=[value])
+                | ast.BinOp(left=ast.List(elts=[value]), op=ast.Mult())
+            ):
+                return self._keeps(value, leaf)
+            # x.reshape(-1)
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
+                name in ARRAY_METHODS
+            ):
+                return self._keeps(value, leaf)
+            # jnp.asarray(x)
+            case ast.Call(func=function, args=[value, *_]):
+                keeps_values = self.facts.full_name(function) in vocabulary.KEEP_VALUES
+                return keeps_values and self._keeps(value, leaf)
         return False
 
     # Classes
@@ -287,11 +311,23 @@ class UnfollowedChanges:
             return False
         # flax.serialization.from_state_dict(state, stored)
         if called & vocabulary.FROM_STATE_DICT:
-            return True
+            given = arguments_of(taking("target", "state", name=None), call)
+            return given is None or not self._is_whole(given["state"])
         calls = self.facts.flow.reading.calls
         return any(
             unit.path in program and self._stores_other(one) for unit, one in calls
         )
+
+    def _is_whole(self, node: ast.expr) -> bool:
+        """Whether a state dict is as it was read or made."""
+        if isinstance(node, ast.Name):
+            variable = self.origins.variable(node)
+            value = self.origins.value(variable)
+            if value is None or self.origins.loads(variable) != [node]:
+                return False
+            node = value
+        made = vocabulary.TO_STATE_DICT | vocabulary.READ_PLAIN
+        return isinstance(node, ast.Call) and not made.isdisjoint(self._called(node))
 
     def _stores_other(self, call: ast.Call) -> bool:
         """Whether a call stores a container, which may have other content under the same names."""
