@@ -443,10 +443,6 @@ class Queries:
             isinstance(item, External) and item.name in names for item in ancestry
         )
 
-    def may_hold_legacy_objects(self, node: ast.expr) -> bool:
-        """Whether something may be found `within` what an expression is."""
-        return bool(self.within(self.flow.places.get(node)))
-
     def within(self, place: Place) -> list[LegacyObject]:
         """The objects at a place, in containers there, and in what functions take and return."""
         version = self.flow.solver.version

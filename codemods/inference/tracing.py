@@ -29,6 +29,7 @@ from codemods.inference.reading import (
 )
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
+from codemods.vocabulary import words
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -40,103 +41,25 @@ Stop: TypeAlias = tuple[object, ...]
 Step: TypeAlias = tuple[Stop, bool]
 """A stop, and whether what is there is in a container."""
 
-HANDING = frozenset(
-    [
-        "jit",
-        "pmap",
-        "vmap",
-        "pjit",
-        "checkpoint",
-        "remat",
-        "named_call",
-        "partial",
-        "Partial",
-        "wraps",
-        "grad",
-        "value_and_grad",
-        "dict",
-        "list",
-        "tuple",
-        "set",
-        "OrderedDict",
-        "zip",
-        "enumerate",
-        "map",
-        "filter",
-        "sorted",
-        "reversed",
-        "chain",
-        "cycle",
-        "iter",
-        "next",
-        "deepcopy",
-        "copy",
-        "freeze",
-        "unfreeze",
-        "replicate",
-        "unreplicate",
-        "device_put",
-        "device_get",
-        "vjp",
-        "jvp",
-        "staticmethod",
-        "classmethod",
-        "property",
-        "cached_property",
-        "lru_cache",
-        "cache",
-        "partialmethod",
-        "cast",
-        "custom_vjp",
-        "custom_jvp",
-        "pad_shard_unpad",
-        "ConfigDict",
-        "FrozenConfigDict",
-        "SimpleNamespace",
-        "FrozenDict",
-        "defaultdict",
-        "update_wrapper",
-        "singledispatch",
-        "contextmanager",
-        "setdefault",
-        "get",
-        "pop",
-        "deque",
-        "tree_map",
-        "xmap",
-        "eval_shape",
-        "named_scope",
-        "scan",
-        "fori_loop",
-        "while_loop",
-        "cond",
-        "switch",
-    ]
+EMPTYING = frozenset(
+    words(
+        "dict OrderedDict SimpleNamespace ConfigDict FrozenConfigDict FrozenDict set zip"
+    )
+    + words("enumerate map filter sorted reversed chain cycle next")
+)
+"""Functions out of view that give back the elements of what they are given, not that itself."""
+
+HANDING = EMPTYING.union(
+    words("jit pmap vmap pjit checkpoint remat named_call partial Partial"),
+    words("wraps grad value_and_grad list tuple iter deepcopy copy freeze"),
+    words("unfreeze replicate unreplicate device_put device_get vjp jvp"),
+    words("staticmethod classmethod property cached_property lru_cache cache"),
+    words("partialmethod cast custom_vjp custom_jvp pad_shard_unpad"),
+    words("defaultdict update_wrapper singledispatch contextmanager"),
+    words("setdefault get pop deque tree_map xmap eval_shape named_scope scan"),
+    words("fori_loop while_loop cond switch"),
 )
 """Functions out of view that give back what they are given, or something with it."""
-
-EMPTYING = frozenset(
-    [
-        "dict",
-        "OrderedDict",
-        "SimpleNamespace",
-        "ConfigDict",
-        "FrozenConfigDict",
-        "FrozenDict",
-        "set",
-        "zip",
-        "enumerate",
-        "map",
-        "filter",
-        "sorted",
-        "reversed",
-        "chain",
-        "cycle",
-        "next",
-    ]
-)
-"""Those of them that give back the elements of what they are given, but not that itself."""
-
 
 FURTHEST = 10
 """What is handed on more often is not followed any further."""
@@ -509,8 +432,6 @@ class Tracing:
                     | ast.BoolOp()
                     | ast.UnaryOp()
                     | ast.Await()
-                    | ast.FormattedValue()
-                    | ast.Slice()
                 ):
                     goes_on = True
             yield from ((stop, is_held) for stop in stops)
