@@ -6,10 +6,8 @@ That is the statement that assigns it, or the arguments of all calls with that p
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 from codemods.analysis.facts import Facts
 from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
@@ -69,6 +67,7 @@ class Origins(Definitions):
         self.facts = facts
         self.flow = facts.flow
         self.dataflow = facts.dataflow
+        self._references: dict[ast.AST, list[Reference]] = {}
 
     # Calls
 
@@ -118,6 +117,16 @@ class Origins(Definitions):
 
     def references(self, function: ast.AST) -> list[Reference]:
         """The names and attributes that may be a function, plain or wrapped."""
+        if function not in self._references:
+            engine = self.flow.engine
+            trace = engine.tracing.of_function(engine.functions[function])
+            self._references[function] = [
+                (unit, node)
+                for unit, node in trace.nodes
+                if isinstance(node, ast.Name | ast.Attribute)
+                and isinstance(node.ctx, ast.Load)
+                and any(one.node is function for one in self.facts.functions(node))
+            ]
         return self._references[function]
 
     def _bound(
@@ -169,7 +178,7 @@ class Origins(Definitions):
         """Whether a function is handed to code that may call it with anything."""
         if isinstance(function, ast.Lambda):
             return False
-        references = self._references[function]
+        references = self.references(function)
         return not all(self._is_followed(unit, node) for unit, node in references)
 
     def _is_followed(self, unit: Unit, node: ast.expr) -> bool:
@@ -188,18 +197,6 @@ class Origins(Definitions):
         if isinstance(item, External):
             return self.flow.library.function(item.name) is not None
         return isinstance(item, Function | Class)
-
-    @cached_property
-    def _references(self) -> dict[ast.AST, list[Reference]]:
-        found: dict[ast.AST, list[Reference]] = defaultdict(list)
-        for node, scope in self.flow.reading.scopes.items():
-            if not isinstance(node, ast.Name | ast.Attribute):
-                continue
-            if isinstance(node.ctx, ast.Load):
-                reference = (scope.unit, node)
-                for function in self.facts.functions(node):
-                    found[function.node].append(reference)
-        return found
 
     # What a name means elsewhere
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import cached_property
 
 from codemods.inference.calls import Calls
 from codemods.inference.containers import FIXED
 from codemods.inference.exports import open_stars
 from codemods.inference.expressions import Expressions
-from codemods.inference.heap import Heap, may_store
+from codemods.inference.heap import Answer, Heap, may_store
 from codemods.inference.library import Library
 from codemods.inference.names import Names
 from codemods.inference.objects import (
@@ -100,6 +101,7 @@ class Inference:
             dict
         )
         """The objects of which each `attrgetter` or `methodcaller` takes an attribute."""
+        self._equations: dict[str, Callable[..., Equation] | None] = {}
         self._contents: dict[Unit, Contents] = {}
         self._readers: dict[Unit, Reader] = {}
         self._classes: dict[ast.AST, Class] = {}
@@ -120,7 +122,6 @@ class Inference:
         self._readers[unit] = reader
         self._contents[unit] = contents
         self.index.add(contents)
-        self.tracing.forget()
         for function in contents.functions:
             self.functions[function.node] = function
             for argument in ast.walk(function.node.args):
@@ -129,7 +130,6 @@ class Inference:
         for cls in contents.classes:
             self._classes[cls.node] = cls
             self.bound_in_classes |= cls.scope.names
-        self.solver.add(("units",), Module(unit))
 
     def _open_stars(self) -> None:
         for unit, contents in self._contents.items():
@@ -257,18 +257,19 @@ class Inference:
         """The variables that imports bind to modules of the project."""
         for unit, contents in self._contents.items():
             for (scope, name), bindings in contents.bindings.items():
-                for one in bindings:
-                    paths: Iterable[str] = ()
-                    match one:
-                        case Binding(node=ast.Import(), alias=ast.alias(name=path)):
-                            paths = self.absolute(unit, path)
-                        case Binding(
-                            node=ast.ImportFrom() as node, alias=ast.alias(name=path)
-                        ):
-                            around = self._paths(unit, node)
-                            paths = (f"{folder}/{path}" for folder in around)
-                    if any(self.project.at(path) is not None for path in paths):
-                        yield scope, name
+                if any(self._is_module(unit, one) for one in bindings):
+                    yield scope, name
+
+    def _is_module(self, unit: Unit, binding: Binding) -> bool:
+        if binding.alias is None:
+            return False
+        name = binding.alias.name
+        paths: Iterable[str] = ()
+        if isinstance(binding.node, ast.Import):
+            paths = self.absolute(unit, name)
+        elif isinstance(binding.node, ast.ImportFrom):
+            paths = (f"{one}/{name}" for one in self._paths(unit, binding.node))
+        return any(self.project.at(path) is not None for path in paths)
 
     def others(self, unit: Unit, node: ast.ImportFrom) -> list[str]:
         """The files that are not analysed from which a statement may import."""
@@ -416,16 +417,15 @@ class Inference:
 
     # Equations
 
-    def _equation(self, place: Place) -> Equation:
+    def _equation(self, place: Place) -> Equation | None:
+        """The equation of a place; None if there is only what is added to it."""
         assert isinstance(place, tuple)
         word, *rest = place
-        found = getattr(self, f"_{word.replace(' ', '_')}", None)
-        return self._given() if found is None else found(*rest)
-
-    def _given(self) -> Equation:
-        """A place at which there is only what is added to it."""
-        yield from ()
-        return ()
+        if word not in self._equations:
+            found = getattr(self, f"_{word.replace(' ', '_')}", None)
+            self._equations[word] = found
+        equation = self._equations[word]
+        return None if equation is None else equation(*rest)
 
     def _declared_by(self, annotation: ast.expr) -> Equation:
         return self.heap.declared(annotation)
@@ -435,9 +435,15 @@ class Inference:
         return (item,)
 
     def _expression(self, node: ast.expr, frame: Frame | None) -> Equation:
-        found = yield from self.expressions.expression(node, frame)
+        found = self.expressions.expression(node, frame)
         if isinstance(node, ast.Call | ast.Subscript):
-            found += yield ("seeded expression", node)
+            return self._with_seeds(node, found)
+        return found
+
+    @staticmethod
+    def _with_seeds(node: ast.expr, value: Answer) -> Equation:
+        found = yield from value
+        found += yield ("seeded expression", node)
         return found
 
     def _variable(
@@ -559,7 +565,6 @@ class Inference:
     def _attribute(self, node: ast.AST, name: str) -> Equation:
         """What is set as an attribute of a function."""
         found: list[Object] = []
-        yield ("units",)
         for store in self.index.stores.get(name, ()):
             for item in (yield ("expression", store.target.value, None)):
                 if getattr(plain(item), "node", None) is node:
@@ -571,7 +576,6 @@ class Inference:
 
     def _raised(self) -> Equation:
         found: list[Object] = []
-        yield ("units",)
         for node in self.index.raised:
             found += yield ("expression", node, None)
         return found
@@ -579,7 +583,6 @@ class Inference:
     def _target(self, obj: LegacyObject) -> Equation:
         if isinstance(obj.node, ast.expr) and obj.node in self.reading.scopes:
             yield ("expression", obj.node, None)
-        yield ("units",)
         for call in self.index.called.get("replace", ()):
             if any(word.arg == "target" for word in call.keywords):
                 yield ("site", call)
@@ -588,7 +591,6 @@ class Inference:
     # What is found by a look at the calls that may matter
 
     def _callers(self, node: FunctionNode) -> Equation:
-        yield ("units",)
         function = self.functions[node]
         yield from self._look_at(self.tracing.of_function(function))
         cls = self.class_of_method(function)
@@ -599,7 +601,6 @@ class Inference:
         return ()
 
     def _instances(self, cls: Class) -> Equation:
-        yield ("units",)
         for one in (cls, *(yield ("heirs", cls))):
             yield from self._look_at(self.tracing.of_class(one))  # type: ignore[arg-type]
         fields: set[object] = {None}
@@ -635,7 +636,6 @@ class Inference:
 
     def _set_from_outside(self, scope: Scope, name: str | None) -> Equation:
         """What code that reaches a module by its name, or as a dict, sets there."""
-        yield ("units",)
         for store in self.index.stores.get(name or "", ()):
             if not self._may_be_module(store.target.value):
                 continue
@@ -664,7 +664,6 @@ class Inference:
 
     def _set_by_computed_names(self) -> Equation:
         """Look at whatever may set variables of computed names."""
-        yield ("units",)
         if self.index.reflects:
             for change in self._changes_of_namespaces():
                 yield from self._changed_by(change)
@@ -693,7 +692,6 @@ class Inference:
 
     def _changes(self, container: Container, word: str | None) -> Equation:
         """Look at what may change a container; with a word, what it has under this key."""
-        yield ("units",)
         for change in self._changes_of(container):
             if word is None or may_store(change, word):
                 yield from self._changed_by(change)
@@ -733,13 +731,17 @@ class Inference:
                 return self.reading.scopes[inner]
         return None
 
-    def star_importers(self, scope: Scope) -> list[Scope]:
+    def star_importers(self, scope: Scope) -> Iterable[Scope]:
         """The modules that take all names of a module."""
-        found: list[Scope] = []
+        return self._star_importers.get(scope.unit, ())
+
+    @cached_property
+    def _star_importers(self) -> dict[Unit, dict[Scope, None]]:
+        found: dict[Unit, dict[Scope, None]] = defaultdict(dict)
         for contents in self._contents.values():
-            taken = (self._star_units(contents.unit, node) for node in contents.stars)
-            if any(scope.unit in units for units in taken):
-                found.append(contents.scope)
+            for node in contents.stars:
+                for unit in self._star_units(contents.unit, node):
+                    found[unit][contents.scope] = None
         return found
 
     def unit_of(self, node: ast.AST) -> Unit | None:

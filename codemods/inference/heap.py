@@ -187,7 +187,6 @@ class Heap:
 
     def heirs(self, cls: Class) -> Answer:
         """The classes that inherit from a class."""
-        yield ("units",)
         found: list[Object] = []
         for other in self.engine.index.heirs.get(cls.node.name, ()):
             if cls in (yield ("ancestry", other)):
@@ -378,7 +377,6 @@ class Heap:
         self, owner: Owner, name: str, ancestry: tuple[Object, ...]
     ) -> Answer:
         found: list[Object] = []
-        yield ("units",)
         for store in self.engine.index.stores.get(name, ()):
             method = self.engine.method_storing(store)
             if method is None:
@@ -403,7 +401,6 @@ class Heap:
     def _stored_in_unknown(self, owner: Opaque, name: str) -> Answer:
         """What `state.best = …` sets, of a state of unknown origin."""
         found: list[Object] = []
-        yield ("units",)
         for store in self.engine.index.stores.get(name, ()):
             if owner in (yield ("expression", store.target.value, None)):
                 found += yield self.engine.bound(store.binding, None)

@@ -29,7 +29,8 @@ class Solver:
     kept in the order of arrival, so that a run depends on its input alone.
     """
 
-    def __init__(self, equation: Callable[[Place], Equation]) -> None:
+    def __init__(self, equation: Callable[[Place], Equation | None]) -> None:
+        """Make a solver; a place without an equation has only what is added to it."""
         self._equation = equation
         self._known: dict[Place, dict[Object, None]] = {}
         self._answers: dict[Place, tuple[Object, ...]] = {}
@@ -85,8 +86,7 @@ class Solver:
     def _evaluate(self, start: Place) -> None:
         """Evaluate a place, and those that it asks for and that nobody has asked for before."""
         running: list[tuple[Place, Equation]] = []
-        place = start
-        self._begin(place, running)
+        self._begin(start, running)
         given: tuple[Object, ...] | None = None
         while running:
             place, equation = running[-1]
@@ -98,17 +98,21 @@ class Solver:
                 if running:
                     given = self._read(place, running[-1][0])
                 continue
-            if wanted in self._begun:
+            if wanted in self._begun or not self._begin(wanted, running):
                 given = self._read(wanted, place)
             else:
-                self._begin(wanted, running)
                 given = None
 
-    def _begin(self, place: Place, running: list[tuple[Place, Equation]]) -> None:
-        self.evaluations += 1
+    def _begin(self, place: Place, running: list[tuple[Place, Equation]]) -> bool:
+        """Start the equation of a place; whether there is one."""
         self._begun.add(place)
         self._outdated.pop(place, None)
-        running.append((place, self._equation(place)))
+        equation = self._equation(place)
+        if equation is None:
+            return False
+        self.evaluations += 1
+        running.append((place, equation))
+        return True
 
     def _read(self, place: Place, reader: Place) -> tuple[Object, ...]:
         self._readers.setdefault(place, {})[reader] = None

@@ -122,14 +122,11 @@ class Tracing:
     def __init__(self, engine: Inference) -> None:
         self.engine = engine
         self._traces: dict[tuple[Step, int], Trace] = {}
-        self._next: dict[Step, tuple[list[Step], Here]] = {}
+        self._numbers: dict[Step, int] = {}
+        self._all: list[Step] = []
+        self._next: list[tuple[list[int], Here] | None] = []
+        """What follows each step, by its number; None for one not looked at."""
         self._back: dict[FunctionNode, set[str]] = {}
-
-    def forget(self) -> None:
-        """Start anew, since there are more files."""
-        self._traces.clear()
-        self._next.clear()
-        self.__dict__.pop("_read_of_modules", None)
 
     def of_function(self, function: Function) -> Trace:
         return self.of(self._start(function))
@@ -168,24 +165,36 @@ class Tracing:
     def _reached(
         self, first: Step, furthest: int, left_out: str = ""
     ) -> Iterator[Here]:
-        seen = {first}
-        reached = [first]
+        reached = [self._number(first)]
+        seen = {*reached}
         for _ in range(furthest):
-            following: list[Step] = []
-            for step in reached:
-                further, here = self._following(step)
+            following: list[int] = []
+            for number in reached:
+                if self._next[number] is None:
+                    self._follow(number)
+                further, here = self._next[number]  # type: ignore[misc]
                 yield here
-                following += further
-            new = (step for step in dict.fromkeys(following) if step not in seen)
-            reached = [(stop, held) for stop, held in new if stop[0] != left_out]
-            seen.update(reached)
+                for other in further:
+                    if other not in seen:
+                        seen.add(other)
+                        if self._all[other][0][0] != left_out:
+                            following.append(other)
+            reached = following
 
-    def _following(self, step: Step) -> tuple[list[Step], Here]:
-        if step not in self._next:
-            here = Here()
-            self._next[step] = ([], here)
-            self._next[step] = (list(dict.fromkeys(self._steps(*step, here))), here)
-        return self._next[step]
+    def _number(self, step: Step) -> int:
+        found = self._numbers.get(step)
+        if found is None:
+            found = self._numbers[step] = len(self._all)
+            self._all.append(step)
+            self._next.append(None)
+        return found
+
+    def _follow(self, number: int) -> None:
+        here = Here()
+        # a step that leads to itself has nothing to add
+        self._next[number] = ([], here)
+        found = dict.fromkeys(self._steps(*self._all[number], here))
+        self._next[number] = ([*map(self._number, found)], here)
 
     def _steps(self, stop: Stop, is_held: bool, here: Here) -> Iterator[Step]:
         match stop:

@@ -19,6 +19,7 @@ from codemods.model import (
     Progress,
     WorkerError,
 )
+from codemods.sources.parsing import uncollected
 from optim2optax.cli.codes import complete_codes
 from optim2optax.cli.output import print_report, progress_line, write_bytes
 from optim2optax.cli.settings import Settings, resolve_settings
@@ -199,6 +200,7 @@ class StoppedError(click.ClickException):
     help="The name of what is read from standard input.",
 )
 @click.pass_context
+@uncollected()
 def command(
     context: click.Context,
     /,
