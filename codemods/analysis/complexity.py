@@ -1,48 +1,58 @@
-"""Where a program makes complex numbers."""
+"""Whether the params of an optimizer are made of complex numbers."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import LegacyName, Unnamed
 from codemods.analysis.naming import last_word
 from codemods.analysis.uses import Use
+from codemods.dataflow.program import functions_in
+from codemods.inference.objects import (
+    Called,
+    Class,
+    External,
+    Instance,
+    LegacyObject,
+    Made,
+)
+from codemods.inference.reading import FunctionNode, parameters
 from codemods.model import Location
 from codemods.optimizers import optimizers
-from codemods.sources.modules import Unit
+from codemods.sources.modules import Unit, file_of
 from codemods.sources.parsing import parse
-from codemods.sources.prefilter import uses_jax
 
 NUMERIC = ("jax.", "numpy.")
 TYPES = ("complex", "complex64", "complex128")
-COMPLEX = re.compile(r"\bcomplex(?:64|128)?\b|\d[jJ]\b|\d\.[jJ]\b")
+DECLARING = re.compile(r"(param_)?dtype|\w*init(ializer)?")
+"""The arguments of modules that say how parameters are made."""
+
+INITIALIZING = ("init", "init_by_shape", "init_with_output", "initialized", "lazy_init")
+"""Methods of models: their parameters are as the model says, whatever it is applied to."""
 
 
 class ComplexNumbers:
-    """Finds the optimizers whose params may be complex, so that the step of optax differs."""
+    """Finds the optimizers that get complex params, so that the step of optax differs."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self._found: dict[ast.expr, Location | None] = {}
 
     def uses(self) -> Iterator[Use]:
         """The definitions of such optimizers.
 
-        The cause of each is where its program makes complex numbers.
+        The cause of each is where what it gets is made of complex numbers.
         """
-        for obj in self.facts.groups:
+        for obj, group in self.facts.groups.items():
             if obj.kind != "definition" or obj.made_by not in self._of_reals:
                 continue
             if isinstance(obj.node, ast.expr):
-                program = self.facts.together(obj.unit)
-                places = (
-                    place for path, place in self._made.items() if path in program
-                )
-                made = next(places, None)
+                given = self._given(self.facts.members[group])
+                made = next(filter(None, map(self._complex_in, given)), None)
                 if made:
                     yield Use("complex", "", obj.unit, obj.node, (obj,), cause=made)
 
@@ -51,23 +61,170 @@ class ComplexNumbers:
         names = (name for name, known in optimizers().items() if known.of_reals)
         return frozenset((Unnamed.RUN_TIME, *names))
 
-    @cached_property
-    def _made(self) -> dict[str, Location]:
-        """The first place of each file that makes complex numbers."""
-        found: dict[str, Location] = {}
-        for unit in self.facts.project.units:
-            for node in unit.nodes:
-                if isinstance(node, ast.expr) and self._is_complex(node, unit):
-                    found[unit.path] = unit.location(node.lineno)
-                    break
-        # a model with such params may be where no optimizer gets to
-        for path, text in self.facts.others.items():
-            if COMPLEX.search(text) is None or not uses_jax(text.encode()):
+    @staticmethod
+    def _given(objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
+        """The params that optimizers are created for."""
+        for obj in objects:
+            match obj.node:
+                # definition.create(params), definition.init_state(params)
+                case ast.Call(func=ast.Attribute(), args=args, keywords=keywords):
+                    yield from args[:1]
+                    yield from (word.value for word in keywords if word.arg == "target")
+
+    def _complex_in(self, params: ast.expr) -> Location | None:
+        """Where something of which params are made is complex."""
+        if params not in self._found:
+            self._found[params] = next(Making(self.facts).followed(params), None)
+        return self._found[params]
+
+
+class Making:
+    """Follows a value backwards: what is it made of?"""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.engine = facts.flow.engine
+        self._seen: set[object] = set()
+        self._pending: list[ast.AST] = []
+
+    def followed(self, node: ast.expr) -> Iterator[Location]:
+        """The complex numbers and types among what a value is made of."""
+        self._reach(node)
+        while self._pending:
+            reached = self._pending.pop()
+            if isinstance(reached, ast.ClassDef):
+                yield from self._in_model(reached)
+            else:
+                yield from self._read(reached)
+
+    def _reach(self, *nodes: ast.AST | None) -> None:
+        new = [one for one in nodes if one is not None and one not in self._seen]
+        self._seen.update(new)
+        self._pending += new
+
+    def _read(self, node: ast.AST) -> Iterator[Location]:
+        if isinstance(node, ast.expr) and node in self.engine.reading.scopes:
+            unit = self.facts.scope(node).unit
+            if self._is_complex(node, unit):
+                yield unit.location(node.lineno)
+        match node:
+            case ast.Name():
+                self._reach_bound(node)
+                yield from self._reach_objects(node)
+            case ast.Attribute(value=owner, attr=name):
+                self._reach(owner)
+                stores = self.engine.index.stores.get(name, ())
+                scope = self.engine.reading.scopes.get(node)
+                own = (
+                    one
+                    for one in stores
+                    if scope and one.binding.scope.unit is scope.unit
+                )
+                self._reach(*(one.binding.source for one in own))
+                yield from self._reach_objects(node)
+            # model.init(rng, image)
+            case ast.Call(func=ast.Attribute(value=model, attr=name)) if (
+                name in INITIALIZING and not self.facts.functions(node.func)
+            ):
+                self._reach(model)
+            case ast.Call(func=callee, args=args, keywords=keywords):
+                # what a function of the project is given counts where it is read there
+                self._reach(callee)
+                if not any(functions_in(self.facts.objects(callee))):
+                    self._reach(*args, *(word.value for word in keywords))
+            case ast.Lambda(body=body):
+                self._reach(body)
+            case _:
+                self._reach(*ast.iter_child_nodes(node))
+
+    def _reach_bound(self, name: ast.Name) -> None:
+        """Go on with what a variable is set to, and with what calls give to a parameter."""
+        scope = self.engine.reading.scopes.get(name)
+        bound = None if scope is None else scope.binding(name.id)
+        if bound is None:
+            return
+        for binding in self.engine.bindings_of(bound, name.id):
+            self._reach(binding.source)
+            if isinstance(binding.node, ast.arg) and isinstance(
+                bound.node, FunctionNode
+            ):
+                self._reach_arguments(bound.node, binding.node)
+        # params["dense"] = kernel
+        for read in self.engine.index.reads.get((bound, name.id), ()):
+            owner = bound.unit.parents.get(read)
+            if isinstance(owner, ast.Subscript):
+                for store in self.engine.index.item_stores_of.get(owner, ()):
+                    self._reach(store.binding.source)
+
+    def _reach_arguments(self, function: FunctionNode, parameter: ast.arg) -> None:
+        for index, (one, default) in enumerate(parameters(function)):
+            if one is not parameter:
                 continue
-            place = _made_out_of_view(path, text)
-            if place is not None:
-                found[path] = place
-        return found
+            self._reach(default)
+            for call in self.engine.solver.at(("callers", function)):
+                assert isinstance(call, Called)
+                place = call.arguments.argument(index - call.offset, one.arg)
+                match place:
+                    case ("expression", ast.expr() as given, *_):
+                        self._reach(given)
+
+    def _reach_objects(self, node: ast.expr) -> Iterator[Location]:
+        """Go on with what functions return, and with how models make their params."""
+        for item in self.facts.objects(node):
+            for function in functions_in([item]):
+                self._reach(*_returned(function.node))
+            match item:
+                case (
+                    Class(node=cls)
+                    | Instance(cls=Class(node=cls))
+                    | Made(cls=Class(node=cls))
+                ):
+                    self._reach(cls)
+                case External(name=name) if (file := file_of(name)) is not None:
+                    yield from self._in_file(file, name.rpartition(".")[2])
+
+    def _in_model(self, cls: ast.ClassDef) -> Iterator[Location]:
+        """Go on with what the params of a model are made of."""
+        self._reach(*cls.bases)
+        for node in ast.walk(cls):
+            match node:
+                # self.param("kernel", init, (3, 3), jnp.complex64)
+                case ast.Call(
+                    func=ast.Attribute(attr="param"), args=args, keywords=words
+                ):
+                    self._reach(*args, *(word.value for word in words))
+                # nn.Dense(features, param_dtype=self.dtype)
+                case ast.keyword(arg=str(name), value=value) if DECLARING.fullmatch(
+                    name
+                ):
+                    self._reach(value)
+                # dtype: Any = jnp.complex64
+                case ast.AnnAssign(target=ast.Name(id=name), value=value) if (
+                    DECLARING.fullmatch(name)
+                ):
+                    self._reach(value)
+                case ast.Call(func=ast.Name() | ast.Attribute() as callee):
+                    for item in self.facts.objects(callee):
+                        if isinstance(item, Class):
+                            self._reach(item.node)
+        yield from ()
+
+    def _in_file(self, path: str, name: str) -> Iterator[Location]:
+        """The complex numbers that a function names in a file that is not analysed."""
+        try:
+            tree = parse(self.facts.others[path])
+        except (SyntaxError, RecursionError, MemoryError):
+            return
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+                for inner in ast.walk(node):
+                    match inner:
+                        case (
+                            ast.Constant(value=complex() | "complex64" | "complex128")
+                            | ast.Attribute(attr="complex" | "complex64" | "complex128")
+                            | ast.Name(id="complex" | "complex64" | "complex128")
+                        ):
+                            yield Location(path, inner.lineno)
 
     def _is_complex(self, node: ast.expr, unit: Unit) -> bool:
         match node:
@@ -87,25 +244,13 @@ class ComplexNumbers:
         return False
 
 
-def _made_out_of_view(path: str, text: str) -> Location | None:
-    """The first place of a file that is not analysed that names a complex number or type."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, RecursionError, MemoryError):
-        return None
-    checked: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        match node:
-            # isinstance(x, (complex, str)), which comes ahead of what is within it
-            case ast.Call(func=ast.Name(id="isinstance"), args=arguments):
-                checked.update(chain.from_iterable(map(ast.walk, arguments)))
-            case (
-                ast.Constant(value=complex() | "complex64" | "complex128")
-                | ast.Attribute(attr="complex" | "complex64" | "complex128")
-                | ast.Name(id="complex" | "complex64" | "complex128")
-            ) if node not in checked:
-                return Location(path, node.lineno)
-    return None
+def _returned(function: FunctionNode) -> Iterator[ast.expr | None]:
+    if isinstance(function, ast.Lambda):
+        yield function.body
+        return
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return | ast.Yield):
+            yield node.value
 
 
 def _is_checked(node: ast.expr, unit: Unit) -> bool:

@@ -151,7 +151,7 @@ unlike = reason(
 )
 complex_parameters = reason(
     "FO925",
-    "parameters may be complex",
+    "parameters are complex",
     """Of a complex gradient, Adam, AdaBelief, Adafactor, LAMB and RMSProp of `flax.optim` took the
     square, where optax takes the squared modulus, which is another function. The others are the
     same for complex parameters too.""",

@@ -59,8 +59,8 @@ WHY = {
 
 @rule("FO109", "an optimizer of complex parameters", "complex")
 def complex_parameters(use: Use, context: Context) -> Refusal:
-    """Five of the optimizers step complex parameters otherwise than optax does. Where the program,
-    or one that it is imported by, makes complex numbers, these are left.
+    """Five of the optimizers step complex parameters otherwise than optax does. Where the
+    params that they are created for are made of complex numbers, these are left.
     """
     assert use.cause is not None
     return reasons.complex_parameters(

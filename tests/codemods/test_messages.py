@@ -13,7 +13,7 @@ from flax import optim
 
 def make(params):
     phase = 1j
-    return optim.Adam(1e-3).create(params)
+    return optim.Adam(1e-3).create({"w": phase * params["w"]})
 """
 
 
