@@ -28,6 +28,7 @@ from codemods.sources.parsing import parse
 
 NUMERIC = ("jax.", "numpy.")
 TYPES = ("complex", "complex64", "complex128")
+COMPLEX = re.compile(r"\bcomplex(?:64|128)?\b|\d[jJ]\b|\d\.[jJ]\b")
 DECLARING = re.compile(r"(param_)?dtype|\w*init(ializer)?")
 """The arguments of modules that say how parameters are made."""
 
@@ -50,7 +51,7 @@ class ComplexNumbers:
         for obj, group in self.facts.groups.items():
             if obj.kind != "definition" or obj.made_by not in self._of_reals:
                 continue
-            if isinstance(obj.node, ast.expr):
+            if isinstance(obj.node, ast.expr) and self._names_any(obj.unit):
                 given = self._given(self.facts.members[group])
                 made = next(filter(None, map(self._complex_in, given)), None)
                 if made:
@@ -60,6 +61,16 @@ class ComplexNumbers:
     def _of_reals(self) -> frozenset[LegacyName]:
         names = (name for name, known in optimizers().items() if known.of_reals)
         return frozenset((Unnamed.RUN_TIME, *names))
+
+    def _names_any(self, unit: Unit) -> bool:
+        """Whether a file that a program is made of has a word for complex numbers."""
+        return not self._naming.isdisjoint(self.facts.together(unit))
+
+    @cached_property
+    def _naming(self) -> set[str]:
+        texts = {unit.path: unit.code for unit in self.facts.project.read}
+        texts.update(self.facts.others)
+        return {path for path, text in texts.items() if COMPLEX.search(text)}
 
     @staticmethod
     def _given(objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
@@ -212,7 +223,8 @@ class Making:
     def _in_file(self, path: str, name: str) -> Iterator[Location]:
         """The complex numbers that a function names in a file that is not analysed."""
         try:
-            tree = parse(self.facts.others[path])
+            # any module may be imported by a computed name
+            tree = parse(self.facts.others.get(path, ""))
         except (SyntaxError, RecursionError, MemoryError):
             return
         for node in ast.walk(tree):

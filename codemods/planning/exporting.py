@@ -11,11 +11,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import chain
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
 from codemods.analysis.lookups import Lookups
+from codemods.analysis.naming import last_word
 from codemods.analysis.removed_names import imported_name
 from codemods.analysis.uses import Use
 from codemods.inference.objects import External, Module
@@ -28,6 +30,7 @@ from codemods.planning.decisions import Decision, Plan
 from codemods.planning.sharing import Homes
 from codemods.rules import reasons
 from codemods.sources.modules import Unit
+from codemods.sources.parsing import parse
 
 OFFERED = {
     "Optimizer": "flax.training.train_state.TrainState",
@@ -292,10 +295,11 @@ class Exports:
         )
 
     def _named_out_of_view(self, owner: Unit, name: str) -> bool:
-        """Whether a file that is not analysed imports a module and has the name."""
+        """Whether a file that is not analysed takes the name from a module."""
         project = self.facts.project
         importers = self.facts.importers_of(owner) & self.facts.others.keys()
-        return any(project.may_have(path, name) for path in importers)
+        having = (path for path in importers if project.may_have(path, name))
+        return any(_takes(self.facts.others[path], owner, name) for path in having)
 
     def _taken(self, scope: Scope, name: str) -> bool:
         """Whether an import in another file takes a name from a module, and stays."""
@@ -361,6 +365,33 @@ class Exports:
             if any(_calls(source.unit) for source in passed.sources):
                 return False
         return True
+
+
+def _takes(code: str, module: Unit, name: str) -> bool:
+    """Whether code has a name from a module: `from module import name`, or `module.name`."""
+    path = PurePosixPath(module.path)
+    word = path.parent.name if module.is_package else path.stem
+    try:
+        nodes = [*ast.walk(parse(code))]
+    except (SyntaxError, RecursionError, MemoryError):
+        return True
+    bound = {word}
+    for node in nodes:
+        for alias in (
+            node.names if isinstance(node, ast.Import | ast.ImportFrom) else ()
+        ):
+            if alias.asname and alias.name.rpartition(".")[2] == word:
+                bound.add(alias.asname)
+    for node in nodes:
+        match node:
+            case ast.ImportFrom(module=source, names=aliases):
+                of_module = (source or word).rpartition(".")[2] == word
+                if of_module and any(one.name in (name, "*") for one in aliases):
+                    return True
+            case ast.Attribute(value=owner, attr=attr) if attr == name:
+                if last_word(owner) in bound:
+                    return True
+    return False
 
 
 def _calls(unit: Unit) -> bool:
