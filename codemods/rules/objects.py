@@ -228,17 +228,15 @@ def _state_class(
 
 
 def _needs_any_params(made: list[LegacyObject], context: Context) -> bool:
-    """Whether the parameters may be no mapping, so that the plain `TrainState` fails.
+    """Whether the parameters are shown to be no mapping, so that the plain `TrainState` fails.
 
-    Where nothing is known of them, the optimizers that reach the same places decide. Where nothing
-    is known of those either, parameters that callers out of view pass in are taken for a mapping.
+    Where nothing is known of them, the optimizers that reach the same places decide. The plain one
+    says so itself, at once, if it gets anything else.
     """
     known = _known_needs(made, context) or _known_needs(
         context.stepping.companions(made), context
     )
-    if known:
-        return True in known
-    return not all(map(context.stepping.parameters.come_from_outside, made))
+    return True in known
 
 
 def _known_needs(optimizers: list[LegacyObject], context: Context) -> set[bool]:

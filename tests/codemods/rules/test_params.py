@@ -14,6 +14,9 @@ PLAIN = {
     "something that is given": "optim.Adam(1e-3).create(model)",
     "a frozen dict": "optim.Adam(1e-3).create(flax.core.freeze(model.start(key)))",
     "a dict of the user's own": "optim.Adam(1e-3).create(Named(w=z))",
+    "an element of something": 'optim.Adam(1e-3).create(key["norm"]["scale"])',
+    "a field of something": "optim.Adam(1e-3).create(key.temperature)",
+    "what an unknown function gave": "optim.Adam(1e-3).create(model.start(key))",
 }
 ANY = {
     "an array": "optim.Adam(1e-3).create(jnp.zeros(3))",
@@ -25,9 +28,6 @@ ANY = {
     "a parameter annotated as an array": "optim.Adam(1e-3).create(z)",
     "a dataclass": "optim.Adam(1e-3).create(Decorated(z))",
     "an object with another decorator": "optim.Adam(1e-3).create(Kept(z))",
-    "an element of something": 'optim.Adam(1e-3).create(key["norm"]["scale"])',
-    "a field of something": "optim.Adam(1e-3).create(key.temperature)",
-    "what an unknown function gave": "optim.Adam(1e-3).create(model.start(key))",
     "a dataclass by a decorator with options": "optim.Adam(1e-3).create(Frozen(z))",
     "a dataclass by its base": "optim.Adam(1e-3).create(Derived(z))",
 }
