@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from codemods import Source, migrate
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
@@ -14,6 +16,7 @@ from codemods.rules import catalogue
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.thorough
 def test_site(tmp_path: Path) -> None:
     options = ("--fail-on-warning", "--keep-going", "--nitpicky", "--quiet")
     command = [
