@@ -50,6 +50,7 @@ class Notes:
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
             sentences += self._named_out_of_view(use)
+            sentences += self._of_unknown_params(use)
         elif use.kind in STEPS:
             sentences += self.near_misses.reasons(use)
         return sentences
@@ -73,15 +74,28 @@ class Notes:
         groups = self.facts.groups
         return {groups[obj] for obj in objects if obj in groups}
 
+    def _of_unknown_params(self, created: Use) -> Iterator[Prose]:
+        """That the plain train state was taken, though nothing shows what the params are."""
+        stepping, made = self.stepping, self._made(created)
+        parameters = stepping.parameters
+        near = (*made, *stepping.companions(made))
+        is_shown = any(parameters.need_any(one) is not None for one in near)
+        if made and not is_shown and not all(map(parameters.come_from_outside, made)):
+            yield (
+                "Nothing shows what its parameters are. If they are no mapping, the train state "
+                "raises TypeError where it is made or takes a step."
+            )
+
+    def _made(self, created: Use) -> list[LegacyObject]:
+        """The optimizers of a call; `jax.jit(definition.create)(params)` has none of its own."""
+        if created.call is None:
+            return []
+        return self.facts.legacy_objects(created.call, "optimizer")
+
     def _named_out_of_view(self, created: Use) -> Iterator[Prose]:
         """That steps set a rate by its name, though parameters get their names out of view."""
         stepping, overrides = self.stepping, self.idioms[Overrides]
-        # jax.jit(definition.create)(params) has no call of its own
-        made = (
-            self.facts.legacy_objects(created.call, "optimizer")
-            if created.call is not None
-            else []
-        )
+        made = self._made(created)
         sets_rate = any(overrides.of(step) is not None for step in stepping.steps(made))
         if not sets_rate or stepping.param_names.may_be_rate:
             return

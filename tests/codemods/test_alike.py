@@ -630,8 +630,6 @@ other = scale_of({"norm": {"scale": params["w"]}})
 import operator
 other = definition.create(operator.itemgetter("w")(params))
 """,
-    "a field": "import types\nholder = types.SimpleNamespace()\nsetattr(holder, 'w' * 1, params['w'])\n"
-    "other = definition.create(holder.w)",
     "a list of NumPy's arrays": "other = definition.create([np.ones(3, np.float32), np.zeros(2, np.float32)])",
     "a tuple of them, by a generator": "other = definition.create(tuple(np.ones(size, np.float32) for size in (2, 3)))",
     "an object of a class of its own": """
@@ -660,6 +658,21 @@ def test_parameters_of_any_shape(body: str, legacy_wheel: object) -> None:
     assert_alike(
         text_of(f"{body.strip()}\nreturn jax.tree_util.tree_leaves(step(other).target)")
     )
+
+
+def test_parameters_of_which_nothing_is_known(legacy_wheel: object) -> None:
+    """The train state says so itself if they are no mapping, and so does a note."""
+    result = result_of(
+        text_of(
+            "import types\nholder = types.SimpleNamespace()\n"
+            "setattr(holder, 'w' * 1, params['w'])\n"
+            "return step(definition.create(holder.w)).target"
+        )
+    )
+    notes = [site for site in result.sites if "no mapping" in site.note]
+    assert len(notes) == 1
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        outcome(result.after.decode())
 
 
 RATES = {
