@@ -41,9 +41,8 @@ TOLD = (
 
 @pytest.mark.parametrize("line", SILENT)
 def test_nothing_is_said_of_what_restores_no_optimizer(line: str) -> None:
-    assert {site.note for site in result_of(PROGRAM.replace("{line}", line)).sites} == {
-        ""
-    }
+    sites = result_of(PROGRAM.replace("{line}", line)).sites
+    assert not [site.note for site in sites if "checkpoint" in site.note]
 
 
 @pytest.mark.parametrize("line", TOLD)
