@@ -174,6 +174,9 @@ class Making:
             self._reach(default)
             for call in self.engine.solver.at(("callers", function)):
                 assert isinstance(call, Called)
+                # self
+                if index < call.offset:
+                    continue
                 place = call.arguments.argument(index - call.offset, one.arg)
                 match place:
                     case ("expression", ast.expr() as given, *_):

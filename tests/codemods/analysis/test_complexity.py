@@ -69,6 +69,18 @@ REAL = {
     """,
         '{"w": jnp.ones(3)}',
     ),
+    "what a method returns": (
+        """
+    class Experiment:
+        def __init__(self, size):
+            self.kernel = {kernel}
+
+        def initial(self):
+            assert self.kernel.imag.sum() == 1j.imag
+            return {{"w": self.kernel}}
+    """.format(kernel="jnp.ones(size)"),
+        "Experiment(3).initial()",
+    ),
     "what is asked of a type": (
         """
     def initial():
@@ -102,6 +114,18 @@ COMPLEX = {
         return {"w": jnp.ones(size, dtype)}
     """,
         "initial(3, jnp.complex64)",
+    ),
+    "what a method returns": (
+        """
+    class Experiment:
+        def __init__(self, size):
+            self.kernel = {kernel}
+
+        def initial(self):
+            assert self.kernel.imag.sum() == 1j.imag
+            return {{"w": self.kernel}}
+    """.format(kernel="jnp.ones(size, jnp.complex64)"),
+        "Experiment(3).initial()",
     ),
     "an element set afterwards": (
         """
