@@ -278,3 +278,32 @@ def test_who_calls_what_uses_an_optimizer_is_in_view(call: str, sweep: str) -> N
     )
     # the params are no dict
     assert b"AnyParamsTrainState.create(" in results["sgd.py"].after
+
+
+NAMING = {
+    "its own import": ("import flax\nimport lab.train\nprint(flax)\n", False),
+    "beside another name of the module": (
+        "import flax\nfrom lab.train import make\nprint(make, flax)\n",
+        False,
+    ),
+    "an attribute of something else": (
+        "import lab.train, tools\nprint(tools.flax)\n",
+        False,
+    ),
+    "an import from there": ("from lab.train import flax\nprint(flax)\n", True),
+    "an attribute of the module": ("import lab.train\nprint(lab.train.flax)\n", True),
+    "of the module by another name": (
+        "import lab.train as loop\nprint(loop.flax)\n",
+        True,
+    ),
+    "all names": ("from lab.train import *\nprint(flax)\n", True),
+}
+
+
+@pytest.mark.usefixtures("_all_are_large")
+@pytest.mark.parametrize(("text", "stays"), NAMING.values(), ids=NAMING)
+def test_a_file_out_of_view_that_takes_an_import(text: str, stays: bool) -> None:
+    making = "import flax.optim\n\ndef make(params):\n    return flax.optim.Adam(1e-3).create(params)\n"
+    results = project(lab__train=making, lab__show=text)
+    codes = {site.code for site in results["lab/train.py"].sites}
+    assert ("FO911" in codes) == stays
