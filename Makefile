@@ -63,9 +63,10 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+ALL := '.[html,parity,dev,docs]'
 # uv installs in seconds what takes pip minutes; where it finds no index, pip does it.
 .venv/full: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[html,parity,dev,docs]' || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[html,parity,dev,docs]'
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable $(ALL) || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable $(ALL)
 	@touch $@ .venv/core

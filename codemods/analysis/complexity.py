@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import LegacyName, Unnamed
@@ -19,6 +20,7 @@ from codemods.inference.objects import (
     Instance,
     LegacyObject,
     Made,
+    Object,
 )
 from codemods.inference.reading import FunctionNode, parameters
 from codemods.model import Location
@@ -29,8 +31,6 @@ from codemods.sources.parsing import parse
 NUMERIC = ("jax.", "numpy.")
 TYPES = ("complex", "complex64", "complex128")
 COMPLEX = re.compile(r"\bcomplex(?:64|128)?\b|\d[jJ]\b|\d\.[jJ]\b")
-DECLARING = re.compile(r"(param_)?dtype|\w*init(ializer)?")
-"""The arguments of modules that say how parameters are made."""
 
 INITIALIZING = ("init", "init_by_shape", "init_with_output", "initialized", "lazy_init")
 """Methods of models: their parameters are as the model says, whatever it is applied to."""
@@ -76,11 +76,11 @@ class ComplexNumbers:
     def _given(objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
         """The params that optimizers are created for."""
         for obj in objects:
-            match obj.node:
-                # definition.create(params), definition.init_state(params)
-                case ast.Call(func=ast.Attribute(), args=args, keywords=keywords):
-                    yield from args[:1]
-                    yield from (word.value for word in keywords if word.arg == "target")
+            # definition.create(params), definition.init_state(params)
+            if obj.kind in ("optimizer", "state") and isinstance(obj.node, ast.Call):
+                yield from obj.node.args[:1]
+                words = obj.node.keywords
+                yield from (word.value for word in words if word.arg == "target")
 
     def _complex_in(self, params: ast.expr) -> Location | None:
         """Where something of which params are made is complex."""
@@ -104,7 +104,7 @@ class Making:
         while self._pending:
             reached = self._pending.pop()
             if isinstance(reached, ast.ClassDef):
-                yield from self._in_model(reached)
+                self._read_model(reached)
             else:
                 yield from self._read(reached)
 
@@ -124,14 +124,7 @@ class Making:
                 yield from self._reach_objects(node)
             case ast.Attribute(value=owner, attr=name):
                 self._reach(owner)
-                stores = self.engine.index.stores.get(name, ())
-                scope = self.engine.reading.scopes.get(node)
-                own = (
-                    one
-                    for one in stores
-                    if scope and one.binding.scope.unit is scope.unit
-                )
-                self._reach(*(one.binding.source for one in own))
+                self._reach_stored(node, owner, name)
                 yield from self._reach_objects(node)
             # model.init(rng, image)
             case ast.Call(func=ast.Attribute(value=model, attr=name)) if (
@@ -147,6 +140,19 @@ class Making:
                 self._reach(body)
             case _:
                 self._reach(*ast.iter_child_nodes(node))
+
+    def _reach_stored(self, node: ast.Attribute, owner: ast.expr, name: str) -> None:
+        """Go on with what an attribute is set to in its file, and with the default of a field."""
+        scope = self.engine.reading.scopes.get(node)
+        for store in self.engine.index.stores.get(name, ()) if scope else ():
+            if scope and store.binding.scope.unit is scope.unit:
+                self._reach(store.binding.source)
+        for cls in map(_class_of, self.facts.objects(owner)):
+            for statement in cls.body if cls else ():
+                match statement:
+                    # dtype: Any = jnp.complex64
+                    case ast.AnnAssign(target=ast.Name(id=word)) if word == name:
+                        self._reach(statement.value)
 
     def _reach_bound(self, name: ast.Name) -> None:
         """Go on with what a variable is set to, and with what calls give to a parameter."""
@@ -168,78 +174,44 @@ class Making:
                     self._reach(store.binding.source)
 
     def _reach_arguments(self, function: FunctionNode, parameter: ast.arg) -> None:
-        for index, (one, default) in enumerate(parameters(function)):
-            if one is not parameter:
-                continue
-            self._reach(default)
-            for call in self.engine.solver.at(("callers", function)):
-                assert isinstance(call, Called)
-                # self
-                if index < call.offset:
-                    continue
-                place = call.arguments.argument(index - call.offset, one.arg)
-                match place:
-                    case ("expression", ast.expr() as given, *_):
-                        self._reach(given)
+        known = [*parameters(function)]
+        index = next((i for i, (one, _) in enumerate(known) if one is parameter), None)
+        if index is not None:
+            self._reach(known[index][1])
+        for call in self.engine.solver.at(("callers", function)):
+            assert isinstance(call, Called)
+            # def initial(*sizes, **types)
+            places = call.arguments.all
+            if index is not None and not call.arguments.unpacked:
+                # `self` has no argument
+                at = index - call.offset
+                place = call.arguments.argument(at, parameter.arg) if at >= 0 else None
+                places = () if place is None else (place,)
+            for place in places:
+                self._reach(*_expressions(place))
 
     def _reach_objects(self, node: ast.expr) -> Iterator[Location]:
         """Go on with what functions return, and with how models make their params."""
         for item in self.facts.objects(node):
             for function in functions_in([item]):
                 self._reach(*_returned(function.node))
-            match item:
-                case (
-                    Class(node=cls)
-                    | Instance(cls=Class(node=cls))
-                    | Made(cls=Class(node=cls))
-                ):
-                    self._reach(cls)
-                case External(name=name) if (file := file_of(name)) is not None:
-                    yield from self._in_file(file, name.rpartition(".")[2])
+            self._reach(_class_of(item))
+            if isinstance(item, External) and (file := file_of(item.name)) is not None:
+                yield from _made_out_of_view(file, self.facts.others.get(file, ""))
 
-    def _in_model(self, cls: ast.ClassDef) -> Iterator[Location]:
+    def _read_model(self, cls: ast.ClassDef) -> None:
         """Go on with what the params of a model are made of."""
         self._reach(*cls.bases)
         for node in ast.walk(cls):
             match node:
                 # self.param("kernel", init, (3, 3), jnp.complex64)
-                case ast.Call(
-                    func=ast.Attribute(attr="param"), args=args, keywords=words
-                ):
-                    self._reach(*args, *(word.value for word in words))
-                # nn.Dense(features, param_dtype=self.dtype)
-                case ast.keyword(arg=str(name), value=value) if DECLARING.fullmatch(
-                    name
-                ):
-                    self._reach(value)
-                # dtype: Any = jnp.complex64
-                case ast.AnnAssign(target=ast.Name(id=name), value=value) if (
-                    DECLARING.fullmatch(name)
-                ):
-                    self._reach(value)
-                case ast.Call(func=ast.Name() | ast.Attribute() as callee):
-                    for item in self.facts.objects(callee):
-                        if isinstance(item, Class):
-                            self._reach(item.node)
-        yield from ()
-
-    def _in_file(self, path: str, name: str) -> Iterator[Location]:
-        """The complex numbers that a function names in a file that is not analysed."""
-        try:
-            # any module may be imported by a computed name
-            tree = parse(self.facts.others.get(path, ""))
-        except (SyntaxError, RecursionError, MemoryError):
-            return
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
-                for inner in ast.walk(node):
-                    match inner:
-                        case (
-                            ast.Constant(value=complex() | "complex64" | "complex128")
-                            | ast.Attribute(attr="complex" | "complex64" | "complex128")
-                            | ast.Name(id="complex" | "complex64" | "complex128")
-                        ):
-                            yield Location(path, inner.lineno)
+                # nn.Dense(features, param_dtype=self.dtype), Wave(self.dtype)
+                case ast.Call(func=ast.Name() | ast.Attribute() as callee) if (
+                    name := last_word(callee)
+                ) == "param" or name[:1].isupper():
+                    self._reach(*node.args, *(word.value for word in node.keywords))
+                    items = self.facts.objects(callee)
+                    self._reach(*map(_class_of, items))
 
     def _is_complex(self, node: ast.expr, unit: Unit) -> bool:
         match node:
@@ -257,6 +229,42 @@ class Making:
             case ast.Name() | ast.Attribute() if last_word(node).startswith("complex"):
                 return self.facts.full_name(node).startswith(NUMERIC)
         return False
+
+
+def _class_of(item: Object) -> ast.ClassDef | None:
+    """The class that something is, or is an instance of, if it is one of the project."""
+    cls = item.cls if isinstance(item, Instance | Made) else item
+    return cls.node if isinstance(cls, Class) else None
+
+
+def _expressions(place: object) -> Iterator[ast.expr]:
+    """The expressions of which a place is a part or an element."""
+    match place:
+        case ast.expr():
+            yield place
+        case tuple():
+            for part in place:
+                yield from _expressions(part)
+
+
+def _made_out_of_view(path: str, text: str) -> Iterator[Location]:
+    """The complex numbers and types in a file that is not analysed."""
+    try:
+        tree = parse(text)
+    except (SyntaxError, RecursionError, MemoryError):
+        return
+    checked: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        match node:
+            # isinstance(x, (complex, str)), which comes ahead of what is within it
+            case ast.Call(func=ast.Name(id="isinstance"), args=arguments):
+                checked.update(chain.from_iterable(map(ast.walk, arguments)))
+            case (
+                ast.Constant(value=complex() | "complex64" | "complex128")
+                | ast.Attribute(attr="complex" | "complex64" | "complex128")
+                | ast.Name(id="complex" | "complex64" | "complex128")
+            ) if node not in checked:
+                yield Location(path, node.lineno)
 
 
 def _returned(function: FunctionNode) -> Iterator[ast.expr | None]:

@@ -36,6 +36,16 @@ DENSE = """
             {body}
     """
 
+METHOD = """
+    class Experiment:
+        def __init__(self, size):
+            self.kernel = {kernel}
+
+        def initial(self):
+            assert self.kernel.imag.sum() == 1j.imag
+            return {{"w": self.kernel}}
+    """
+
 REAL = {
     "a plane of frequencies": (
         """
@@ -55,6 +65,13 @@ REAL = {
         ),
         'Model().init(rng, jnp.ones((8, 8)))["params"]',
     ),
+    "what a model makes on its way": (
+        DENSE.format(
+            dtype="jnp.complex64",
+            body="return nn.Dense(3)(jnp.abs(image + jnp.zeros(8, dtype=self.dtype)))",
+        ),
+        'Model().init(rng, jnp.ones((8, 8)))["params"]',
+    ),
     "another model beside": (
         DENSE.format(dtype="jnp.complex64", body="return nn.Dense(3)(image)").replace(
             "Model", "Wave"
@@ -70,15 +87,7 @@ REAL = {
         '{"w": jnp.ones(3)}',
     ),
     "what a method returns": (
-        """
-    class Experiment:
-        def __init__(self, size):
-            self.kernel = {kernel}
-
-        def initial(self):
-            assert self.kernel.imag.sum() == 1j.imag
-            return {{"w": self.kernel}}
-    """.format(kernel="jnp.ones(size)"),
+        METHOD.format(kernel="jnp.ones(size)"),
         "Experiment(3).initial()",
     ),
     "what is asked of a type": (
@@ -116,16 +125,39 @@ COMPLEX = {
         "initial(3, jnp.complex64)",
     ),
     "what a method returns": (
-        """
-    class Experiment:
-        def __init__(self, size):
-            self.kernel = {kernel}
-
-        def initial(self):
-            assert self.kernel.imag.sum() == 1j.imag
-            return {{"w": self.kernel}}
-    """.format(kernel="jnp.ones(size, jnp.complex64)"),
+        METHOD.format(kernel="jnp.ones(size, jnp.complex64)"),
         "Experiment(3).initial()",
+    ),
+    "arguments that are handed on": (
+        """
+    def initial(**options):
+        return {"w": jnp.ones(3, **options)}
+    """,
+        "initial(dtype=jnp.complex64)",
+    ),
+    "a definition that is compiled": (
+        """
+    def compiled(definition, params):
+        return jax.jit(definition.create)(params)
+    """,
+        "compiled(optim.Adam(1e-3), {'w': jnp.ones(3) * 1j}).target",
+    ),
+    "the type that a model within is given by position": (
+        """
+    class Wave(nn.Module):
+        kind: type
+
+        @nn.compact
+        def __call__(self, image):
+            return nn.Dense(3, param_dtype=self.kind)(image)
+
+
+    class Model(nn.Module):
+        @nn.compact
+        def __call__(self, image):
+            return Wave(jnp.complex64)(image)
+    """,
+        'Model().init(rng, jnp.ones((8, 8)))["params"]',
     ),
     "an element set afterwards": (
         """
