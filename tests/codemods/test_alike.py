@@ -17,6 +17,7 @@ from codemods.optimizers import optimizers
 from optim2optax.legacy import legacy_flax, replaced
 from tests.codemods.optimizers.published import published
 from tests.codemods.programs import OPTAX_ALONE, program, result_of
+from tests.thinned import thinned
 
 PROGRAM = """
     import copy
@@ -699,10 +700,20 @@ def rated(made):
 """
 
 
-@pytest.mark.parametrize("loop", IN_LOOPS.values(), ids=IN_LOOPS)
-@pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
+RATES_IN_LOOPS = {
+    f"{kind}, in {name}": (rate, loop)
+    for kind, rate in RATES.items()
+    for name, loop in IN_LOOPS.items()
+}
+USUAL = (
+    *(f"{kind}, in a scan" for kind in RATES),
+    *(f"an array of 16 bits, in {name}" for name in IN_LOOPS if name != "a scan"),
+)
+
+
+@pytest.mark.parametrize(("rate", "loop"), thinned(RATES_IN_LOOPS, *USUAL))
 def test_a_rate_in_a_loop_has_the_type_of_the_one_before(
-    loop: str, rate: str, x64: bool, legacy_wheel: object
+    rate: str, loop: str, x64: bool, legacy_wheel: object
 ) -> None:
     body = f"""
 dtype = jnp.result_type(float)
@@ -740,15 +751,30 @@ MADE = {
 }
 
 
+FORMS = {
+    "alias": Options(),
+    "chain": Options(form="chain"),
+    "functional": Options(style="functional"),
+}
+FIRST = {
+    f"{form}: {made}, {rate}": (rate, made, FORMS[form])
+    for form, made, rate in (
+        *(("alias", "the class in a table", rate) for rate in FIRST_RATES),
+        *(("alias", made, "None") for made in MADE),
+        *(("chain", made, "a whole number of NumPy") for made in MADE),
+        *(("functional", "an optimizer", rate) for rate in FIRST_RATES),
+    )
+}
+OTHERS = (
+    *(f"chain: {made}, a whole number of NumPy" for made in [*MADE][1:4]),
+    *(f"functional: an optimizer, {rate}" for rate in [*FIRST_RATES][:6]),
+)
+"""Those of another form or of another rate are of the same kind."""
+
+
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize(
-    ("rate", "definition", "options"),
-    [
-        *((rate, "the class in a table", Options()) for rate in FIRST_RATES),
-        *(("None", made, Options()) for made in MADE),
-        *(("a whole number of NumPy", made, Options(form="chain")) for made in MADE),
-        *((rate, "an optimizer", Options(style="functional")) for rate in FIRST_RATES),
-    ],
+    ("rate", "definition", "options"), thinned(FIRST, *FIRST.keys() - OTHERS)
 )
 def test_the_first_rate_may_be_of_any_kind(
     rate: str, definition: str, options: Options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -15,6 +16,7 @@ from codemods import Options
 from codemods.model import Form
 from tests.codemods.programs import result_of
 from tests.codemods.running import outcome
+from tests.thinned import thinned
 
 TOLERANCE = 1e-11
 """The error of each leaf, in relation to its largest value, or to a thousandth if that is less."""
@@ -231,6 +233,13 @@ Run = Callable[[dict[str, str]], Any]
 HELPER = "restore_old_or_new(checkpoints.restore_checkpoint, DIRECTORY, target)"
 
 
+@cache
+def migrated(text: str, form: Form, wanted: bool) -> str:
+    result = result_of(text, Options(form=form, old_checkpoints=wanted))
+    assert {site.status for site in result.sites} == {"rewritten"}
+    return result.after.decode()
+
+
 class Runs:
     """Runs of one program, old and new, that store in the same folder."""
 
@@ -246,11 +255,7 @@ class Runs:
         return self._run(self._program(parts), self.wheel)
 
     def new(self, parts: dict[str, str], wanted: bool = True) -> Any:
-        result = result_of(
-            self._program(parts), Options(form=self.form, old_checkpoints=wanted)
-        )
-        after = result.after.decode()
-        assert {site.status for site in result.sites} == {"rewritten"}
+        after = migrated(self._program(parts), self.form, wanted)
         assert (HELPER in after) == wanted
         return self._run(after, None)
 
@@ -344,7 +349,7 @@ def test_a_file_of_something_else_is_the_error_that_it_was(runs: Runs) -> None:
         runs.new(ADAM)
 
 
-@pytest.mark.parametrize("parts", PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.parametrize("parts", thinned(PROGRAMS, *FORMS, "Adam with decay"))
 def test_new_checkpoints_load_as_they_did(parts: dict[str, str], runs: Runs) -> None:
     """The first run finds no checkpoint, and begins; the next ones go on from what it stored."""
     found = [runs.new(parts) for _ in range(2)]
@@ -379,8 +384,20 @@ def test_a_missing_folder_gives_the_target(runs: Runs) -> None:
     assert runs.new(elsewhere)[1]
 
 
-@pytest.mark.parametrize("form", ["alias", "chain"])
-@pytest.mark.parametrize("parts", PROGRAMS.values(), ids=PROGRAMS)
+GOING_ON = {
+    f"{form}-{name}": (parts, form)
+    for form in ("alias", "chain")
+    for name, parts in PROGRAMS.items()
+}
+USUAL = (
+    *(f"alias-{name}" for name in PROGRAMS),
+    *(f"chain-{name}" for name in OPTIMIZERS),
+    "chain-a dataclass that becomes a train state",
+)
+"""What is around an optimizer is the same in both forms."""
+
+
+@pytest.mark.parametrize(("parts", "form"), thinned(GOING_ON, *USUAL))
 def test_an_old_checkpoint_goes_on(
     parts: dict[str, str], form: Form, runs: Runs
 ) -> None:
