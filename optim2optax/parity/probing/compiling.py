@@ -15,8 +15,14 @@ import jax
 from optim2optax.parity.judging.leaves import PyTree
 from optim2optax.parity.probing.hoisting import hoisted
 
-FAST: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
-"""On CPU, compiling takes far longer than running, so that optimizing the code is wasted."""
+FAST: dict[str, str | bool] = {
+    "xla_backend_optimization_level": "0",
+    "xla_cpu_parallel_codegen_split_count": "1",
+}
+"""On CPU, compiling takes far longer than running, so that optimizing the code is wasted.
+
+To split a small function for several threads takes longer than it saves.
+"""
 
 EXACT = {**FAST, "xla_cpu_use_fusion_emitters": True}
 """Options that distinguish identical from equivalent, whatever XLA_FLAGS say."""

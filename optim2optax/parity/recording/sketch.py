@@ -173,6 +173,7 @@ def _sums_of_finite(blocks: jax.Array, start: Any) -> dict[str, jax.Array]:
     return {**sums, "counts": jnp.stack(counts)}
 
 
+@jax.jit
 def largest(values: jax.Array) -> jax.Array:
     """The largest absolute value that is finite, or 0, taken a piece at a time as well."""
 
