@@ -558,7 +558,7 @@ def test_what_proves_nothing_is_a_verdict_in_every_report(
 def test_nothing_unproven_is_written(project: Path, run: Run) -> None:
     """Where no rate is, every optimizer is the same as every other."""
     (project / "train.py").write_text(dedent(LEGACY).replace("config.lr", "0.0"))
-    assert run("rewrite", "--verify", ".").exit_code == 1
+    assert run("rewrite", "--verify", "--jobs", "1", ".").exit_code == 1
     assert (project / "train.py").read_text() == dedent(LEGACY).replace(
         "config.lr", "0.0"
     )

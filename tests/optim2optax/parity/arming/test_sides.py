@@ -225,10 +225,12 @@ WORKERS = """
 import multiprocessing
 import os
 
-from lab.learning import train
+def work():
+    from lab.learning import train
+    train(4)
 
 if __name__ == "__main__":
-    worker = multiprocessing.get_context("spawn").Process(target=train, args=(4,))
+    worker = multiprocessing.get_context("spawn").Process(target=work)
     worker.start()
     worker.join()
     os._exit(worker.exitcode)
@@ -283,6 +285,15 @@ def test_a_side_that_hangs(lab: Lab) -> None:
         match=r"the old side was ended after 1 seconds; .*\n.*waiting for data",
     ):
         lab.compare("python train.py", timeout=1)
+
+
+def test_a_side_that_fails(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "src", prepend=":")
+    lab.write("train.py", MAIN, "raise SystemExit('no data here')\n")
+    with pytest.raises(
+        CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"
+    ):
+        lab.compare("python train.py")
 
 
 def test_a_python_that_cannot_be_recorded(lab: Lab) -> None:

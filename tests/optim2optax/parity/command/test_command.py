@@ -85,18 +85,6 @@ def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None
     )
 
 
-def test_a_side_that_fails(repository: Path) -> None:
-    edit(
-        repository / "train.py",
-        "def main():\n",
-        "def main():\n    raise SystemExit('no data here')\n",
-    )
-    with pytest.raises(
-        CommandError, match=r"the new side ended with exit code 1:\n[\s\S]*no data here"
-    ):
-        compare_command(COMMAND, "HEAD", repository)
-
-
 @pytest.mark.thorough
 def test_a_side_that_takes_fewer_steps(repository: Path) -> None:
     edit(repository / "train.py", "batches(1, steps)", "batches(1, steps - 1)")
