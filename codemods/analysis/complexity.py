@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 
@@ -30,7 +30,8 @@ from codemods.sources.parsing import parse
 
 NUMERIC = ("jax.", "numpy.")
 TYPES = ("complex", "complex64", "complex128")
-COMPLEX = re.compile(r"\bcomplex(?:64|128)?\b|\d[jJ]\b|\d\.[jJ]\b")
+TYPE = re.compile(r"\bcomplex(?:64|128)?\b")
+IMAGINARY = re.compile(r"\d\.?[jJ]\b")
 
 INITIALIZING = ("init", "init_by_shape", "init_with_output", "initialized", "lazy_init")
 """Methods of models: their parameters are as the model says, whatever it is applied to."""
@@ -42,6 +43,8 @@ class ComplexNumbers:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._found: dict[ast.expr, Location | None] = {}
+        self._real: set[object] = set()
+        """What is known to be made of no complex numbers."""
 
     def uses(self) -> Iterator[Use]:
         """The definitions of such optimizers.
@@ -70,7 +73,11 @@ class ComplexNumbers:
     def _naming(self) -> set[str]:
         texts = {unit.path: unit.code for unit in self.facts.project.read}
         texts.update(self.facts.others)
-        return {path for path, text in texts.items() if COMPLEX.search(text)}
+        return {
+            path
+            for path, text in texts.items()
+            if ("complex" in text and TYPE.search(text)) or IMAGINARY.search(text)
+        }
 
     @staticmethod
     def _given(objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
@@ -85,17 +92,21 @@ class ComplexNumbers:
     def _complex_in(self, params: ast.expr) -> Location | None:
         """Where something of which params are made is complex."""
         if params not in self._found:
-            self._found[params] = next(Making(self.facts).followed(params), None)
+            making = Making(self.facts, self._real)
+            found = self._found[params] = next(making.followed(params), None)
+            if found is None:
+                self._real |= making.seen
         return self._found[params]
 
 
 class Making:
     """Follows a value backwards: what is it made of?"""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, known: Collection[object]) -> None:
+        """What is `known` is not followed."""
         self.facts = facts
         self.engine = facts.flow.engine
-        self._seen: set[object] = set()
+        self.seen = {*known}
         self._pending: list[ast.AST] = []
 
     def followed(self, node: ast.expr) -> Iterator[Location]:
@@ -109,8 +120,8 @@ class Making:
                 yield from self._read(reached)
 
     def _reach(self, *nodes: ast.AST | None) -> None:
-        new = [one for one in nodes if one is not None and one not in self._seen]
-        self._seen.update(new)
+        new = [one for one in nodes if one is not None and one not in self.seen]
+        self.seen.update(new)
         self._pending += new
 
     def _read(self, node: ast.AST) -> Iterator[Location]:

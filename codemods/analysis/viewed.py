@@ -86,6 +86,7 @@ class Viewed:
             use
             for use in self.facts.uses
             if use.kind in ("definition", "annotation", "check")
+            and use.name.endswith(("OptimizerState", "ParamState"))
         )
         return (
             tuple(self.states) if any(use.name in self.classes for use in uses) else ()

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import ast
-import tokenize
 from collections.abc import Iterator
-from io import StringIO
+
+from codemods.sources.modules import Unit
+from codemods.sources.text import TEXT_OR_COMMENT
 
 Argument = ast.expr | ast.keyword
 DEEPER = (2, 4, 8)
 """By how much further arguments may have moved to the right within another call."""
 
 
-def realigned(before: str, after: str) -> str:
+def realigned(before: Unit, after: Unit) -> str:
     """New code in which the arguments of changed calls are aligned again.
 
     These are calls whose further lines begin at a column at which old calls had aligned arguments.
     """
+    old = {*before.code.split("\n")}
+    lines = after.code.split("\n")
+    # The outer calls of a line first: they move the inner ones.
+    calls = sorted(_calls(after), key=_position)
+    by_line: dict[int, list[ast.Call]] = {}
+    for call in calls:
+        by_line.setdefault(call.func.end_lineno or 0, []).append(call)
+    if all(lines[number - 1] in old for number in by_line):
+        return after.code
     columns: set[int] = set()
     for call in _calls(before):
         column = _begins_at(call)
         if _continued_at(call) == column:
             columns.add(column)
     if not columns:
-        return after
+        return after.code
     columns |= {column + deeper for column in columns for deeper in DEEPER}
-    old = {*before.split("\n")}
-    lines = after.split("\n")
-    fixed = _within_strings(after)
-    # The outer calls of a line first: they move the inner ones.
-    calls = sorted(_calls(after), key=_position)
-    numbers = {call.func.end_lineno or 0 for call in calls}
-    for number in sorted(numbers):
-        for call in calls:
-            if call.func.end_lineno != number:
-                continue
+    fixed = _within_strings(after.code)
+    for number in sorted(by_line):
+        for call in by_line[number]:
             # A line that is as it was has its arguments below as they were, too.
             if lines[number - 1] in old:
                 continue
@@ -44,7 +47,7 @@ def realigned(before: str, after: str) -> str:
             # Lines within a string must stay; columns of `ast` are characters in ASCII alone.
             last = call.end_lineno or 0
             inside = range(number + 1, last + 1)
-            if not fixed.isdisjoint(inside) or not after.isascii():
+            if not fixed.isdisjoint(inside) or not after.code.isascii():
                 continue
             by = _begins_at(call) - column
             for line in inside:
@@ -53,7 +56,7 @@ def realigned(before: str, after: str) -> str:
     return "\n".join(lines)
 
 
-def _calls(code: str) -> Iterator[ast.Call]:
+def _calls(unit: Unit) -> Iterator[ast.Call]:
     """The calls whose arguments begin behind the opening parenthesis and go on below.
 
     ```
@@ -61,8 +64,8 @@ def _calls(code: str) -> Iterator[ast.Call]:
          batch)
     ```
     """
-    for node in ast.walk(ast.parse(code)):
-        if not isinstance(node, ast.Call):
+    for node in unit.nodes:
+        if not isinstance(node, ast.Call) or node.end_lineno == node.lineno:
             continue
         arguments = _arguments(node)
         if len(arguments) < 2:
@@ -101,11 +104,11 @@ def _continued_at(call: ast.Call) -> int:
 def _within_strings(code: str) -> set[int]:
     """The lines that begin within a string."""
     found: set[int] = set()
-    for token in tokenize.generate_tokens(StringIO(code).readline):
-        if token.type == tokenize.STRING:
-            first, _ = token.start
-            last, _ = token.end
-            found.update(range(first + 1, last + 1))
+    for text in TEXT_OR_COMMENT.finditer(code):
+        more = text[0].count("\n")
+        if more:
+            first = code.count("\n", 0, text.start()) + 1
+            found.update(range(first + 1, first + more + 1))
     return found
 
 

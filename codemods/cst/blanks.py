@@ -22,8 +22,6 @@ def blanks_lost(text: str, reproduced: str) -> Mapping[int, str] | None:
 
 def with_blanks(after: str, before: str, lost: Mapping[int, str]) -> str:
     """New code in which lines that are as they were have the blanks again that were lost."""
-    if not lost:
-        return after
     old, new = before.split("\n"), after.split("\n")
     for start, at, size in SequenceMatcher(
         a=old, b=new, autojunk=False

@@ -8,7 +8,7 @@ evaluation is reached are its frame (call strings: Sharir and Pnueli 1981).
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
@@ -32,6 +32,7 @@ def interned(cls: type[T]) -> type[T]:
     names = [one.name for one in declared]
     defaults = {one.name: one.default for one in declared if one.default is not MISSING}
     known: WeakValueDictionary[tuple[object, ...], T] = WeakValueDictionary()
+    fill: Callable[..., None] = cls.__init__
 
     def new(own: type[T], *args: object, **kwargs: object) -> T:
         if len(args) < len(names):
@@ -40,9 +41,12 @@ def interned(cls: type[T]) -> type[T]:
         found = known.get(args)
         if found is None:
             known[args] = found = object.__new__(own)
+            fill(found, *args)
         return found
 
     cls.__new__ = new  # type: ignore[assignment, method-assign]
+    # an object that is there has its fields
+    cls.__init__ = object.__init__  # type: ignore[method-assign]
     return cls
 
 

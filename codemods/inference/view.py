@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import chain
 
 from codemods.inference.annotations import TypeWithin, quoted_types, types_within
 from codemods.inference.engine import Inference
@@ -40,14 +41,17 @@ COPYING = {
 """Functions that give back a copy of arguments, with the index of the first of these."""
 
 
+Found = tuple[Object, ...]
+
+
 class Answers:
     """What may be at a place, whatever the calls that lead there."""
 
     def __init__(self, view: View) -> None:
         self._view = view
         self._engine = view.engine
-        self._known: dict[Place, tuple[Object, ...]] = {}
-        self._version = -1
+        self._known: dict[Place, tuple[Found, Found, int]] = {}
+        """What is at a place for rules and for inference, and the version at which it was."""
         self._forms: dict[Container, dict[Object, None]] = {}
         """The containers as inference knows them, by how rules do."""
 
@@ -58,22 +62,21 @@ class Answers:
     def at(self, place: Place) -> tuple[Object, ...]:
         if place is None:
             return ()
-        if self._version != self.version:
-            self._version = self.version
-            self._known.clear()
-        if place not in self._known:
-            found = self._found_at(place)
-            # what was found out for this may be more than was known before
-            if self._version != self.version:
-                self._version = self.version
-                self._known.clear()
-            self._known[place] = found
-        return self._known[place]
+        known = self._known.get(place)
+        if known is not None and known[2] == self.version:
+            return known[0]
+        asked = self.asked(place)
+        found = tuple(chain.from_iterable(map(self._engine.solver.at, asked)))
+        # what became known since may be elsewhere
+        if known is not None and known[1] == found:
+            plainly, found, _ = known
+        else:
+            plainly = self._plainly(found)
+        self._known[place] = plainly, found, self.version
+        return plainly
 
-    def _found_at(self, place: Place) -> tuple[Object, ...]:
-        found: list[Object] = []
-        for asked in self.asked(place):
-            found += self._engine.solver.at(asked)
+    def _plainly(self, found: Found) -> Found:
+        """Objects as rules know them."""
         for item in found:
             box = plain(item)
             if isinstance(box, Container) and item is not box:

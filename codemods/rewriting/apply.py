@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import libcst as cst
-from libcst.metadata import CodeRange
 
 from codemods.cst.breaking import fit, joined
 from codemods.cst.comments import comments_within
@@ -35,6 +34,7 @@ from codemods.rewriting.lines import (
     with_lines,
 )
 from codemods.rewriting.movement import Block, Moves
+from codemods.rewriting.original import Positions
 from codemods.rewriting.parameters import changed, with_parameters
 from codemods.rewriting.planned import Planned
 from codemods.sources.modules import Span
@@ -43,6 +43,8 @@ from codemods.sources.suppression import MARKER
 Node = cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]
 Statements = cst.FlattenSentinel[cst.BaseStatement]
 COMPOUND = (cst.FunctionDef, cst.ClassDef, cst.If, cst.For, cst.While, cst.With)
+STATEMENTS = {cst.SimpleStatementLine, *COMPOUND, cst.Try, cst.TryStar, cst.Match}
+"""All statements. LibCST's classes are abstract ones, and to ask for an instance of one is slow."""
 PASS = statement("pass")
 
 
@@ -52,7 +54,7 @@ class Applier(cst.CSTTransformer):
     def __init__(
         self,
         file: EditedFile,
-        positions: Mapping[cst.CSTNode, CodeRange],
+        positions: Positions,
         planned: Planned,
         imports: ImportEditor,
         comments: Mapping[int, Sequence[str]],
@@ -61,12 +63,15 @@ class Applier(cst.CSTTransformer):
         super().__init__()
         self.file = file
         self.applied = file.applied
-        self.positions = positions
+        self._places = positions
+        self.positions = positions.known
         self.planned = planned
         self.moves = Moves(planned.moves)
         self.imports = imports
         self.comments = comments
-        self.inherited = inherited_comments(planned.heirs, positions)
+        self.inherited = inherited_comments(planned.heirs, self.positions)
+        # statements in which nothing changes
+        self.skipped: set[cst.CSTNode] = set()
         # what has been made of each statement
         self.became: dict[cst.CSTNode, Node] = {}
         # the comments of a removed statement, for the next one
@@ -78,20 +83,42 @@ class Applier(cst.CSTTransformer):
     def _code(self, nodes: Iterable[cst.CSTNode]) -> str:
         return "".join(map(self.file.module.code_for_node, nodes)).strip()
 
-    # Expressions
+    # Statements that change, and expressions
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if type(node) in STATEMENTS and not self._changes(node):
+            self.skipped.add(node)
+            return False
+        return super().on_visit(node)
+
+    def _changes(self, node: cst.CSTNode) -> bool:
+        """Whether anything changes in a statement. It is known then where its nodes are."""
+        gets_more = bool(self.carried) or self.file.left.is_pending
+        if node not in self.positions:
+            if gets_more:
+                self._places.look_into(node)
+            return gets_more
+        first, self.file.indent, last, _ = self._span(node)
+        decorators = getattr(node, "decorators", ())
+        if decorators:
+            first = self.positions[decorators[0]].start.line
+        return gets_more or self.planned.touches(first, last)
 
     def on_leave(self, original_node: cst.CSTNodeT, updated_node: Node) -> Node:  # type: ignore[override]
+        if original_node in self.skipped:
+            self.became[original_node] = updated_node
+            return updated_node
         updated: Node = super().on_leave(original_node, updated_node)  # type: ignore[arg-type]
-        if isinstance(updated, COMPOUND):
-            updated = self._commented(original_node, updated)
         position = self.positions.get(original_node)
         if position is None:
             return updated
         span = span_in_ast(original_node, position)
-        if isinstance(original_node, cst.BaseStatement):
+        if type(original_node) in STATEMENTS:
+            if isinstance(updated, COMPOUND):
+                updated = self._commented(original_node, updated)
             self.moves.note(span, updated)
             self.became[original_node] = updated
-        if isinstance(updated, cst.BaseExpression):
+        elif span in self.planned.spans and isinstance(updated, cst.BaseExpression):
             return self._edited(span, updated)
         return updated
 
@@ -147,9 +174,8 @@ class Applier(cst.CSTTransformer):
     # Simple statements
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
-        """Look only into statements that change: there may be data of any size beside them."""
-        first, column, last, _ = self._span(node)
-        self.file.indent = column
+        """Look only where expressions change: there may be data of any size beside them."""
+        first, _, last, _ = self._span(node)
         return self.planned.change_within(first, last)
 
     def leave_SimpleStatementLine(

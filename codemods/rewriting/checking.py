@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import io
-import tokenize
 from collections import Counter
 from collections.abc import Iterable
 
@@ -13,54 +11,48 @@ from codemods.inference.scopes import Scopes
 from codemods.rewriting.imports import ImportedName
 from codemods.rewriting.legacy_shapes import shapes_in, too_many
 from codemods.sources.modules import Unit
-from codemods.sources.parsing import parse
+from codemods.sources.text import TEXT_OR_COMMENT
 
 OF_MODULES = ("__file__", "__name__", "__doc__")
 
 
-def _comments(code: str, without: set[int]) -> Counter[str]:
-    """The comments of a file, apart from those of some statements, by their first lines."""
+def _comments(code: str, without: Iterable[range] = ()) -> Counter[str]:
+    """The comments of a file, apart from those on some lines (from 1)."""
     if "#" not in code:
         return Counter()
-    # all lines of `from flax import (`
-    skipped = set(without)
-    for node in parse(code).body:
-        if node.lineno in without:
-            last = node.end_lineno or node.lineno
-            skipped.update(range(node.lineno, last + 1))
-    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
-    found: Counter[str] = Counter()
-    for token in tokens:
-        line, _ = token.start
-        if token.type == tokenize.COMMENT and line not in skipped:
-            found[token.string] += 1
-    return found
+    lines = code.split("\n")
+    for skipped in without:
+        lines[skipped.start - 1 : skipped.stop - 1] = [""] * len(skipped)
+    found = TEXT_OR_COMMENT.finditer("\n".join(lines))
+    return Counter(one[0] for one in found if one[0].startswith("#"))
 
 
 def problem_of(
-    before: str, after: str, allowed: Counter[str], drop: Iterable[ImportedName]
+    before: Unit, after: Unit, allowed: Counter[str], drop: Iterable[ImportedName]
 ) -> str:
     """What breaks a promise of the result: empty if it holds all.
 
-    It parses, no name is undefined that was not before, no comment is lost but with the imports
-    that are dropped, and nothing is used as only a legacy object can be but what is `allowed`:
-    what was left for a reason, and what helpers do.
+    No name is undefined that was not before, no comment is lost but with the imports that are
+    dropped, and nothing is used as only a legacy object can be but what is `allowed`: what was left
+    for a reason, and what helpers do.
     """
-    try:
-        tree = parse(after)
-    except SyntaxError as error:
-        return f"does not parse: {error}"
     # a name that was undefined before may stay so
-    undefined = undefined_names(Unit("", after, tree))
+    undefined = undefined_names(after)
     if undefined:
-        undefined -= undefined_names(Unit("", before, parse(before)))
+        undefined -= undefined_names(before)
     if undefined:
         return f"undefined: {', '.join(sorted(undefined))}"
-    if shape := too_many(allowed, shapes_in(ast.walk(tree))):
+    if shape := too_many(allowed, shapes_in(after.nodes)):
         return f"something is still used as a legacy object is: `{shape}`"
     # from flax import optim  # the legacy API
-    dropped = {name.line for name in drop}
-    lost = _comments(before, dropped) - _comments(after, set())
+    starts = {name.line for name in drop}
+    # all lines of `from flax import (`
+    dropped = [
+        range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for node in before.tree.body
+        if node.lineno in starts
+    ]
+    lost = _comments(before.code, dropped) - _comments(after.code)
     return f"the comment `{min(lost)}` would be lost" if lost else ""
 
 

@@ -47,6 +47,11 @@ class Left:
     has_unset: bool = False
     shrinks: bool = False
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether anything of it is for the next statement."""
+        return bool(self.preludes or self.comments or self.shrinks)
+
 
 class EditedFile:
     """The names and the style of a file, and the pieces of it that have been edited so far."""

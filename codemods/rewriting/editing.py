@@ -7,15 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import cast
 
 import libcst as cst
-from libcst.metadata import CodeRange, PositionProvider
-from libcst.metadata.position_provider import PositionProvidingCodegenState
 
 from codemods.containment import Failure
 from codemods.cst.alignment import realigned
-from codemods.cst.blanks import blanks_lost, with_blanks
 from codemods.model import Form
 from codemods.optimizers.base import Support, called_otherwise, other_names
 from codemods.rewriting.apply import Applier
@@ -25,6 +21,7 @@ from codemods.rewriting.edits import Edit
 from codemods.rewriting.imports import Addition, ImportEditor, ImportedName
 from codemods.rewriting.insertion import has_support, insert_support
 from codemods.rewriting.legacy_shapes import shapes_in
+from codemods.rewriting.original import IrreproducibleError, Original, Positions
 from codemods.rewriting.planned import Planned
 from codemods.sources.modules import Unit
 from codemods.sources.parsing import nests_deeply, parse, uncollected
@@ -93,47 +90,37 @@ def edit_file(work: Work) -> Outcome:
         return work.code, Applied(), Problem(failure.summary, failure=failure)
 
 
-class Positions(PositionProvider):
-    """Where each node is.
-
-    A `MetadataWrapper` would visit the module a second time, for providers of other kinds.
-    """
-
-    def of(self, module: cst.Module) -> tuple[str, Mapping[cst.CSTNode, CodeRange]]:
-        """The text of a module, and the positions of its nodes in it."""
-        state = PositionProvidingCodegenState(
-            module.default_indent, module.default_newline, provider=self
-        )
-        module._codegen(state)
-        code = "".join(state.tokens)
-        return code, cast("Mapping[cst.CSTNode, CodeRange]", self._computed)
-
-
 def _edit_file(work: Work) -> Outcome:
-    if nests_deeply(parse(work.code)):
+    tree = parse(work.code)
+    if nests_deeply(tree):
         raise RecursionError
     try:
-        module = cst.parse_module(work.code)
+        return _edited(work, Original(Unit(work.path, work.code, tree)))
     except cst.ParserSyntaxError as error:
         text = f"LibCST cannot parse the code near line {error.raw_line}"
         return work.code, Applied(), Problem(text, "Write it otherwise.")
-    code, positions = Positions().of(module)
-    lost = blanks_lost(work.code, code)
-    if lost is None:
+    except IrreproducibleError:
         text = "LibCST does not reproduce this file to the letter"
         remedy = "Let a formatter write the file anew first."
         return work.code, Applied(), Problem(text, remedy)
-    editor = ImportEditor(positions, work.drop, work.add, work.origins, work.cell)
-    file = EditedFile(module, work.code, work.names, work.form, work.called)
-    planned = Planned(work.edits)
-    updated = module.visit(Applier(file, positions, planned, editor, work.markers))
-    after, applied, problem = _finished(work, module, updated, editor, file.applied)
-    return with_blanks(after, code, lost), applied, problem
+
+
+def _edited(work: Work, original: Original) -> Outcome:
+    beside = (one.near for one in work.add if one.near is not None)
+    places = (*beside, *work.origins, *((name.line, name.column) for name in work.drop))
+    planned = Planned(work.edits, (*(line for line, _ in places), *work.markers))
+    positions = Positions(original, planned.touches)
+    editor = ImportEditor(positions.known, work.drop, work.add, work.origins, work.cell)
+    file = EditedFile(original.module, work.code, work.names, work.form, work.called)
+    applier = Applier(file, positions, planned, editor, work.markers)
+    updated = original.module.visit(applier)
+    after, applied, problem = _finished(work, original, updated, editor, file.applied)
+    return positions.with_blanks(after), applied, problem
 
 
 def _finished(
     work: Work,
-    module: cst.Module,
+    original: Original,
     updated: cst.Module,
     editor: ImportEditor,
     applied: Applied,
@@ -151,8 +138,8 @@ def _finished(
     sources = {
         name: _named(support.source, work.names) for name, support in supports.items()
     }
-    taken = _bound_still(work) if sources else set()
-    clash = _clashes(work, module, sources, taken)
+    taken = _bound_still(work, original) if sources else set()
+    clash = _clashes(work, original.module, sources, taken)
     # a template names the helper itself, which cannot be called otherwise
     if fixed := sorted(applied.fixed & work.called.keys()):
         return work.code, applied, _taken(fixed[0])
@@ -163,19 +150,21 @@ def _finished(
         renamed = _with_other_names(work, clash, taken)
         # once more, with other names for the helpers
         if renamed is not None and fixed_names.isdisjoint(clash):
-            return _edit_file(renamed)
+            return _edited(renamed, original)
         return work.code, applied, _taken(clash[0])
-    other = _meant_otherwise(work, supports)
+    other = _meant_otherwise(original.unit, supports)
     if other is not None:
         text = f"a helper needs the name `{other}`, which is something else"
         return work.code, applied, Problem(text, _renaming(other))
     _require_imports(work, supports, editor)
-    supported = insert_support(editor.finish(updated), list(sources.values()))
+    finished = editor.finish(updated)
+    supported = insert_support(finished, list(sources.values()), original)
     if supported is None:
         text = "a helper would have to stand ahead of the imports that it needs"
         remedy = "Move the imports of the file to its top."
         return work.code, applied, Problem(text, remedy)
-    return _checked(work, applied, supported.code, list(sources.values()))
+    after = original.code_of(supported)
+    return _checked(work, original, applied, after, list(sources.values()))
 
 
 def _taken(name: str) -> Problem:
@@ -186,13 +175,12 @@ def _renaming(name: str) -> str:
     return f"Give what is called `{name}` there another name."
 
 
-def _meant_otherwise(work: Work, supports: Mapping[str, Support]) -> str | None:
+def _meant_otherwise(unit: Unit, supports: Mapping[str, Support]) -> str | None:
     """A name that a helper imports and that the module binds to something else, if there is one."""
     needed: dict[str, str] = {}
     imports = (support.imports for support in supports.values())
     for statement in chain.from_iterable(imports):
         needed.update(_imported_by(ast.parse(statement).body[0]))
-    unit = Unit(work.path, work.code, parse(work.code))
     # a variable of a function hides nothing from a helper
     for name, declared, node in unit.bindings.get(unit.tree, ()):
         if declared or name not in needed:
@@ -263,7 +251,9 @@ def _with_other_names(work: Work, clash: list[str], taken: set[str]) -> Work | N
     return replace(work, called=called)
 
 
-def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Outcome:
+def _checked(
+    work: Work, original: Original, applied: Applied, after: str, helpers: list[str]
+) -> Outcome:
     """The outcome of new code: with a problem, if it breaks a promise or an edit was not made."""
     missed = [edit for edit in work.edits if edit.span not in applied.after]
     if missed:
@@ -271,16 +261,20 @@ def _checked(work: Work, applied: Applied, after: str, helpers: list[str]) -> Ou
     nodes = [node for source in helpers for node in ast.walk(parse(source))]
     # what helpers do may look like a legacy use
     allowed = work.stays + shapes_in(nodes)
-    problem = problem_of(work.code, after, allowed, work.drop)
+    try:
+        tree = parse(after)
+    except SyntaxError as error:
+        return after, applied, Problem(f"does not parse: {error}")
+    new = Unit(work.path, after, tree)
+    problem = problem_of(original.unit, new, allowed, work.drop)
     if problem:
         return after, applied, Problem(problem)
-    return realigned(work.code, after), applied, None
+    return realigned(original.unit, new), applied, None
 
 
-def _bound_still(work: Work) -> set[str]:
+def _bound_still(work: Work, original: Original) -> set[str]:
     """The names that any scope of a file binds, other than by imports that are dropped."""
-    unit = Unit(work.path, work.code, parse(work.code))
-    bound = Counter(unit.names_bound)
+    bound = Counter(original.unit.names_bound)
     bound.subtract(name.name for name in work.drop)
     return {name for name, count in bound.items() if count > 0}
 

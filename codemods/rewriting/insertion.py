@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import chain, islice
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import chain
 
 import libcst as cst
 
 from codemods.cst.comments import is_docstring
 from codemods.rewriting.lines import gap_and_comments
+from codemods.rewriting.original import Original
 from codemods.sources.notebook import MARKER as CELL
+from codemods.sources.parsing import parse
 
 INDENT = " " * 4
 """The indentation in which helpers are written."""
 
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+WORD = re.compile(r"\w+")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 
-def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | None:
+def insert_support(
+    module: cst.Module, sources: Sequence[str], original: Original
+) -> cst.Module | None:
     """Put helper definitions after the imports that they need and ahead of their first use.
 
     In a file, that is behind all imports at its top; in a notebook, behind those that they need, as
@@ -32,7 +40,11 @@ def insert_support(module: cst.Module, sources: Sequence[str]) -> cst.Module | N
             new += map(_spaced, _indented(source, module).body)
     if not new:
         return module
-    index = _place(module, new)
+    helpers = module.with_changes(body=new).code
+    texts = map(original.text_of, module.body)
+    lines = [*map(_Line, map(_name, module.body), texts)]
+    is_notebook = CELL.match(original.code_of(module)) is not None
+    index = _place(module, lines, parse(helpers), is_notebook)
     if index is None:
         return None
     following = module.body[index:]
@@ -101,84 +113,111 @@ class _Docstrings(cst.CSTTransformer):
         return updated_node.with_changes(value=self.newline.join(lines))
 
 
-def _place(module: cst.Module, new: Sequence[cst.BaseStatement]) -> int | None:
+@dataclass(eq=False)
+class _Line:
+    """A statement of a module, or several on one line: the name if it is a definition; the text."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def nodes(self) -> Sequence[ast.stmt]:
+        return parse(self.text).body
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return {*WORD.findall(self.text)}
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return {*chain.from_iterable(map(_names_in, self.nodes))}
+
+    @cached_property
+    def _names_run(self) -> set[str]:
+        """The names outside of the bodies of functions."""
+        return {*chain.from_iterable(map(_names_run_by, self.nodes))}
+
+    def has_any(self, names: Collection[str], whole: bool) -> bool:
+        """Whether it reads or binds one of some names; unless `whole`, when the module is run."""
+        # the tree is needed only of what has the word
+        if self._words.isdisjoint(names) or self._names.isdisjoint(names):
+            return False
+        return whole or not self._names_run.isdisjoint(names)
+
+    @cached_property
+    def imported(self) -> Sequence[str]:
+        """The names that it binds by imports."""
+        if self.name or "import" not in self._words:
+            return ()
+        return [*_imported(self.nodes)]
+
+
+def _place(
+    module: cst.Module, lines: Sequence[_Line], helpers: ast.Module, is_notebook: bool
+) -> int | None:
     """The index at which definitions go; None if they are needed ahead of what they need."""
-    code = module.code
-    statements = list(_in_ast(module, code))
-    helpers = module.with_changes(body=new).code
-    needed = _names(ast.parse(helpers), whole=True)
+    needed = {*_names_in(helpers)}
     # the line behind the first import of each name
     bound: dict[str, int] = {}
-    for index, nodes in enumerate(statements):
-        for name in _imported(nodes):
+    for index, line in enumerate(lines):
+        for name in line.imported:
             bound.setdefault(name, index + 1)
     ends = [index for name, index in bound.items() if name in needed]
     first = max(ends, default=0)
-    defined = {_name(statement) for statement in new}
-    last = _first_use(statements, defined - {""})
+    defined = {node.name for node in helpers.body if isinstance(node, DEFINITIONS)}
+    last = _first_use(lines, defined)
     if first > last:
         return None
-    is_notebook = CELL.match(code) is not None
     usual = _after_imports(module)
     if first and is_notebook:
-        usual = _behind_imports(statements, first)
+        usual = _behind_imports(lines, first)
     return min(max(first, usual), last)
 
 
-def _behind_imports(statements: Sequence[Sequence[ast.stmt]], first: int) -> int:
+def _behind_imports(lines: Sequence[_Line], first: int) -> int:
     """The first line from `first` on that does more than to import; `first` if there is none."""
-    for index in range(first, len(statements)):
-        nodes = statements[index]
+    for index in range(first, len(lines)):
+        nodes = lines[index].nodes
         if not all(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
             return index
     return first
 
 
-def _in_ast(module: cst.Module, code: str) -> Iterator[Sequence[ast.stmt]]:
-    """The statements of each line of a module as `ast` has them."""
-    nodes = iter(ast.parse(code).body)
-    for line in module.body:
-        # import jax; import optax
-        size = len(line.body) if isinstance(line, cst.SimpleStatementLine) else 1
-        yield list(islice(nodes, size))
-
-
-def _first_use(statements: Sequence[Sequence[ast.stmt]], names: set[str]) -> int:
-    """The first statement that may evaluate one of some names when the module is run.
+def _first_use(lines: Sequence[_Line], names: set[str]) -> int:
+    """The first line that may evaluate one of some names when the module is run.
 
     Definitions that use one of the names count as further names, until there are no more.
     """
+    definitions = [line for line in lines if line.name]
     size = -1
     while size < len(names):
         size = len(names)
-        for node in chain.from_iterable(statements):
-            if not isinstance(node, DEFINITIONS):
-                continue
-            # def make(): return sgd(0.1), where `sgd` is a helper
-            if not names.isdisjoint(_names(node, whole=True)):
-                names.add(node.name)
-    for index, nodes in enumerate(statements):
-        for node in nodes:
-            if not names.isdisjoint(_names(node, whole=False)):
-                return index
-    return len(statements)
+        # def make(): return sgd(0.1), where `sgd` is a helper
+        names |= {line.name for line in definitions if line.has_any(names, whole=True)}
+    for index, line in enumerate(lines):
+        if line.has_any(names, whole=False):
+            return index
+    return len(lines)
 
 
-def _names(root: ast.AST, whole: bool) -> set[str]:
-    """The names in some code; unless `whole`, not those in the bodies of functions."""
-    found: set[str] = set()
+def _names_in(root: ast.AST) -> Iterator[str]:
+    """The names in some code."""
+    return (node.id for node in ast.walk(root) if isinstance(node, ast.Name))
+
+
+def _names_run_by(root: ast.AST) -> Iterator[str]:
+    """The names in some code that are not in the bodies of functions."""
     pending = [root]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Name):
-            found.add(node.id)
-        # the defaults and annotations of a function are evaluated when it is defined
-        skipped: Sequence[ast.AST] = ()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not whole:
-            skipped = node.body
-        children = ast.iter_child_nodes(node)
-        pending += [child for child in children if child not in skipped]
-    return found
+            yield node.id
+        for name, value in ast.iter_fields(node):
+            # the defaults and annotations of a function are evaluated when it is defined
+            if name == "body" and isinstance(node, FUNCTIONS):
+                continue
+            parts = value if isinstance(value, list) else [value]
+            pending += [part for part in parts if isinstance(part, ast.AST)]
 
 
 def _imported(nodes: Sequence[ast.stmt]) -> Iterator[str]:

@@ -41,7 +41,8 @@ def shape_of(node: ast.AST) -> str:
 
 def shapes_in(nodes: Iterable[ast.AST]) -> Counter[str]:
     """How often each kind of legacy use is among some nodes."""
-    return Counter(shape for node in nodes if (shape := shape_of(node)))
+    candidates = (node for node in nodes if isinstance(node, ast.Attribute | ast.Call))
+    return Counter(shape for node in candidates if (shape := shape_of(node)))
 
 
 def too_many(before: Counter[str], after: Counter[str]) -> str:

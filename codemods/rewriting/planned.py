@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from codemods.rewriting.edits import (
@@ -26,7 +26,8 @@ class Planned:
     start. Of two edits of one expression that do not go together, the later one counts.
     """
 
-    def __init__(self, planned: Sequence[Edit]) -> None:
+    def __init__(self, planned: Sequence[Edit], others: Iterable[int]) -> None:
+        """`others` are lines that change beside those of the edits."""
         self.of_expressions: dict[Span, Edit] = {}
         self.moves: list[MoveStatement] = []
         self.statements: list[ReplaceStatement] = []
@@ -46,8 +47,13 @@ class Planned:
                 self.statements.append(replaced)
                 self.wanted_raw.update(span for _, span in replaced.raw)
         # where a statement has to be looked into
-        spans = (*self.of_expressions, *self.wanted, *self.wanted_raw)
-        self._lines = sorted({span[0] for span in spans})
+        self.spans = {*self.of_expressions, *self.wanted, *self.wanted_raw}
+        self._lines = sorted({span[0] for span in self.spans})
+        # and where one changes at all
+        starts = [edit.span[0] for edit in planned]
+        starts += [move.target[0] for move in self.moves]
+        starts += [heir[0] for heir in self.heirs.values()]
+        self._touched = sorted({*self._lines, *starts, *others})
 
     def _put(self, edit: Edit) -> None:
         """Add the edit of an expression, joined to the one that there is, if they go together."""
@@ -73,6 +79,15 @@ class Planned:
         edit = self.at(ReplaceStatement, start)
         return edit if edit is not None and edit.removes else None
 
+    def touches(self, first: int, last: int) -> bool:
+        """Whether anything changes on one of some lines."""
+        return _has_between(self._touched, first, last)
+
     def change_within(self, first: int, last: int) -> bool:
         """Whether the edit of an expression, or what a hole takes, begins on one of some lines."""
-        return bisect_right(self._lines, last) > bisect_left(self._lines, first)
+        return _has_between(self._lines, first, last)
+
+
+def _has_between(numbers: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of some sorted numbers is neither below `first` nor above `last`."""
+    return bisect_right(numbers, last) > bisect_left(numbers, first)

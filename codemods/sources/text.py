@@ -21,6 +21,13 @@ class HasCode(Protocol):
 
 
 LINE_END = re.compile("\r\n|\r|\n")
+TEXT_OR_COMMENT = re.compile(
+    r"""
+    (\"{3}|'{3}|["'])(?:\\.|(?!\1)[^\\])*\1  # text in quotation marks of any kind
+    | [#][^\r\n]*
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 
 
 class UndecodableError(ValueError):

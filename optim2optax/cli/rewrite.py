@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -281,6 +282,9 @@ def command(
         settings.output_format,
         code_on_stdout=from_stdin and not settings.preview,
     )
+    # as old as can be: else all of it would be searched for garbage now, which takes seconds
+    gc.freeze()
+    gc.unfreeze()
     context.exit(report.exit_code)
 
 

@@ -6,8 +6,16 @@ from textwrap import dedent
 
 import pytest
 
-from codemods.cst.alignment import realigned
+from codemods.cst import alignment
+from codemods.sources.modules import Unit
+from codemods.sources.parsing import parse
 from tests.codemods.programs import migrated, program
+
+
+def realigned(before: str, after: str) -> str:
+    old, new = (Unit("train.py", code, parse(code)) for code in (before, after))
+    return alignment.realigned(old, new)
+
 
 KEPT = {
     "calls that did not change": (
