@@ -65,8 +65,9 @@ class Answers:
         known = self._known.get(place)
         if known is not None and known[2] == self.version:
             return known[0]
-        asked = self.asked(place)
-        found = tuple(chain.from_iterable(map(self._engine.solver.at, asked)))
+        answers = [self._engine.solver.at(asked) for asked in self.asked(place)]
+        is_one = len(answers) == 1
+        found = answers[0] if is_one else tuple(chain.from_iterable(answers))
         # what became known since may be elsewhere
         if known is not None and known[1] == found:
             plainly, found, _ = known
