@@ -25,7 +25,12 @@ MODULES = frozenset(
 """What gives a module, by the names with which expressions end."""
 
 REFLECTING = frozenset(("setattr", "globals", "vars", "locals", "exec"))
-SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+PLAIN = {
+    *(ast.Constant, ast.keyword, ast.arg, ast.arguments, ast.alias),
+    *(ast.Expr, ast.BinOp, ast.Tuple, ast.List),
+}
+"""Kinds of nodes that are in every file, and of which there is nothing to note."""
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -151,12 +156,11 @@ class Reader:
         self.contents = Contents(unit=unit, scope=open_scope(unit, unit.tree, None))
         self._opened[unit.tree] = self.contents.scope
         self.stands: dict[ast.AST, Scope] = {unit.tree: self.contents.scope}
-        # `ast` has one object for each context and operator, wherever that stands
-        own = [node for node in unit.nodes[1:] if not isinstance(node, SHARED)]
-        for node in own:
+        for node in unit.nodes[1:]:
             self._enter(node)
-        for node in own:
-            self._note(node, self.stands[node])
+        for node in unit.nodes[1:]:
+            if type(node) not in PLAIN:
+                self._note(node, self.stands[node])
 
     # Scopes
 
@@ -180,6 +184,8 @@ class Reader:
 
     def _scope_within(self, parent: ast.AST, child: ast.AST) -> Scope:
         around = self.stands[parent]
+        if parent not in self._opened:
+            return around
         match parent:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 is_within = isinstance(child, ast.stmt)
@@ -198,6 +204,24 @@ class Reader:
     def _note(self, node: ast.AST, scope: Scope) -> None:
         found = self.contents
         match node:
+            # what there is most of comes first
+            case ast.Name(id=name, ctx=ast.Load()):
+                found.reads[scope.binding(name) or scope.module, name].append(node)
+            case ast.Attribute():
+                found.attributes.append(node)
+                # self.__dict__.update(fields)
+                if node.attr == "__dict__":
+                    found.reflects = True
+                if isinstance(node.ctx, ast.Load):
+                    found.attributes_read[node.attr].append((self.unit, node))
+            case ast.Call():
+                found.calls.append(node)
+                found.called[last_name(node.func)].append(node)
+                found.keywords.update(one.arg for one in node.keywords)
+                if last_name(node.func) in REFLECTING:
+                    found.reflects = True
+                if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
+                    found.changing.append(node)
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self._bind(target, Binding(node, scope, value))
@@ -261,27 +285,10 @@ class Reader:
             case ast.Match():
                 for case in node.cases:
                     self._pattern(case.pattern, Binding(node, scope, node.subject))
-            case ast.Attribute():
-                found.attributes.append(node)
-                # self.__dict__.update(fields)
-                if node.attr == "__dict__":
-                    found.reflects = True
-                if isinstance(node.ctx, ast.Load):
-                    found.attributes_read[node.attr].append((self.unit, node))
             case ast.Subscript(ctx=ast.Load()):
                 found.subscripts.append(node)
             case ast.Subscript(ctx=ast.Del()):
                 self._bind(node, Binding(node, scope))
-            case ast.Name(id=name, ctx=ast.Load()):
-                found.reads[scope.binding(name) or scope.module, name].append(node)
-            case ast.Call():
-                found.calls.append(node)
-                found.called[last_name(node.func)].append(node)
-                found.keywords.update(one.arg for one in node.keywords)
-                if last_name(node.func) in REFLECTING:
-                    found.reflects = True
-                if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
-                    found.changing.append(node)
 
     def _parameters(self, node: FunctionNode, scope: Scope) -> None:
         declared = node.args

@@ -19,6 +19,13 @@ ScopeNode = (
 Bound = tuple[str, str, ast.AST]
 """A name, `""` where it is bound, else `"global"` or `"nonlocal"`, and the node that does it."""
 
+BINDING = {
+    *(ast.Name, ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Global, ast.Nonlocal),
+    *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+}
+"""The kinds of nodes that bind or declare names."""
+
 Bindings = Mapping[ast.AST, list[Bound]]
 """By scope what it binds and declares."""
 
@@ -27,7 +34,7 @@ def bindings(nodes: Iterable[ast.AST], parents: Mapping[ast.AST, ast.AST]) -> Bi
     """What each scope of a file binds; it has all nodes of the file, and the parent of each."""
     found: defaultdict[ast.AST, list[Bound]] = defaultdict(list)
     for node in nodes:
-        for bound in bound_by(node):
+        for bound in bound_by(node) if type(node) in BINDING else ():
             found[_scope_of(node, parents)].append(bound)
     return found
 
@@ -43,7 +50,7 @@ def bound_by(node: ast.AST) -> Iterator[Bound]:
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
             yield name, "", node
-        case ast.Name() | ast.expr_context():
+        case ast.Name():
             return
         case (
             ast.FunctionDef(name=name)

@@ -27,6 +27,9 @@ STAR = re.compile(r"\bimport[ \t(]*\*")
 LEFT_OUT = re.compile(r"/(.*?\.py)(?![^.(\[])")
 """The names of what is in a file that is not analysed, see `name_of`."""
 
+SHARED = ("ctx", "op", "ops")
+"""Fields with contexts and operators: `ast` has one object for each, wherever that stands."""
+
 Span = tuple[int, int, int, int]
 """First line, first column, last line, column after the end.
 
@@ -39,7 +42,7 @@ class Unit:
     """One parsed file.
 
     Of a notebook, `places` has the cell and the line of the file for each line of the code. What is
-    not `writable` is context.
+    not `writable` is context. `nodes` has all but contexts and operators.
     """
 
     path: str
@@ -54,9 +57,12 @@ class Unit:
         self.nodes.append(self.tree)
         # Breadth first: the list grows while it is read.
         for node in self.nodes:
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
-                self.nodes.append(child)
+            for name in node._fields:
+                part = None if name in SHARED else getattr(node, name, None)
+                for child in part if isinstance(part, list) else (part,):
+                    if isinstance(child, ast.AST):
+                        self.parents[child] = node
+                        self.nodes.append(child)
 
     @cached_property
     def bindings(self) -> Bindings:
