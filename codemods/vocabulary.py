@@ -248,9 +248,6 @@ MODELS = frozenset(("flax.linen.Module", "flax.linen.module.Module"))
 ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", "jax.Array", "chex.Array")
 """What the names of functions and classes that give arrays begin with."""
 
-FLOATS = ("jax.", "numpy.float")
-"""What begins the names of functions that give a float of NumPy, or an array of JAX."""
-
 NUMBERS = ("jax.numpy.", "jax.random.", "numpy.random.")
 """What the names of functions that neither keep nor give back their arguments begin with."""
 

@@ -178,7 +178,10 @@ def _set_in(argument: cst.Arg, width: int) -> cst.Arg:
 
 
 def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
-    """Of a chain of calls `a(…).b(…)`, the one with the longest arguments."""
+    """Of a chain of calls `a(…).b(…)`, the one with the longest arguments.
+
+    Of `inject(optax.adam)(rate)`, where the first has names alone, it is the last.
+    """
     best, width = call, -1
     node: cst.BaseExpression = call
     while isinstance(node, cst.Call | cst.Attribute):
@@ -191,7 +194,13 @@ def _widest(call: cst.Call, module: cst.Module) -> cst.Call:
             best = node
             width = size
         node = node.func
+        if isinstance(node, cst.Call) and all(_is_name(one.value) for one in node.args):
+            node = node.func
     return best
+
+
+def _is_name(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name | cst.Attribute)
 
 
 def _indent_of(line: str) -> int:

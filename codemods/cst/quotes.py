@@ -18,10 +18,10 @@ def usual_quote(code: str) -> str:
     return "'"
 
 
-def quoted_as(call: ExpressionT, quote: str) -> ExpressionT:
-    """A converted call with the quotation marks of the file in its `static_args`."""
-    updated = call.visit(_Requote(quote))
-    return updated if isinstance(updated, type(call)) else call
+def quoted_as(node: ExpressionT, quote: str) -> ExpressionT:
+    """An expression whose texts have the quotation marks of the file."""
+    updated = node.visit(_Exchange("'" if quote == '"' else '"', quote))
+    return updated if isinstance(updated, type(node)) else node
 
 
 def within_quotes(
@@ -55,23 +55,3 @@ class _Exchange(cst.CSTTransformer):
             return updated_node
         value = f"{original_node.prefix}{self.other}{text}{self.other}"
         return updated_node.with_changes(value=value)
-
-
-class _Requote(cst.CSTTransformer):
-    def __init__(self, quote: str) -> None:
-        super().__init__()
-        self.quote = quote
-
-    def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        # optax.inject_hyperparams(optax.adam, static_args=("eps",))
-        keyword = updated_node.keyword
-        if keyword is None or keyword.value != "static_args":
-            return updated_node
-        names = cst.ensure_type(updated_node.value, cst.Tuple)
-        elements: list[cst.BaseElement] = []
-        for one in names.elements:
-            if isinstance(one.value, cst.SimpleString):
-                text = f"{self.quote}{one.value.raw_value}{self.quote}"
-                name = cst.SimpleString(text)
-                elements.append(one.with_changes(value=name))
-        return updated_node.with_changes(value=names.with_changes(elements=elements))

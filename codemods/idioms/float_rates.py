@@ -7,20 +7,32 @@ a step sets another rate.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import FunctionNode, Origins, Variable
-from codemods.inference.binding import parameters_of
+from codemods.inference.binding import parameters_of, values_of
 from codemods.inference.objects import Instance
 from codemods.inference.reading import parameters
-from codemods.vocabulary import FLOATS
+
+Kinds = frozenset[str]
+FLOAT = frozenset(("float",))
+INTEGER = frozenset(("integer",))
+OTHER = frozenset(("other",))
+UNKNOWN = frozenset(("unknown",))
+NUMBERS = FLOAT | INTEGER
+OF_TYPE = frozenset(("jax.numpy.array", "jax.numpy.asarray"))
+"""The functions that make an array of a type, if they are given one."""
+
+SCALARS = "numpy.float"
+"""What begins the names of functions that give a float of NumPy."""
 
 WHOLE = frozenset(("builtins.int", "builtins.len"))
 
 
 class FloatRates:
-    """Tells which expressions are such numbers, as far as values and annotations show."""
+    """Tells what kinds of numbers expressions are, as far as values and annotations show."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -28,91 +40,115 @@ class FloatRates:
         self.compiled = facts.of(Compiled)
         self._pending: set[Variable] = set()
 
-    def is_sure(self, node: ast.expr) -> bool:
-        """Whether an expression is a float, a literal, or an array of JAX."""
+    def needs_float(self, node: ast.expr, is_part: bool) -> bool:
+        """Whether a rate has to be made a float: something shows that it may be none.
+
+        Without its rate, the state of one optimizer fails at the first step. That of a group would
+        not be missed, so that in the part of another definition the rate has to be a float for
+        certain.
+        """
+        # 1, or np.float32(0.1): constructors have a form of their own for these
         match node:
-            # constructors have a form of their own for these
             case ast.Constant():
-                return True
-            case ast.UnaryOp(operand=operand):
-                return self.is_sure(operand)
-            case ast.BinOp(left=left, right=right):
-                return self._is_computed(node, left, right)
-            case ast.IfExp(body=body, orelse=other):
-                return self._is_float(body) and self._is_float(other)
-            case ast.Name():
-                return self.compiled.may_be_traced(node) or self._is_float(node)
-            case ast.Attribute(value=owner, attr=name):
-                return self._is_field(owner, name)
-            # np.float32(0.1) has a form of its own, too
-            case ast.Call(func=function):
-                made = self.facts.full_name(function)
-                return made.startswith(FLOATS) or self._is_float(node)
-        return False
+                return False
+            case ast.Call(func=function) if self._name(function).startswith(SCALARS):
+                return False
+        kinds = self._kinds(node)
+        return kinds != FLOAT if is_part else not kinds.isdisjoint(INTEGER | OTHER)
 
-    def _is_computed(self, node: ast.BinOp, left: ast.expr, right: ast.expr) -> bool:
-        if not (self._is_number(left) and self._is_number(right)):
-            return False
-        is_quotient = isinstance(node.op, ast.Div)
-        return is_quotient or self._is_float(left) or self._is_float(right)
-
-    def _is_number(self, node: ast.expr) -> bool:
-        value = self.origins.value(self.origins.variable(node)) or node
-        match value:
-            case ast.Constant(value=int()):
-                return True
-            # 0.4 / len(batch)
-            case ast.Call(func=function):
-                made = self.facts.externals(function)
-                return not WHOLE.isdisjoint(made) or self._is_float(node)
-        return self._is_float(node)
-
-    def _is_float(self, node: ast.expr) -> bool:
+    def _kinds(self, node: ast.expr) -> Kinds:
         match node:
             case ast.Constant(value=value):
-                return isinstance(value, float)
+                return _kind_of(value)
+            case ast.UnaryOp(operand=operand):
+                return self._kinds(operand)
+            case ast.BinOp(left=left, right=right):
+                return self._computed(node, self._kinds(left) | self._kinds(right))
+            case ast.IfExp(body=body, orelse=other):
+                return self._kinds(body) | self._kinds(other)
             case ast.Name():
+                if self.compiled.may_be_traced(node):
+                    return FLOAT
                 variable = self.origins.variable(node)
-                return variable is not None and self._holds_floats(variable)
-            case ast.Call(func=function):
-                return "builtins.float" in self.facts.externals(function)
-        return self.is_sure(node)
+                return UNKNOWN if variable is None else self._held(variable)
+            case ast.Attribute(value=owner, attr=name):
+                return self._field(owner, name)
+            case ast.Call():
+                return self._made(node)
+        return UNKNOWN
 
-    def _holds_floats(self, variable: Variable) -> bool:
-        """Whether all that a variable gets is a float; what depends on itself adds nothing."""
+    def _computed(self, node: ast.BinOp, kinds: Kinds) -> Kinds:
+        """What comes of an operation on numbers."""
+        if not kinds <= NUMBERS:
+            return kinds - NUMBERS
+        is_float = isinstance(node.op, ast.Div) or "float" in kinds
+        return FLOAT if is_float else kinds
+
+    def _made(self, call: ast.Call) -> Kinds:
+        """What a call gives."""
+        name = self._name(call.func)
+        # np.array(1), or jnp.asarray(0.1, jnp.bfloat16)
+        has_type = name in OF_TYPE and len(values_of(call)) > 1
+        if name.startswith("numpy.") or has_type:
+            return OTHER
+        made = self.facts.externals(call.func)
+        if not WHOLE.isdisjoint(made):
+            return INTEGER
+        is_float = name.startswith("jax.") or "builtins.float" in made
+        return FLOAT if is_float else UNKNOWN
+
+    def _name(self, function: ast.expr) -> str:
+        return self.facts.full_name(function)
+
+    def _held(self, variable: Variable) -> Kinds:
+        """All that a variable gets; what depends on itself adds nothing."""
         if variable in self._pending:
-            return True
+            return frozenset()
         function = self.origins.parameter(variable)
         self._pending.add(variable)
         try:
             if function is not None:
-                return self._is_float_parameter(variable, function)
+                return self._given(variable, function)
             values = self.origins.values(variable)
-            return bool(values) and all(
-                value is not None and self._is_float(value) for value in values
-            )
+            return self._all(values) or UNKNOWN
         finally:
             self._pending.discard(variable)
 
-    def _is_float_parameter(self, variable: Variable, function: FunctionNode) -> bool:
-        """Whether calls in view and the default are floats; else whether it is declared one."""
+    def _given(self, variable: Variable, function: FunctionNode) -> Kinds:
+        """The default of a parameter and what calls in view give, else what it is declared."""
         defaults = {one.arg: default for one, default in parameters(function)}
         default = defaults.get(variable.name)
-        if default is not None and not self._is_float(default):
-            return False
+        found = frozenset() if default is None else self._kinds(default)
         bindings = self.origins.bindings(function)
-        if bindings is None:
-            return default is not None or _is_declared(function, variable.name)
-        given = [binding.given.get(variable.name) for binding in bindings]
-        return all(one is None or self._is_float(one.value) for one in given)
+        if bindings is not None:
+            given = [binding.given.get(variable.name) for binding in bindings]
+            return found | self._all(one.value for one in given if one is not None)
+        if not found:
+            found = FLOAT if _is_declared(function, variable.name) else UNKNOWN
+        return found
 
-    def _is_field(self, owner: ast.expr, name: str) -> bool:
-        """Whether an attribute is declared a float by the class of its owner."""
+    def _all(self, values: Iterable[ast.expr | None]) -> Kinds:
+        kinds = [UNKNOWN if value is None else self._kinds(value) for value in values]
+        return frozenset().union(*kinds)
+
+    def _field(self, owner: ast.expr, name: str) -> Kinds:
+        """What the class of its owner says of an attribute."""
         items = [*self.facts.objects(owner)]
-        return bool(items) and all(
-            isinstance(item, Instance) and _is_float_field(item.cls.node, name)
+        kinds = [
+            _declared_field(item.cls.node, name)
+            if isinstance(item, Instance)
+            else UNKNOWN
             for item in items
-        )
+        ]
+        return frozenset().union(*kinds) or UNKNOWN
+
+
+def _kind_of(value: object) -> Kinds:
+    """The kind of a constant."""
+    if isinstance(value, float):
+        return FLOAT
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return INTEGER if is_integer else OTHER
 
 
 def _is_declared(function: FunctionNode, name: str) -> bool:
@@ -120,17 +156,19 @@ def _is_declared(function: FunctionNode, name: str) -> bool:
     return any(one.arg == name and _names_float(one.annotation) for one in declared)
 
 
-def _is_float_field(cls: ast.ClassDef, name: str) -> bool:
-    """Whether a class has `rate: float`, and no default that is something else."""
+def _declared_field(cls: ast.ClassDef, name: str) -> Kinds:
+    """What a class says of a field, as in `rate: float` or `rate: float = None`."""
     for statement in cls.body:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=found), annotation=kind, value=value):
                 if found == name:
-                    is_none = isinstance(value, ast.Constant) and not isinstance(
-                        value.value, float
+                    given = (
+                        _kind_of(value.value)
+                        if isinstance(value, ast.Constant)
+                        else frozenset()
                     )
-                    return _names_float(kind) and not is_none
-    return False
+                    return given or (FLOAT if _names_float(kind) else UNKNOWN)
+    return UNKNOWN
 
 
 def _names_float(annotation: ast.expr | None) -> bool:

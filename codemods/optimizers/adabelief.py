@@ -25,17 +25,16 @@ SIGNATURE = parameters(
     learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-16", weight_decay="0.0"
 )
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
-STATIC = ("b1", "b2", "eps", "eps_root")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     arguments.drop_if("weight_decay", 0)
     # AdaBelief(eps=e) has ε in both places
     root = {"eps_root": source(arguments.value("eps"))} if "eps" in arguments else {}
     # `optax.adabelief` has no weight decay
-    if form == "alias" and "weight_decay" not in arguments:
-        return Converted(arguments.alias("optax.adabelief", NAMES, STATIC, **root))
+    if arguments.may_be_alias and "weight_decay" not in arguments:
+        return Converted(arguments.alias("optax.adabelief", NAMES, **root))
     belief = arguments.link("optax.scale_by_belief", *arguments.take(NAMES, **root))
     return Converted(arguments.chain(belief, arguments.decay(), arguments.descent()))
 

@@ -16,15 +16,14 @@ from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
 SIGNATURE = parameters(learning_rate="None", rho="0.9", eps="1e-6", weight_decay="0.0")
 NAMES = {"rho": "rho", "eps": "eps"}
-STATIC = ("rho", "eps", "weight_decay")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     arguments.drop_if("weight_decay", 0)
     # the weight decay of `optax.adadelta` is ahead of the rule, and legacy's behind it
-    if form == "alias" and "weight_decay" not in arguments:
-        return Converted(arguments.alias("optax.adadelta", NAMES, STATIC))
+    if arguments.may_be_alias and "weight_decay" not in arguments:
+        return Converted(arguments.alias("optax.adadelta", NAMES))
     rule = arguments.link("optax.scale_by_adadelta", *arguments.take(NAMES))
     return Converted(arguments.chain(rule, arguments.decay(), arguments.descent()))
 

@@ -40,14 +40,6 @@ SIGNATURE = parameters(
     dtype_momentum="jnp.float32",
 )
 NAMES = {"beta1": "momentum", "step_offset": "decay_offset", "epsilon1": "eps"}
-STATIC = (
-    "min_dim_size_to_factor",
-    "decay_rate",
-    "decay_offset",
-    "clipping_threshold",
-    "dtype_momentum",
-    "eps",
-)
 MOMENTS = {
     "factored": "factored",
     "decay_rate": "decay_rate",
@@ -59,11 +51,11 @@ OPTIONAL = ("clipping_threshold", "beta1", "weight_decay_rate")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     arguments.drop_if("epsilon2", 1e-3)
     # `optax.adafactor` fixes it at this value
-    if form == "alias" and "epsilon2" not in arguments:
-        return Converted(arguments.alias("optax.adafactor", NAMES, STATIC))
+    if arguments.may_be_alias and "epsilon2" not in arguments:
+        return Converted(arguments.alias("optax.adafactor", NAMES))
     links = (
         arguments.link("optax.scale_by_factored_rms", *arguments.take(MOMENTS)),
         _unless_none(

@@ -53,7 +53,7 @@ def scale_by_sum_of_squares(eps=1e-8):
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     rule = arguments.link(SCALE_BY_SUM_OF_SQUARES.name, *arguments.take({"eps": "eps"}))
     return Converted(
         arguments.chain(rule, arguments.descent()), (SCALE_BY_SUM_OF_SQUARES,)

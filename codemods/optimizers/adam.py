@@ -24,22 +24,19 @@ SIGNATURE = parameters(
     learning_rate="None", beta1="0.9", beta2="0.999", eps="1e-8", weight_decay="0.0"
 )
 NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
-STATIC = ("b1", "b2", "eps", "eps_root")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     arguments.drop_if("weight_decay", 0)
-    if form == "chain":
+    if not arguments.may_be_alias:
         moments = arguments.link("optax.scale_by_adam", *arguments.take(NAMES))
         return Converted(
             arguments.chain(moments, arguments.decay(), arguments.descent())
         )
     if "weight_decay" in arguments:
-        return Converted(
-            arguments.alias("optax.adamw", NAMES, (*STATIC, "weight_decay"))
-        )
-    return Converted(arguments.alias("optax.adam", NAMES, STATIC))
+        return Converted(arguments.alias("optax.adamw", NAMES))
+    return Converted(arguments.alias("optax.adam", NAMES))
 
 
 RULE = """beta1, beta2 = hyper_params.beta1, hyper_params.beta2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from inspect import Signature
 
 import libcst as cst
@@ -11,6 +11,7 @@ from codemods.cst.pieces import CallLayout, Piece, new
 from codemods.cst.spacing import EQUAL, source
 from codemods.cst.template import expression
 from codemods.inference.binding import Bound, bind_values, taking
+from codemods.model import Form
 from codemods.optimizers.base import RATE, Parameter
 from codemods.optimizers.methods import RATE_FIRST
 
@@ -44,9 +45,12 @@ class Arguments:
         self,
         call: cst.Call,
         signature: tuple[Parameter, ...],
+        form: Form,
         inject: bool,
     ) -> None:
         self.inject = inject
+        # an alias would make arrays of its other numbers, if its rate were injected
+        self.may_be_alias = form == "alias" and not inject
         self.first = signature[0].name
         self.layout = CallLayout(call)
         self.left: dict[str, Piece] = {}
@@ -119,7 +123,6 @@ class Arguments:
         self,
         function: str,
         names: Mapping[str, str],
-        static: Sequence[str] = (),
         **explicit: str,
     ) -> cst.Call:
         """A call of an optax optimizer in the layout of the legacy call.
@@ -128,45 +131,17 @@ class Arguments:
           function: `optax.adam`.
           names: the optax keyword for each legacy parameter; a parameter that is not in it keeps
             its name.
-          static: the parameters of `function`, other than the learning rate, whose default is a
-            number. Injection needs to know each, and those that are given: it turns every other
-            number into an array.
           explicit: arguments to add if they are not given, where the defaults of legacy and optax
             differ.
         """
-        callee, pieces = self.descender(function, names, static, **explicit)
-        return self.layout.arrange(callee, pieces)
-
-    def descender(
-        self,
-        function: str,
-        names: Mapping[str, str],
-        static: Sequence[str],
-        **explicit: str,
-    ) -> tuple[cst.BaseExpression, list[Piece]]:
-        """What `alias` calls, and its arguments."""
         pieces = self.take_all(names, **explicit)
-        given: list[str] = []
-        for piece in pieces:
-            keyword = piece.argument.keyword
-            # injection leaves None, True and False as they are
-            may_be_number = not isinstance(constant(piece.value), bool | None)
-            if keyword is not None and may_be_number:
-                given.append(keyword.value)
-        fixed = [*dict.fromkeys([*static, *given])]
-        return self.factory(function, fixed), pieces
+        return self.layout.arrange(self.with_rate(function), pieces)
 
-    def factory(self, function: str, static: Sequence[str] = ()) -> cst.BaseExpression:
+    def with_rate(self, function: str) -> cst.BaseExpression:
         """What is called with the learning rate: `function`, or what injects that."""
-        if not self.inject:
-            return expression(function)
-        words = [f"'{name}'" for name in static if name != RATE]
-        # static_args=('b1', 'b2'), or static_args=('b1',)
-        names = ", ".join(words)
-        if len(words) == 1:
-            names += ","
-        more = f", static_args=({names})" if names else ""
-        return expression(f"optax.inject_hyperparams({function}{more})")
+        if self.inject:
+            return expression(f"optax.inject_hyperparams({function})")
+        return expression(function)
 
     def link(self, function: str | cst.BaseExpression, *pieces: Piece) -> Piece:
         """A link of a chain, such as `optax.trace(decay=0.9)`."""
@@ -179,7 +154,7 @@ class Arguments:
         keyword = RATE if self.inject else None
         rate = self.take({RATE: keyword})
         more = (new(keyword, value) for keyword, value in extra.items())
-        callee = self.factory("optax.scale_by_learning_rate")
+        callee = self.with_rate("optax.scale_by_learning_rate")
         return self.link(callee, *rate, *more)
 
     def decay(self) -> Piece | None:

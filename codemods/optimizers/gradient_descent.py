@@ -16,7 +16,7 @@ SIGNATURE = parameters(learning_rate="None")
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
     function = "optax.scale_by_learning_rate" if form == "chain" else "optax.sgd"
-    return Converted(Arguments(call, SIGNATURE, inject).alias(function, {}))
+    return Converted(Arguments(call, SIGNATURE, form, inject).alias(function, {}))
 
 
 RULE = """return param - hyper_params.learning_rate * grad, state

@@ -45,7 +45,7 @@ SCALE_BY_NORM_RATIO = Support(
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     arguments.drop_if("weight_decay", 0)
     moments = arguments.link("optax.scale_by_adam", *arguments.take(NAMES, eps="1e-6"))
     # `optax.lamb` moves leaves of zeros, so it is no alias

@@ -26,7 +26,6 @@ SIGNATURE = parameters(
     nesterov="False",
 )
 NAMES = {"beta": "momentum"}
-STATIC = ("weight_decay", "trust_coefficient", "eps", "momentum")
 RATIO = {
     "weight_decay": "weight_decay",
     "trust_coefficient": "trust_coefficient",
@@ -57,12 +56,12 @@ SCALE_BY_DECAYED_TRUST_RATIO = Support(
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     arguments.drop_if("weight_decay", 0)
     decayed = "weight_decay" in arguments
     # with weight decay, the ratio of `optax.lars` is another function
-    if form == "alias" and not decayed:
-        return Converted(arguments.alias("optax.lars", NAMES, STATIC))
+    if arguments.may_be_alias and not decayed:
+        return Converted(arguments.alias("optax.lars", NAMES))
     if decayed:
         ratio = arguments.link(
             SCALE_BY_DECAYED_TRUST_RATIO.name, *arguments.take(RATIO)

@@ -21,14 +21,13 @@ SIGNATURE = parameters(
     learning_rate="None", beta="0.9", weight_decay="0", nesterov="False"
 )
 NAMES = {"beta": "momentum"}
-STATIC = ("momentum",)
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     arguments.drop_if("weight_decay", 0)
     decay = arguments.decay()
-    if form == "chain":
+    if not arguments.may_be_alias:
         trace = arguments.link(
             "optax.trace",
             *arguments.take({"beta": "decay", "nesterov": "nesterov"}, decay="0.9"),
@@ -36,9 +35,9 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
         return Converted(arguments.chain(decay, trace, arguments.descent()))
     # `optax.sgd` has no weight decay
     if decay is None:
-        return Converted(arguments.alias("optax.sgd", NAMES, STATIC, momentum="0.9"))
-    function, rest = arguments.descender("optax.sgd", NAMES, STATIC, momentum="0.9")
-    return Converted(arguments.chain(decay, arguments.link(function, *rest)))
+        return Converted(arguments.alias("optax.sgd", NAMES, momentum="0.9"))
+    rest = arguments.take_all(NAMES, momentum="0.9")
+    return Converted(arguments.chain(decay, arguments.link("optax.sgd", *rest)))
 
 
 RULE = """if hyper_params.weight_decay != 0:

@@ -24,16 +24,13 @@ from codemods.optimizers.base import Converted, LegacyOptimizer, parameters
 
 SIGNATURE = parameters(learning_rate="None", beta2="0.9", eps="1e-8", centered="False")
 NAMES = {"beta2": "decay", "eps": "eps"}
-STATIC = ("decay", "eps", "initial_scale")
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
+    arguments = Arguments(call, SIGNATURE, form, inject)
     arguments.drop_if("centered", False)
-    if form == "alias":
-        return Converted(
-            arguments.alias("optax.rmsprop", NAMES, STATIC, eps_in_sqrt="False")
-        )
+    if arguments.may_be_alias:
+        return Converted(arguments.alias("optax.rmsprop", NAMES, eps_in_sqrt="False"))
     rule = arguments.link(
         _scale(arguments.value("centered")), *arguments.take(NAMES, eps_in_sqrt="False")
     )

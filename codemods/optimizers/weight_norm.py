@@ -153,7 +153,7 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 
     `inner` is converted, and its learning rate injected, on its own.
     """
-    arguments = Arguments(call, SIGNATURE, inject=False)
+    arguments = Arguments(call, SIGNATURE, form, inject=False)
     return Converted(arguments.alias(WEIGHT_NORM.name, NAMES), (WEIGHT_NORM,))
 
 

@@ -104,11 +104,10 @@ def _converted(
     file.left.has_unset = file.left.has_unset or edit.inject
     converted = optimizers()[edit.optimizer].convert(call, file.form, edit.inject)
     file.need(converted.supports, are_fixed=True)
-    new = quoted_as(converted.expression, file.quote)
     if not edit.link:
-        return new
+        return converted.expression
     # optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
-    return behind(expression(edit.link), new)
+    return behind(expression(edit.link), converted.expression)
 
 
 @carried_out.register

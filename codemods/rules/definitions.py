@@ -84,8 +84,10 @@ def _with_rate(
     is_set_by_steps = any(obj in context.overrides.injected for obj in use.objects)
     own = learning_rate(use.node)
     if own is not None:
-        is_loose = is_set_by_steps and not context.float_rates.is_sure(own)
-        return replace(conversion, inject=is_set_by_steps, as_float=is_loose)
+        made_float = is_set_by_steps and context.float_rates.needs_float(
+            own, _is_part(use, context)
+        )
+        return replace(conversion, inject=is_set_by_steps, as_float=made_float)
     # optim.Adam()
     if not is_set_by_steps and _is_stepped(use, context):
         return reasons.no_learning_rate(
@@ -96,6 +98,14 @@ def _with_rate(
     rate = first_rate(use, context.stepping, context.overrides)
     note = "" if rate or has_room(use) else PLACEHOLDER
     return replace(conversion, inject=True, rate=rate, note=note)
+
+
+def _is_part(use: Use, context: Context) -> bool:
+    """Whether a definition is a part of another, such as a MultiOptimizer."""
+    return any(
+        whole.kind == "definition" and part in use.objects
+        for whole, part in context.facts.legacy.links
+    )
 
 
 def _is_stepped(use: Use, context: Context) -> bool:

@@ -181,9 +181,10 @@ LAID_OUT = {
         optimizer = train_state.TrainState.create(
             apply_fn=None,
             params=params,
-            tx=optax.inject_hyperparams(
-                optax.adam, static_args=("b1", "b2", "eps", "eps_root")
-            )(learning_rate=1e-3),
+            tx=optax.chain(
+                optax.scale_by_adam(),
+                optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3),
+            ),
         )
         opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
         optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(

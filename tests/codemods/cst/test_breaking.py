@@ -24,12 +24,16 @@ BEFORE = dedent("""\
         return optimizer
     """)
 DEFINITION = dedent("""\
-        optimizer_def = optax.inject_hyperparams(
-            optax.adamw, static_args=("b1", "b2", "eps", "eps_root", "weight_decay")
-        )(
-            learning_rate=float(config.rate or 0),  # the base rate
-            b1=0.9, b2=0.98,  # as in the paper
-            eps=1e-9, weight_decay=0.1)
+    optimizer_def = optax.chain(optax.scale_by_adam(
+                                    b1=0.9,
+                                    b2=0.98,  # as in the paper
+                                    eps=1e-9,
+                                ),
+                                optax.add_decayed_weights(0.1),
+                                optax.inject_hyperparams(optax.scale_by_learning_rate)(
+                                    learning_rate=config.rate
+                                )  # the base rate
+                                )
     """)
 
 

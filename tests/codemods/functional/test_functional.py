@@ -430,7 +430,7 @@ def test_jit_knows_that_the_transformation_is_static() -> None:
     after = migrated(BASE.replace(STEP, "        @jax.jit\n" + STEP), FUNCTIONAL)
 
     assert (
-        "@functools.partial(jax.jit, static_argnames='tx')\ndef train_step(params, opt_state, grads, tx):"
+        '@functools.partial(jax.jit, static_argnames="tx")\ndef train_step(params, opt_state, grads, tx):'
         in after
     )
     assert "train_step(params, opt_state, grads, tx=tx)" in after
@@ -446,7 +446,7 @@ def test_jit_of_what_is_made_later_takes_it_as_static_argument() -> None:
     )
 
     assert (
-        "jitted = jax.jit(train_step, donate_argnums=(0, 1), static_argnums=(2,), static_argnames='tx')"
+        'jitted = jax.jit(train_step, donate_argnums=(0, 1), static_argnums=(2,), static_argnames="tx")'
         in on_one_line(after)
     )
     assert "params, opt_state = jitted(params, opt_state, grads, tx=tx)" in on_one_line(
@@ -623,7 +623,7 @@ def test_positions_count_the_transformation_ahead_of_defaults() -> None:
     after = on_one_line(migrated(BASE.replace(STEP, step), FUNCTIONAL))
 
     assert (
-        "static_argnums=(4,), static_argnames='tx') def train_step(params, opt_state, grads, tx, flag=True):"
+        'static_argnums=(4,), static_argnames="tx") def train_step(params, opt_state, grads, tx, flag=True):'
         in after
     )
 
@@ -667,7 +667,7 @@ def test_two_optimizers_side_by_side() -> None:
             d_opt_state = d_tx.init(dp)
             return d_tx, g_tx, gp, g_opt_state, dp, d_opt_state
 
-        @functools.partial(jax.jit, static_argnames=('g_tx', 'd_tx'))
+        @functools.partial(jax.jit, static_argnames=("g_tx", "d_tx"))
         def step(g_params, g_opt_state, d_params, d_opt_state, grads, g_tx, d_tx):
             updates, d_opt_state = d_tx.update(grads, d_opt_state, d_params)
             d_params = optax.apply_updates(d_params, updates)
@@ -856,7 +856,7 @@ FORMS = {
     ),
     "wrapped ahead of the place that makes it": (
         ((GET, "            step = jax.jit(train_step)\n" + GET), (CALL, CALL.replace("train_step", "step"))),
-        "    step = jax.jit(train_step, static_argnames='tx')\n    tx, params, opt_state = create_optimizer(params)\n",
+        "    step = jax.jit(train_step, static_argnames=\"tx\")\n    tx, params, opt_state = create_optimizer(params)\n",
     ),
     "a generator gives one after the other": (
         (

@@ -1,4 +1,4 @@
-"""A learning rate that steps set is injected as it is where it is a float for certain, else made one."""
+"""A learning rate that steps set is injected as it is, and made a float where something shows that it may be none."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ PROGRAM = """
         rate: float = 0.1
         late: float = None
 
+    def chosen(path, _):
+        return "kernel" in path
+
     def train(params, grads, rates, {parameter}):
-        optimizer = optim.Momentum({rate}, beta=0.5).create(params)
+        optimizer = {definition}.create(params)
         for grad, other in zip(grads, rates):
             optimizer = optimizer.apply_gradient(grad, learning_rate=other)
         return optimizer
@@ -44,10 +47,12 @@ AS_THEY_ARE = {
         "config",
         "train({}, [], [], Config())",
     ),
+    "a parameter of unknown callers": ("lr", "lr", ""),
+    "an element": ("config['rate']", "config", ""),
+    "an attribute": ("config.rate", "config", ""),
     "traced": ("lr", "lr", "jax.vmap(train)({}, [], [], jnp.ones(2))"),
 }
 MADE_FLOATS = {
-    "a parameter of unknown callers": ("lr", "lr", ""),
     "a parameter that is None": ("lr", "lr=None", "train({}, [], [])"),
     "one that is declared, and None": ("lr", "lr: float = None", ""),
     "a whole number": ("lr", "lr=1", ""),
@@ -55,8 +60,6 @@ MADE_FLOATS = {
     "a number of NumPy": ("lr", "lr", "train({}, [], [], np.float32(0.1))"),
     "a whole constant": ("SCALE", "", ""),
     "computed of whole numbers": ("SCALE * 2", "", ""),
-    "an element": ("config['rate']", "config", ""),
-    "an attribute": ("config.rate", "config", ""),
     "a field that may be None": (
         "config.late",
         "config",
@@ -66,21 +69,42 @@ MADE_FLOATS = {
 }
 
 
-def definition(rate: str, parameter: str, call: str) -> str:
-    after = migrated(PROGRAM.format(rate=rate, parameter=parameter, call=call))
-    return "".join(after.split())
+SINGLE = "optim.Momentum({rate}, beta=0.5)"
+GROUP = "optim.MultiOptimizer((optim.ModelParamTraversal(chosen), optim.Momentum({rate}, beta=0.5)))"
+
+
+def rewritten(definition: str, rate: str, parameter: str, call: str) -> str:
+    made = definition.format(rate=rate)
+    program = PROGRAM.format(definition=made, parameter=parameter, call=call)
+    return "".join(migrated(program).split())
+
+
+def made_float(rate: str) -> str:
+    """`float(lr or 0)`, without its spaces."""
+    value = "".join(rate.split())
+    return f"float(({value})or0)" if " " in rate else f"float({value}or0)"
 
 
 @pytest.mark.parametrize("given", AS_THEY_ARE.values(), ids=AS_THEY_ARE)
-def test_floats_are_as_they_were(given: tuple[str, str, str]) -> None:
-    assert f"learning_rate={''.join(given[0].split())},momentum" in definition(*given)
+def test_rates_are_as_they_were(given: tuple[str, str, str]) -> None:
+    rate = "".join(given[0].split())
+
+    assert f"(learning_rate={rate})" in rewritten(SINGLE, *given)
 
 
 @pytest.mark.parametrize("given", MADE_FLOATS.values(), ids=MADE_FLOATS)
 def test_what_may_be_something_else_is_made_a_float(
     given: tuple[str, str, str],
 ) -> None:
-    rate = "".join(given[0].split())
-    if " " in given[0]:
-        rate = f"({rate})"
-    assert f"learning_rate=float({rate}or0),momentum" in definition(*given)
+    assert f"(learning_rate={made_float(given[0])})" in rewritten(SINGLE, *given)
+
+
+@pytest.mark.parametrize(
+    ("rate", "is_made_float"), [("lr", True), ("RATE", False), ("config.rate", True)]
+)
+def test_a_group_whose_rate_would_not_be_missed_has_a_float_for_certain(
+    rate: str, is_made_float: bool
+) -> None:
+    expected = made_float(rate) if is_made_float else rate
+
+    assert f"(learning_rate={expected})" in rewritten(GROUP, rate, "lr, config", "")

@@ -1213,9 +1213,12 @@ WHOLE = {
                 train_state.TrainState.create(
                     apply_fn=None,
                     params=params,
-                    tx=optax.inject_hyperparams(
-                        optax.sgd, static_args=("momentum",)
-                    )(learning_rate=0.0, momentum=0.9),
+                    tx=optax.chain(
+                        optax.trace(decay=0.9),
+                        optax.inject_hyperparams(optax.scale_by_learning_rate)(
+                            learning_rate=0.0
+                        ),
+                    ),
                 ),
             )
             return optimizer.params
@@ -1242,9 +1245,10 @@ WHOLE = {
             optimizer = train_state.TrainState.create(
                 apply_fn=None,
                 params=params,
-                tx=optax.inject_hyperparams(
-                    optax.adam, static_args=("b1", "b2", "eps", "eps_root")
-                )(learning_rate=0.0),
+                tx=optax.chain(
+                    optax.scale_by_adam(),
+                    optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0),
+                ),
             )
             # from the schedule
             opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)

@@ -348,10 +348,10 @@ optim.GradientDescent(0.1)
 optax.inject_hyperparams(optax.sgd)(learning_rate=0.1)
 == Momentum
 optim.Momentum(0.1, nesterov=FLAGS.nesterov)
-optax.inject_hyperparams(optax.sgd, static_args=('momentum', 'nesterov'))(learning_rate=0.1, nesterov=FLAGS.nesterov, momentum=0.9)
+optax.chain(optax.trace(nesterov=FLAGS.nesterov, decay=0.9), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1))
 == Momentum, with a decay outside
 optim.Momentum(0.1, weight_decay=1e-4, nesterov=FLAGS.nesterov)
-optax.chain(optax.add_decayed_weights(1e-4), optax.inject_hyperparams(optax.sgd, static_args=('momentum', 'nesterov'))(learning_rate=0.1, nesterov=FLAGS.nesterov, momentum=0.9))
+optax.chain(optax.add_decayed_weights(1e-4), optax.trace(nesterov=FLAGS.nesterov, decay=0.9), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1))
 == a scalar of NumPy
 optim.GradientDescent(np.float32(lr))
 optax.inject_hyperparams(optax.sgd)(learning_rate=float(np.float32(lr)))
@@ -363,40 +363,40 @@ optim.GradientDescent(config.float32(lr))
 optax.inject_hyperparams(optax.sgd)(learning_rate=config.float32(lr))
 == Adam
 optim.Adam(lr, 0.8)
-optax.inject_hyperparams(optax.adam, static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=lr, b1=0.8)
+optax.chain(optax.scale_by_adam(b1=0.8), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=lr))
 == Adam, no rate given
 optim.Adam(beta1=0.8, weight_decay=wd)
-optax.inject_hyperparams(optax.adamw, static_args=('b1', 'b2', 'eps', 'eps_root', 'weight_decay'))(learning_rate=0.0, b1=0.8, weight_decay=wd)
+optax.chain(optax.scale_by_adam(b1=0.8), optax.add_decayed_weights(wd), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0))
 == Adam, None given
 optim.Adam(None, 0.8)
-optax.inject_hyperparams(optax.adam, static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=0.0, b1=0.8)
+optax.chain(optax.scale_by_adam(b1=0.8), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0))
 == Adam, an integer
 optim.Adam(1)
-optax.inject_hyperparams(optax.adam, static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=1.0)
+optax.chain(optax.scale_by_adam(), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1.0))
 == Adam, a NumPy scalar
 optim.Adam(np.float32(lr))
-optax.inject_hyperparams(optax.adam, static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=float(np.float32(lr)))
+optax.chain(optax.scale_by_adam(), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=float(np.float32(lr))))
 == AdaBelief
 optim.AdaBelief(1e-3, eps=1e-12)
-optax.inject_hyperparams(optax.adabelief, static_args=('b1', 'b2', 'eps', 'eps_root'))(learning_rate=1e-3, eps=1e-12, eps_root=1e-12)
+optax.chain(optax.scale_by_belief(eps=1e-12, eps_root=1e-12), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3))
 == Adadelta, with a decay in the chain
 optim.Adadelta(1.0, weight_decay=wd)
 optax.chain(optax.scale_by_adadelta(), optax.add_decayed_weights(wd), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1.0))
 == Adafactor
 optim.Adafactor(beta1=0.9, weight_decay_rate=None)
-optax.inject_hyperparams(optax.adafactor, static_args=('min_dim_size_to_factor', 'decay_rate', 'decay_offset', 'clipping_threshold', 'dtype_momentum', 'eps', 'momentum'))(learning_rate=0.0, momentum=0.9, weight_decay_rate=None)
+optax.chain(optax.scale_by_factored_rms(), optax.clip_by_block_rms(1.0), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0, flip_sign=False), optax.scale_by_param_block_rms(), optax.ema(0.9, debias=False, accumulator_dtype='float32'), optax.scale(-1))
 == Adafactor, as a chain
 optim.Adafactor(epsilon2=1e-2)
 optax.chain(optax.scale_by_factored_rms(), optax.clip_by_block_rms(1.0), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.0, flip_sign=False), optax.scale_by_param_block_rms(1e-2), optax.scale(-1))
 == LARS
 optim.LARS(0.1)
-optax.inject_hyperparams(optax.lars, static_args=('weight_decay', 'trust_coefficient', 'eps', 'momentum'))(learning_rate=0.1)
+optax.chain(optax.scale_by_trust_ratio(trust_coefficient=0.001), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1), optax.trace(decay=0.9))
 == LARS, trace behind the rate
 optim.LARS(0.1, weight_decay=1e-4)
 optax.chain(scale_by_decayed_trust_ratio(weight_decay=1e-4), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=0.1), optax.trace(decay=0.9))
 == RMSProp
 optim.RMSProp(1e-3)
-optax.inject_hyperparams(optax.rmsprop, static_args=('decay', 'eps', 'initial_scale'))(learning_rate=1e-3, eps_in_sqrt=False)
+optax.chain(optax.scale_by_rms(eps_in_sqrt=False), optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3))
 """
 
 
