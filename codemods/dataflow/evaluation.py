@@ -458,6 +458,13 @@ class Evaluations:
     def _method(self, node: ast.Call) -> Effects:
         """The effects of a call of a method, if the points-to set of its receiver is unknown."""
         function = node.func
+        match function, node.args:
+            # config.get("warmup", 0)
+            case ast.Attribute(value=owner, attr="get"), [
+                ast.Constant(value=str() as key),
+                *_,
+            ]:
+                return Effects(reads={Field(key)}, through={owner})
         # array.sum(), but not schedule(step)
         is_known = isinstance(function, ast.Attribute) and self.kinds.has_method(
             function.value, function.attr

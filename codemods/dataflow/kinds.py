@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import cached_property
 
 from codemods.dataflow import pure
 from codemods.dataflow.definitions import Definitions
@@ -134,12 +135,25 @@ class Kinds:
             # text.split(), array.sum()
             case ast.Attribute(value=owner, attr=method):
                 if self.has_method(owner, method):
-                    return TEXTS if method in SPLITTING else self.of(owner)
+                    return TEXTS if method in SPLITTING else self.of(owner) or TEXT
         return ""
 
     def has_method(self, owner: ast.expr, name: str) -> bool:
-        """Whether a method of an expression is known by its kind, and so changes nothing."""
-        return name in METHODS.get(self.of(owner), ())
+        """Whether a method of an expression is known by its kind, and so changes nothing.
+
+        A method that texts alone have is one of a text, unless something in view has one of that
+        name, too.
+        """
+        kind = self.of(owner)
+        if kind:
+            return name in METHODS.get(kind, ())
+        return name in pure.OF_TEXTS_ALONE and name not in self._defined
+
+    @cached_property
+    def _defined(self) -> frozenset[str]:
+        """The names of the functions in view."""
+        nodes = (function.node for function in self.flow.reading.functions)
+        return frozenset(getattr(node, "name", "") for node in nodes)
 
     def is_immutable(self, node: ast.expr) -> bool:
         """Whether nothing can set an element of what an expression gives."""

@@ -151,6 +151,14 @@ CONTAINER_READING = words(
 """Methods of tuples, lists, sets and dictionaries that change nothing."""
 
 TEXT_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
+OF_TEXTS_ALONE = frozenset(
+    words(
+        "endswith lower lstrip partition rpartition rsplit rstrip split splitlines startswith "
+        "strip title upper"
+    )
+)
+"""The methods that nothing in programs with JAX has but texts; each gives texts, or a bool."""
+
 NUMBER_METHODS = frozenset(
     ("is_integer", "bit_length", "conjugate", "as_integer_ratio", "hex")
 )
