@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.carried import typed
 from codemods.analysis.origins import Variable
 from codemods.analysis.uses import Use
 from codemods.functional.draft import Draft, Lines
 from codemods.functional.parts import UPDATES, Parts
 from codemods.idioms import Unproven
+from codemods.idioms.carried import typed
 from codemods.inference.binding import arguments_of
 from codemods.model import Location
 from codemods.optimizers.base import RATE

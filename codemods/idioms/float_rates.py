@@ -15,6 +15,7 @@ from codemods.analysis.origins import FunctionNode, Origins, Variable
 from codemods.inference.binding import parameters_of, values_of
 from codemods.inference.objects import Instance
 from codemods.inference.reading import parameters
+from codemods.vocabulary import MAKE_ARRAY
 
 Kinds = frozenset[str]
 FLOAT = frozenset(("float",))
@@ -22,9 +23,6 @@ INTEGER = frozenset(("integer",))
 OTHER = frozenset(("other",))
 UNKNOWN = frozenset(("unknown",))
 NUMBERS = FLOAT | INTEGER
-OF_TYPE = frozenset(("jax.numpy.array", "jax.numpy.asarray"))
-"""The functions that make an array of a type, if they are given one."""
-
 SCALARS = "numpy.float"
 """What begins the names of functions that give a float of NumPy."""
 
@@ -53,8 +51,11 @@ class FloatRates:
                 return False
             case ast.Call(func=function) if self._name(function).startswith(SCALARS):
                 return False
-        kinds = self._kinds(node)
-        return kinds != FLOAT if is_part else not kinds.isdisjoint(INTEGER | OTHER)
+        return self._kinds(node) != FLOAT if is_part else self.may_be_other(node)
+
+    def may_be_other(self, node: ast.expr) -> bool:
+        """Whether something shows that a rate may be no float, or an array of a type of its own."""
+        return not self._kinds(node).isdisjoint(INTEGER | OTHER)
 
     def _kinds(self, node: ast.expr) -> Kinds:
         match node:
@@ -88,7 +89,7 @@ class FloatRates:
         """What a call gives."""
         name = self._name(call.func)
         # np.array(1), or jnp.asarray(0.1, jnp.bfloat16)
-        has_type = name in OF_TYPE and len(values_of(call)) > 1
+        has_type = name in MAKE_ARRAY and len(values_of(call)) > 1
         if name.startswith("numpy.") or has_type:
             return OTHER
         made = self.facts.externals(call.func)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from codemods.analysis.carried import typed
 from codemods.analysis.facts import Facts
 from codemods.analysis.import_names import free_name
 from codemods.analysis.uses import Use
+from codemods.idioms.carried import typed
 from codemods.inference.binding import arguments_of, values_of
 from codemods.inference.objects import Container
 from codemods.model import Refusal

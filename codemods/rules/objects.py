@@ -9,12 +9,12 @@ import re
 from inspect import Signature
 from itertools import takewhile
 
-from codemods.analysis.carried import typed
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.model_apply import apply_function
 from codemods.analysis.stepping import OVERRIDES
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.dataflow.definitions import function_of
+from codemods.idioms.carried import typed
 from codemods.inference.binding import Wrong, bind, values_of
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal

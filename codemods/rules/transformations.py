@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from codemods.analysis.carried import typed
 from codemods.analysis.import_names import free_name
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.origins import is_path
 from codemods.analysis.stepping import bare_step, new_rate
 from codemods.analysis.uses import Use
+from codemods.idioms.carried import typed
 from codemods.inference.binding import arguments_of
 from codemods.model import Refusal
 from codemods.optimizers.base import Support

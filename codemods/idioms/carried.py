@@ -1,6 +1,7 @@
 """The type of a learning rate that a step within a loop of JAX assigns.
 
-The carry of such a loop keeps its types.
+The carry of such a loop keeps its types: a rate of another type fails where JAX traces the loop, so
+that only one which is shown to have another is given that of the one before.
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ from collections.abc import Iterator
 
 from codemods.analysis.handling import LOOPS
 from codemods.analysis.origins import FunctionNode, Origins, function_of
-from codemods.analysis.shapes import Parameters
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.inference.objects import Place
+from codemods.idioms.float_rates import FloatRates
 from codemods.optimizers.base import RATE, Support
 from codemods.sources.modules import Unit
-from codemods.vocabulary import MAKE_ARRAY
 
 KEEP_TYPES = Support(
     name="keep_types",
@@ -35,13 +34,12 @@ def typed(
 
     The rate has the type of the old one where that matters.
     """
-    steps, parameters = stepping.steps(use.objects) or [use], stepping.parameters
+    steps, kinds = stepping.steps(use.objects) or [use], stepping.facts.of(FloatRates)
     loops = any(
         _in_loop(step.node, step.unit, stepping.origins, set()) for step in steps
     )
-    if not loops or all(
-        _is_usual(rate, parameters) for step in steps for rate in _rates(step)
-    ):
+    rates = (rate for step in steps for rate in _rates(step))
+    if not loops or not any(map(kinds.may_be_other, rates)):
         return opt_state, ()
     return f"{{support:{KEEP_TYPES.name}}}({opt_state}, {old})", (KEEP_TYPES,)
 
@@ -81,38 +79,4 @@ def _in_loop(
             return True
         if _in_loop(site.node, site.unit, origins, seen):
             return True
-    return False
-
-
-def _is_usual(
-    node: ast.expr, parameters: Parameters, seen: frozenset[ast.expr] = frozenset()
-) -> bool:
-    """Whether a learning rate has the type of a Python number."""
-    if node in seen:
-        return True
-    known = [root for root in parameters.roots(node) if not _is_empty(root)]
-    return bool(known) and all(
-        _is_number(root, parameters, seen | {node}) for root in known
-    )
-
-
-def _is_empty(root: Place) -> bool:
-    """Whether this is an element of a container to which nothing is assigned."""
-    return isinstance(root, tuple) and root[0] == "element"
-
-
-def _is_number(root: Place, parameters: Parameters, seen: frozenset[ast.expr]) -> bool:
-    match root:
-        case ast.Constant(value=value):
-            return isinstance(value, float)
-        case ast.UnaryOp(operand=inner):
-            return _is_usual(inner, parameters, seen)
-        case ast.BinOp(left=left, right=right):
-            return _is_usual(left, parameters, seen) and _is_usual(
-                right, parameters, seen
-            )
-        # jnp.asarray(0.1)
-        case ast.Call(func=function, args=[argument], keywords=[]):
-            makes_array = parameters.facts.full_name(function) in MAKE_ARRAY
-            return makes_array and _is_usual(argument, parameters, seen)
     return False
