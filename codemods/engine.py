@@ -32,6 +32,7 @@ from codemods.model import (
     Stage,
     in_turn,
 )
+from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.accounting import Accounting
 from codemods.planning.attempts import Attempts
 from codemods.planning.decisions import Decision, Plan
@@ -43,7 +44,8 @@ from codemods.removed import row_of
 from codemods.renaming import plan_renames
 from codemods.renaming.applying import renamed
 from codemods.rewriting.edited_file import Applied
-from codemods.rewriting.editing import TOO_DEEP, TRAIN_STATE, Outcome, Work, edit_file
+from codemods.rewriting.editing import TOO_DEEP, Outcome, Work, edit_file
+from codemods.rewriting.insertion import INDENT, module_of
 from codemods.rewriting.legacy_shapes import shapes_in
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import (
@@ -90,7 +92,8 @@ def migrate(
       share: does the work on many files, perhaps in several processes.
 
     Returns:
-      A result for each source, in the same order. A file that is not Python has its `error` set.
+      A result for each source, in the same order, and one for each new module of helpers. A file
+      that is not Python has its `error` set.
     """
     options = options or Options()
     report = progress or _no_progress
@@ -135,7 +138,8 @@ def migrate(
             results |= own
             errors |= problems
             failures |= failing
-    return [_result(source, results, errors, failures) for source in sources]
+    new = [result for result in results.values() if result.kind == "new"]
+    return [*(_result(one, results, errors, failures) for one in sources), *new]
 
 
 class _Parser:
@@ -243,6 +247,11 @@ def _results(
             analysed=True,
             tracebacks=tuple(filter(None, tracebacks)),
         )
+    for place, supports in plan.shared.modules.items():
+        indent = "  " if place in plan.shared.narrow else INDENT
+        module = module_of(supports.values(), indent)
+        path = f"{place}.py"
+        results[path] = FileResult(path, b"", module.encode(), kind="new")
     return results
 
 

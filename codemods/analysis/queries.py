@@ -73,7 +73,7 @@ class Queries:
     @cached_property
     def dataflow(self) -> Dataflow:
         """When things happen, and what changes them."""
-        importers = self._graphs[1]
+        importers = self.graphs[1]
         above = reachable((unit.path for unit in self.project.read), importers)
         others = [text for path, text in self.project.others.items() if path in above]
         return Dataflow(self.flow, others)
@@ -84,7 +84,7 @@ class Queries:
         These are it, its importers, and all that they import.
         """
         if unit.path not in self._together:
-            imports, importers = self._graphs
+            imports, importers = self.graphs
             self._together[unit.path] = reachable(
                 reachable({unit.path}, importers), imports
             )
@@ -92,11 +92,11 @@ class Queries:
 
     def importers_of(self, unit: Unit) -> set[str]:
         """The paths of the files that import a file themselves."""
-        return self._graphs[1][unit.path]
+        return self.graphs[1][unit.path]
 
     def imported_by(self, unit: Unit) -> set[str]:
         """The paths of a file and of all that it imports, directly or not."""
-        return reachable({unit.path}, self._graphs[0])
+        return reachable({unit.path}, self.graphs[0])
 
     @cached_property
     def running_text(self) -> set[Unit]:
@@ -109,7 +109,7 @@ class Queries:
         }
 
     @cached_property
-    def _graphs(self) -> tuple[Graph, Graph]:
+    def graphs(self) -> tuple[Graph, Graph]:
         codes = {unit.path: unit.code for unit in self.project.units}
         imports, importers = self._known_graphs or import_graph(
             {**codes, **self.others}

@@ -15,7 +15,7 @@ from codemods.analysis.origins import FunctionNode, Origins, Variable
 from codemods.inference.binding import parameters_of, values_of
 from codemods.inference.objects import Instance
 from codemods.inference.reading import parameters
-from codemods.vocabulary import MAKE_ARRAY
+from codemods.vocabulary import MAKE_ARRAY, NUMPY_FLOATS
 
 Kinds = frozenset[str]
 FLOAT = frozenset(("float",))
@@ -23,9 +23,6 @@ INTEGER = frozenset(("integer",))
 OTHER = frozenset(("other",))
 UNKNOWN = frozenset(("unknown",))
 NUMBERS = FLOAT | INTEGER
-SCALARS = "numpy.float"
-"""What begins the names of functions that give a float of NumPy."""
-
 WHOLE = frozenset(("builtins.int", "builtins.len"))
 
 
@@ -49,7 +46,9 @@ class FloatRates:
         match node:
             case ast.Constant():
                 return False
-            case ast.Call(func=function) if self._name(function).startswith(SCALARS):
+            case ast.Call(func=function) if self._name(function).startswith(
+                NUMPY_FLOATS
+            ):
                 return False
         return self._kinds(node) != FLOAT if is_part else self.may_be_other(node)
 

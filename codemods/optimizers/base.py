@@ -18,6 +18,9 @@ from codemods.optimizers.methods import RATE_FIRST
 
 RATE = "learning_rate"
 
+TRAIN_STATE = "{TrainState}"
+"""Stands for the class of train states in the source of a helper."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -32,10 +35,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Support:
-    """Code that is emitted once into the user's file.
+    """Code that is emitted once into the user's project.
 
     It is a function or class `name`, and the imports that it needs. A program has only one copy of
-    a shared one: of several files, one has it, and the others import it.
+    a shared one.
     """
 
     name: str

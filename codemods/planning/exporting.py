@@ -27,7 +27,6 @@ from codemods.messages import joined, message
 from codemods.model import Refusal, Status
 from codemods.optimizers.interface import has_interface, interface_of
 from codemods.planning.decisions import Decision, Plan
-from codemods.planning.sharing import Homes
 from codemods.rules import reasons
 from codemods.sources.modules import Unit
 from codemods.sources.parsing import parse
@@ -191,47 +190,30 @@ class Exports:
         if not self.plan.options.selects("FO706"):
             return None
         supports = {support.name: support for support in interface_of(name)}
-        home = self._home(unit) if supports else None
+        found = shared.module(unit) if supports else None
+        if found is not None:
+            place, module = found
+            shared.modules[place].update(supports)
+            *_, own_name = supports
+            return module, _as(own_name, item.name)
         # what only the comment of a linter says shows nobody who needs a class
-        if home is None and not any(map(self._is_offered, self._legacy_imports(unit))):
+        if not any(map(self._is_offered, self._legacy_imports(unit))):
             return None
-        is_here = home in (None, unit)
         # the module has the class itself
-        if is_here and has_interface(name) and not self._is_bound_otherwise(item):
-            shared.given[unit].update(supports)
-            if item.name != name:
-                shared.called[unit][name] = item.name
-            return "", item.name
-        if home is None:
+        if not has_interface(name) or self._is_bound_otherwise(item):
             return None
-        # another file has it
-        module = Homes(self.facts).module(home, unit)
-        if module is None or self._gets_to(home, unit):
-            return None
-        shared.given[home].update(supports)
-        *_, own_name = supports
-        called = shared.called.get(home, {})
-        return module, _as(called.get(own_name, own_name), item.name)
+        shared.given[unit].update(supports)
+        if item.name != name:
+            shared.called[unit][name] = item.name
+        return "", item.name
 
     def _legacy_imports(self, unit: Unit) -> list[Import]:
         imports = self.facts.imported(unit)
         return [item for item in imports if legacy_name(item.target) is not None]
 
-    def _gets_to(self, unit: Unit, other: Unit) -> bool:
-        """Whether a file imports another, directly or not."""
-        return other.path in self.facts.imported_by(unit)
-
     def _is_bound_otherwise(self, item: Import) -> bool:
         """Whether a file binds an imported name to something else too, or imports it twice."""
         return item.unit.names_bound[item.name] > 1
-
-    def _home(self, unit: Unit) -> Unit | None:
-        """The file of a program that has classes for others."""
-        program = self.facts.together(unit)
-        for home, given in self.plan.shared.given.items():
-            if given and home.path in program:
-                return home
-        return None
 
     def _is_migrated(self, unit: Unit) -> bool:
         """Whether only imports of a file's programs are still legacy."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from codemods.analysis.import_names import CHOICES
 from codemods.analysis.legacy import legacy_name
 from codemods.inference.recorded import Import
+from codemods.optimizers.base import TRAIN_STATE
 from codemods.planning.decisions import Decision, Plan
 from codemods.planning.exporting import Exports, Reason, loads
 from codemods.planning.nesting import bindings_of, nested_import, start_of
@@ -101,7 +102,7 @@ def _words_of_new_code(unit: Unit, plan: Plan, applied: list[Decision]) -> set[s
     """The words that new code has, so that imports of these are not removed."""
     found: set[str] = set()
     for decision in applied:
-        for key in _keys(decision):
+        for key in _keys(decision, plan):
             # train_state.TrainState needs `train_state`
             expression = plan.names[unit][key].expression
             found.add(expression.partition(".")[0])
@@ -110,11 +111,17 @@ def _words_of_new_code(unit: Unit, plan: Plan, applied: list[Decision]) -> set[s
     return found
 
 
-def _keys(decision: Decision) -> set[str]:
+def _keys(decision: Decision, plan: Plan) -> set[str]:
     """What an edit needs imported, by the keys of `CHOICES`."""
-    if decision.edit is None:
+    edit = decision.edit
+    if edit is None:
         return set()
-    return decision.edit.needs & CHOICES.keys()
+    elsewhere = plan.shared.imported.get(decision.use.unit, {})
+    own = (one for one in edit.supports if one.name not in elsewhere)
+    of_helpers = (
+        {"TrainState"} if any(TRAIN_STATE in one.source for one in own) else set()
+    )
+    return (edit.needs | of_helpers) & CHOICES.keys()
 
 
 def _offered_anew(
@@ -213,7 +220,7 @@ def _add(
             if item.target == "flax" or legacy_name(item.target) is not None:
                 result.origins.append(start_of(item.statement, unit))
         near = nested_import(decision.use, binding, unit, plan.facts)
-        for key in _keys(decision):
+        for key in _keys(decision, plan):
             wanted.setdefault(key, []).append(near)
     for key in sorted(wanted):
         statement = plan.names[unit][key].statement

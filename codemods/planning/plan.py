@@ -29,13 +29,12 @@ from codemods.planning.groups import (
 )
 from codemods.planning.judging import judge, of_failure, still_left, suppressing
 from codemods.planning.keeping import may_keep_interface, staying
-from codemods.planning.sharing import shared
+from codemods.planning.sharing import Made, shared
 from codemods.planning.unnamed import leave_context
 from codemods.rewriting.edits import Edit, Keep
 from codemods.rules import Rule, catalogue, rule_for
 from codemods.rules.context import Context
 from codemods.rules.interface import is_decided
-from codemods.sources.modules import Unit
 from codemods.sources.suppression import left, suppressions
 
 
@@ -114,17 +113,17 @@ def _decided(
     complete_groups(plan, next(iter(context.viewed.together), None))
     leave_context(plan)
     keep_modules(plan)
-    plan.shared = shared(_edits(plan), facts)
+    plan.shared = shared(_edits(plan), facts, options.form)
     plan.decisions += list(still_left(plan))
     return plan
 
 
-def _edits(plan: Plan) -> Iterator[tuple[Unit, Edit]]:
-    """The edits that are to be made, each with its file."""
+def _edits(plan: Plan) -> Iterator[Made]:
+    """The edits that are to be made, each with its file and node."""
     for decision in plan.decisions:
-        edit = decision.edit
+        edit, use = decision.edit, decision.use
         if decision.applies and edit is not None:
-            yield decision.use.unit, edit
+            yield use.unit, use.node, edit
 
 
 def _decision(

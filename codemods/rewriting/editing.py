@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -13,10 +13,15 @@ import libcst as cst
 from codemods.containment import Failure
 from codemods.cst.alignment import realigned
 from codemods.model import Form
-from codemods.optimizers.base import Support, called_otherwise, other_names
+from codemods.optimizers.base import (
+    TRAIN_STATE,
+    Support,
+    called_otherwise,
+    other_names,
+)
 from codemods.rewriting.apply import Applier
 from codemods.rewriting.checking import problem_of
-from codemods.rewriting.edited_file import Applied, EditedFile
+from codemods.rewriting.edited_file import WORD, Applied, EditedFile
 from codemods.rewriting.edits import Edit
 from codemods.rewriting.imports import Addition, ImportEditor, ImportedName
 from codemods.rewriting.insertion import has_support, insert_support
@@ -26,7 +31,6 @@ from codemods.rewriting.planned import Planned
 from codemods.sources.modules import Unit
 from codemods.sources.parsing import nests_deeply, parse, uncollected
 
-TRAIN_STATE = "{TrainState}"
 ALIKE = ("collections.abc", "typing_extensions")
 """Modules from which names for annotations may come that helpers take from `typing`."""
 
@@ -71,7 +75,7 @@ class Work:
     """The helpers that other files import from here."""
 
     imported: Mapping[str, str] = field(default_factory=dict)
-    """The names of helpers that other files have, with the modules."""
+    """The names of helpers that new modules have, with the names of these."""
 
     called: Mapping[str, str] = field(default_factory=dict)
     """Other names for helpers whose own mean something else."""
@@ -127,26 +131,26 @@ def _finished(
 ) -> Outcome:
     """The outcome once the edits are made: helpers and imports are added, and promises checked."""
     needed = (*applied.supports.values(), *work.given)
-    called = [called_otherwise(support, work.called) for support in needed]
-    supports = {support.name: support for support in called}
-    applied.supports = supports
-    # another file has the shared helpers, and this one imports them
-    if work.imported:
-        supports = {
-            name: support for name, support in supports.items() if not support.is_shared
-        }
+    called = {one.name: called_otherwise(one, work.called) for one in needed}
+    applied.supports = {support.name: support for support in called.values()}
+    own = [one for name, one in called.items() if name not in work.imported]
+    supports = {support.name: support for support in own}
     sources = {
         name: _named(support.source, work.names) for name, support in supports.items()
     }
-    taken = _bound_still(work, original) if sources else set()
-    clash = _clashes(work, original.module, sources, taken)
+    code = original.code_of(updated) if work.imported else ""
+    imported = _imported(work, code, sources)
+    taken = _bound_still(work, original) if sources or imported else set()
+    clash = _clashes(original.module, sources, imported, taken)
     # a template names the helper itself, which cannot be called otherwise
     if fixed := sorted(applied.fixed & work.called.keys()):
         return work.code, applied, _taken(fixed[0])
     if clash:
         # other files import these by their names
-        shared = {name for name, support in supports.items() if support.is_shared}
-        fixed_names = applied.fixed | work.imported.keys() | shared
+        given = {support.name for support in work.given}
+        # what it is where legacy had the name first, and the file another later, is not clear
+        dropped = {one.name for one in work.drop}
+        fixed_names = applied.fixed | given | dropped
         renamed = _with_other_names(work, clash, taken)
         # once more, with other names for the helpers
         if renamed is not None and fixed_names.isdisjoint(clash):
@@ -156,7 +160,9 @@ def _finished(
     if other is not None:
         text = f"a helper needs the name `{other}`, which is something else"
         return work.code, applied, Problem(text, _renaming(other))
-    _require_imports(work, supports, editor)
+    for support in supports.values():
+        editor.require(support.imports)
+    editor.require(_statements(work, imported))
     finished = editor.finish(updated)
     supported = insert_support(finished, list(sources.values()), original)
     if supported is None:
@@ -211,21 +217,36 @@ def _imported_by(statement: ast.AST) -> dict[str, str]:
     return {}
 
 
-def _require_imports(
-    work: Work, supports: Mapping[str, Support], editor: ImportEditor
-) -> None:
-    """Add the imports that helpers need, and those of helpers from other files."""
-    for support in supports.values():
-        editor.require(support.imports)
-    sources: dict[str, str] = {}
-    for name, source in work.imported.items():
-        sources[work.called.get(name, name)] = source
-    in_order = sorted(sources.items())
-    editor.require(f"from {source} import {name}" for name, source in in_order)
+def _imported(work: Work, code: str, sources: Mapping[str, str]) -> dict[str, str]:
+    """The modules of the helpers that new code imports, by what they are called in this file."""
+    words = {*WORD.findall(code)}
+    for source in sources.values():
+        words.update(WORD.findall(source))
+    modules: dict[str, str] = {}
+    for name, module in work.imported.items():
+        called = work.called.get(name, name)
+        if called in words:
+            modules[called] = module
+    return modules
+
+
+def _statements(work: Work, imported: Mapping[str, str]) -> Iterator[str]:
+    """The imports of helpers from other modules: one for each module."""
+    own_names = {called: name for name, called in work.called.items()}
+    for module in sorted(set(imported.values())):
+        names: list[str] = []
+        for called in sorted(imported):
+            name = own_names.get(called, called)
+            if imported[called] == module:
+                names.append(name if name == called else f"{name} as {called}")
+        yield f"from {module} import {', '.join(names)}"
 
 
 def _clashes(
-    work: Work, module: cst.Module, sources: Mapping[str, str], taken: set[str]
+    module: cst.Module,
+    sources: Mapping[str, str],
+    imported: Collection[str],
+    taken: set[str],
 ) -> list[str]:
     """The names of helpers that mean something else in the file."""
     clashing: list[str] = []
@@ -233,11 +254,7 @@ def _clashes(
         # an earlier run may have put the helper here
         if name in taken and not has_support(module, source):
             clashing.append(name)
-    for name in work.imported:
-        called = work.called.get(name, name)
-        if called in taken:
-            clashing.append(called)
-    return clashing
+    return [*clashing, *(name for name in imported if name in taken)]
 
 
 def _with_other_names(work: Work, clash: list[str], taken: set[str]) -> Work | None:

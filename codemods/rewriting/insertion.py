@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
@@ -12,10 +13,14 @@ from itertools import chain
 import libcst as cst
 
 from codemods.cst.comments import is_docstring
+from codemods.optimizers.base import TRAIN_STATE, Support
 from codemods.rewriting.lines import gap_and_comments
 from codemods.rewriting.original import Original
+from codemods.sources.modules import Unit
 from codemods.sources.notebook import MARKER as CELL
 from codemods.sources.parsing import parse
+
+DOCSTRING = '''"""What the optimizers of this project need and optax has not."""'''
 
 INDENT = " " * 4
 """The indentation in which helpers are written."""
@@ -51,6 +56,32 @@ def insert_support(
     spaced = [_spaced(statement) for statement in following[:1]]
     ahead, behind = module.body[:index], following[1:]
     return module.with_changes(body=[*ahead, *new, *spaced, *behind])
+
+
+def module_of(supports: Iterable[Support], indent: str) -> str:
+    """The text of a new module with some helpers, in this order."""
+    imports: dict[str, None] = {}
+    sources = []
+    for support in supports:
+        imports.update(dict.fromkeys(support.imports))
+        source = support.source.replace(TRAIN_STATE, "train_state.TrainState")
+        sources.append(source)
+        if source != support.source:
+            imports["from flax.training import train_state"] = None
+    config = cst.PartialParserConfig(default_indent=indent)
+    lines = (f"{DOCSTRING}\n", *sorted(imports, key=_place_of_import), "")
+    head = "\n".join(lines)
+    original = Original(Unit("", head, parse(head)))
+    found = insert_support(cst.parse_module(head, config), sources, original)
+    assert found is not None
+    return f"{found.code.rstrip()}\n"
+
+
+def _place_of_import(statement: str) -> tuple[bool, bool, str]:
+    """Where a formatter has an import: the standard library first, then `import x`."""
+    package = statement.split()[1].partition(".")[0]
+    is_other = package not in sys.stdlib_module_names
+    return is_other, statement.startswith("from"), statement
 
 
 def has_support(module: cst.Module, source: str) -> bool:

@@ -12,7 +12,7 @@ from codemods.messages import text_of
 from codemods.model import FileResult, Refusal, Site
 from codemods.rules import reasons
 from codemods.sources.modules import Span, Unit
-from codemods.vendoring.places import Places
+from codemods.sources.places import Places
 
 OTHERS = "FO8"
 """How codes begin that have nothing to do with optimizers."""

@@ -15,10 +15,10 @@ from codemods.rewriting.checking import undefined_names
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
 from codemods.sources.parsing import parse
+from codemods.sources.places import ModuleName, Places
 from codemods.sources.suppression import suppressions
 from codemods.sources.text import Text, UndecodableError, decode
 from codemods.vendoring.account import Account, concerns
-from codemods.vendoring.places import ModuleName, Places
 from codemods.vendoring.pointing import Redirection, imports_any, pointed
 from codemods.vendoring.unpointed import unpointed
 from codemods.vocabulary import PACKAGE

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from codemods.inference.scopes import Scope, Scopes
 from codemods.sources.modules import Unit
+from codemods.sources.places import joined, said
 
 Statement = ast.Import | ast.ImportFrom
 
@@ -122,19 +123,6 @@ class Bindings:
             scope = self._scopes.around(root).binding(root.id)
             if (scope, root.id, steps) in ways:
                 yield ModuleUse(node, scope, root.id)
-
-
-def said(node: ast.ImportFrom) -> str:
-    """The module in a statement, as it is written there."""
-    dots = "." * node.level
-    return dots + (node.module or "")
-
-
-def joined(package: str, name: str) -> str:
-    """The dotted name of something in a package."""
-    # from . import legacy_optim
-    separator = "" if package.endswith(".") else "."
-    return f"{package}{separator}{name}"
 
 
 def _chain(node: ast.Attribute) -> tuple[ast.Name | None, tuple[str, ...]]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
-from codemods.vendoring.module_names import Bindings, BoundModule, Statement, said
+from codemods.sources.places import said
+from codemods.vendoring.module_names import Bindings, BoundModule, Statement
 from codemods.vendoring.splicing import Splice, behind, extent, spliced, without
 from codemods.vendoring.strings import imported_by, names_in_strings, quoted_annotations
 

@@ -59,7 +59,8 @@ def migrated_with_copies(
 
     copies = read_copies(sources, existing, packages_around(root, files))
     # `from . import legacy_flax_optim as optim` is read as `from flax import optim`
-    results = migrate(copies.pointed_back)
+    migrated = migrate(copies.pointed_back)
+    results, modules = migrated[: len(sources)], migrated[len(sources) :]
     new = copies.homeless(results) if vendoring.wanted else []
     place: str | None = None
     if new:
@@ -78,8 +79,8 @@ def migrated_with_copies(
             by_path[result.path] = result
     kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
     if place is None or place in existing:
-        return kept
-    return [*kept, *_new_files(place)]
+        return [*kept, *modules]
+    return [*kept, *modules, *_new_files(place)]
 
 
 def _is_free(place: str, root: Root, existing: Collection[str]) -> bool:

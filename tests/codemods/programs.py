@@ -49,4 +49,6 @@ def project(
     sources = [
         Source(f"{name}.py", program(text).encode()) for name, text in texts.items()
     ]
-    return dict(zip(texts, migrate(sources, options), strict=True))
+    results = migrate(sources, options)
+    # behind those of the files, there may be new modules
+    return dict(zip(texts, results[: len(sources)], strict=True))

@@ -58,6 +58,10 @@ def listing(text: str) -> Files:
 
 
 WHOLE: dict[str, Files] = {
+    "a helper that is used ahead of what it needs": files(
+        "from flax import optim\n\ndef build():\n    return optim.Adagrad(1e-2)\n\ndefinition = build()\n"
+        "import jax.numpy as jnp\n" + CREATE.format("definition")
+    ),
     "by name": files("from base import make\n", base=MAKE),
     "a star, read ahead of what it brings": files(
         "from z import *\n" + CREATE.format("definition"),
@@ -256,10 +260,6 @@ REFUSED: dict[str, Files] = {
     "an import on condition that there is one": files(
         "import flax\nif hasattr(flax, 'optim'):\n    from flax import optim\nelse:\n    import optax\n"
         + CREATE.format("optim.Adam(1e-2)")
-    ),
-    "a helper that is used ahead of what it needs": files(
-        "from flax import optim\n\ndef build():\n    return optim.Adagrad(1e-2)\n\ndefinition = build()\n"
-        "import jax.numpy as jnp\n" + CREATE.format("definition")
     ),
     "a class that is none of flax.optim": files(
         "from flax import optim\n\ndef make(params):\n    if params is None:\n        return optim.SM3(0.1).create(params)\n"

@@ -169,7 +169,7 @@ def _texts(part: object) -> Iterator[str]:
     parts: Iterable[object] = ()
     if isinstance(part, tuple):
         parts = part
-    elif is_dataclass(part):
+    elif is_dataclass(part) and not isinstance(part, Support):
         parts = vars(part).values()
     for inner in parts:
         yield from _texts(inner)

@@ -30,11 +30,13 @@ def vendored(
     copies = read_copies(
         [Source(path, text.encode()) for path, text in files.items()], existing
     )
-    results = migrate(copies.pointed_back, options)
+    migrated = migrate(copies.pointed_back, options)
+    results, modules = migrated[: len(files)], migrated[len(files) :]
     new = copies.homeless(results) if wanted else []
     place = copies.place_for(new, PACKAGE_NAME, None) if new else None
     results = copies.pointed_at(results, new, place)
-    after = {**files, **{result.path: result.after.decode() for result in results}}
+    changed = (*results, *modules)
+    after = {**files, **{result.path: result.after.decode() for result in changed}}
     if place is not None and place not in existing:
         return (
             after | {f"{place}/{name}": text for name, text in _package().items()},

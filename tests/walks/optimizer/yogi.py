@@ -19,11 +19,11 @@ NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 
 
 def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
-    arguments = Arguments(call, SIGNATURE, inject)
-    if form == "chain":
+    arguments = Arguments(call, SIGNATURE, form, inject)
+    if not arguments.may_be_alias:
         moments = arguments.link("optax.scale_by_yogi", *arguments.take(NAMES))
         return Converted(arguments.chain(moments, arguments.descent()))
-    return Converted(arguments.alias("optax.yogi", NAMES, ("b1", "b2", "eps")))
+    return Converted(arguments.alias("optax.yogi", NAMES))
 
 
 OPTIMIZER = LegacyOptimizer(

@@ -1,4 +1,4 @@
-"""Where a package can be so that some files find it, and its name in each of them."""
+"""Where a module can be so that some files find it, and its name in each of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from codemods.sources.modules import Layout
 from codemods.sources.relevance import Graph, import_graph, reachable
-from codemods.vendoring.module_names import joined, said
 
 Named = tuple[str, tuple[str, ...]]
 """The name of a module in a file, and the paths, without ending, that it may mean."""
@@ -30,16 +29,23 @@ class Places:
     Args:
       texts: the texts of all files by path.
       others: the paths of other files that exist.
+      graphs: which files import which, and which are imported by which, if that is known.
     """
 
-    def __init__(self, texts: Mapping[str, str], others: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        texts: Mapping[str, str],
+        others: Iterable[str] = (),
+        graphs: tuple[Graph, Graph] | None = None,
+    ) -> None:
         self._texts = texts
+        self._known_graphs = graphs
         self._paths = {*texts, *others}
         self._layout = Layout(self._paths)
         self._named_by: dict[str, list[Named]] = {}
 
     def find(self, paths: Sequence[str], name: str) -> str | None:
-        """A place for a package of this name from which some files can import.
+        """A place for a module of this name from which some files can import.
 
         It is in the innermost package around all of them, else in a folder from which their imports
         find the project's modules, else beside them. None if there is none.
@@ -60,8 +66,8 @@ class Places:
         return self._layout.at(place) is None
 
     def serves(self, place: str, paths: Sequence[str]) -> bool:
-        """Whether all of some files can import a package at a place, by one full name."""
-        layout = Layout((*self._paths, f"{place}/__init__.py"))
+        """Whether all of some files can import a module at a place, by one full name."""
+        layout = Layout((*self._paths, f"{place}.py"))
         names = [self.name(path, place) for path in paths]
         full = {name.full for name in names if name is not None}
         if None in names or len(full) != 1:
@@ -71,7 +77,7 @@ class Places:
         return all(layout.absolute(path, name) == (place,) for path in paths)
 
     def name(self, path: str, place: str) -> ModuleName | None:
-        """The name of a package at a place in a file; None if the file cannot import it."""
+        """The name of a module at a place in a file; None if the file cannot import it."""
         target = PurePosixPath(place)
         # `src` of src/models/vit.py, with `from models import vit`
         root = self._root_around(target, path)
@@ -206,7 +212,7 @@ class Places:
 
     @cached_property
     def _graphs(self) -> tuple[Graph, Graph]:
-        return import_graph(self._texts)
+        return self._known_graphs or import_graph(self._texts)
 
 
 def _names(text: str) -> Iterator[str]:
@@ -228,6 +234,19 @@ def _names(text: str) -> Iterator[str]:
             package = said(node)
             yield package
             yield from (joined(package, alias.name) for alias in node.names)
+
+
+def said(node: ast.ImportFrom) -> str:
+    """The module in a statement, as it is written there."""
+    dots = "." * node.level
+    return dots + (node.module or "")
+
+
+def joined(package: str, name: str) -> str:
+    """The dotted name of something in a package."""
+    # from . import legacy_optim
+    separator = "" if package.endswith(".") else "."
+    return f"{package}{separator}{name}"
 
 
 def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -1,0 +1,179 @@
+"""Helpers that are long, or that several files need: one new module has them, where one can be imported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codemods import Options, Source, migrate
+from codemods.sources.notebook import SUFFIX
+from tests.codemods.running import assert_alike, outcome
+
+GROUPS = """
+    kernels = optim.ModelParamTraversal(lambda path, _: "w" in path)
+    others = optim.ModelParamTraversal(lambda path, _: "w" not in path)
+    definition = optim.MultiOptimizer((kernels, optim.Adam(0.1)), (others, optim.Momentum(0.1)))
+"""
+LAMB = "    definition = optim.LAMB(0.1)\n"
+STEPS = "from flax import optim\nimport jax\nimport jax.numpy as jnp\n{imports}\n\ndef {name}(params, gradients):\n"
+TRAIN = """
+    optimizer = definition.create(params)
+    for grads in gradients:
+        optimizer = optimizer.apply_gradient(grads)
+    return optimizer.target
+"""
+PLAIN = "    definition = optim.Momentum(0.1)\n"
+
+
+def module(name: str, made: str, imports: str = "") -> str:
+    return STEPS.format(name=name, imports=imports) + made + TRAIN
+
+
+def main(*imports: str) -> str:
+    lines = "\n".join(imports)
+    return f"{lines}\n\ndef run(params, gradients):\n    return first(params, gradients), second(params, gradients)\n"
+
+
+def after(files: dict[str, str], options: Options | None = None) -> dict[str, str]:
+    results = migrate(
+        [Source(path, text.encode()) for path, text in files.items()], options
+    )
+    for result in results:
+        assert result.error is None
+        assert {site.status for site in result.sites} <= {"rewritten"}
+    return {result.path: result.after.decode() for result in results}
+
+
+BESIDE = main("from one import first", "from two import second")
+WITHIN = main("from kit.one import first", "from kit.deep.two import second")
+KEPT_INSIDE = {
+    "the only file": {"train.py": module("first", GROUPS)},
+    "a short helper of one file": {
+        "one.py": module("first", LAMB),
+        "two.py": module("second", PLAIN),
+        "main.py": BESIDE,
+    },
+    "scripts in folders that nothing imports": {
+        "vision/train.py": module("first", GROUPS),
+        "language/train.py": module("second", GROUPS),
+    },
+}
+
+
+@pytest.mark.parametrize("files", KEPT_INSIDE.values(), ids=KEPT_INSIDE)
+def test_what_nobody_shares_or_can_import_is_where_it_is_needed(
+    files: dict[str, str],
+) -> None:
+    found = after(files)
+
+    shared = {path for path in found if path not in files}
+    assert shared <= {"vision/optax_compat.py", "language/optax_compat.py"}
+    assert "optax_compat.py" not in shared
+
+
+def test_a_notebook_keeps_what_it_needs() -> None:
+    cell = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": module("first", GROUPS).splitlines(keepends=True),
+    }
+    book = json.dumps(
+        {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1
+    )
+    found = after(
+        {
+            f"demo{SUFFIX}": book + "\n",
+            "one.py": module("first", GROUPS),
+            "main.py": "from one import first\n",
+        }
+    )
+    assert "def partition_by_path" in found[f"demo{SUFFIX}"]
+    assert "def partition_by_path" not in found["one.py"]
+
+
+IMPORTED = {
+    "beside scripts": (
+        {
+            "one.py": module("first", GROUPS),
+            "two.py": module("second", LAMB),
+            "main.py": BESIDE,
+        },
+        "optax_compat.py",
+        {"one.py": "from optax_compat import partition_by_path\n"},
+    ),
+    "a short one of two files": (
+        {
+            "one.py": module("first", LAMB),
+            "two.py": module("second", LAMB),
+            "main.py": BESIDE,
+        },
+        "optax_compat.py",
+        dict.fromkeys(
+            ("one.py", "two.py"), "from optax_compat import scale_by_norm_ratio\n"
+        ),
+    ),
+    "in the package, by its name": (
+        {
+            "kit/__init__.py": "",
+            "kit/deep/__init__.py": "",
+            "kit/one.py": module("first", GROUPS, "import kit.deep.two"),
+            "kit/deep/two.py": module("second", GROUPS),
+            "main.py": WITHIN,
+        },
+        "kit/optax_compat.py",
+        dict.fromkeys(
+            ("kit/one.py", "kit/deep/two.py"),
+            "from kit.optax_compat import partition_by_path\n",
+        ),
+    ),
+    "in the package, relatively": (
+        {
+            "kit/__init__.py": "from .one import first\nfrom .deep.two import second\n",
+            "kit/deep/__init__.py": "",
+            "kit/one.py": module("first", GROUPS, "from .deep import two"),
+            "kit/deep/two.py": module("second", GROUPS),
+            "main.py": WITHIN,
+        },
+        "kit/optax_compat.py",
+        {
+            "kit/one.py": "from .optax_compat import partition_by_path\n",
+            "kit/deep/two.py": "from ..optax_compat import partition_by_path\n",
+        },
+    ),
+    "beside a module of the user's with that name": (
+        {
+            "one.py": module("first", GROUPS),
+            "two.py": module("second", GROUPS, "import optax_compat"),
+            "optax_compat.py": "RATE = 0.1\n",
+            "main.py": BESIDE,
+        },
+        "optax_helpers.py",
+        dict.fromkeys(
+            ("one.py", "two.py"), "from optax_helpers import partition_by_path\n"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "place", "lines"), IMPORTED.values(), ids=IMPORTED)
+def test_one_new_module_has_it_and_the_program_trains_as_before(
+    files: dict[str, str],
+    place: str,
+    lines: dict[str, str],
+    tmp_path: Path,
+    legacy_wheel: Path,
+) -> None:
+    found = after(files)
+
+    assert [path for path in found if path not in files] == [place]
+    for path, line in lines.items():
+        assert line in found[path]
+        assert "def partition_by_path" not in found[path]
+    # a second run changes nothing
+    assert after(found) == found
+    old = outcome(files, tmp_path / "before", legacy_wheel)
+    assert_alike(old, outcome(found, tmp_path / "after"))
