@@ -101,7 +101,11 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
     if not moving or sum(unit.writable for unit in facts.project.read) < 2:
         return outcome
     texts = {unit.path: unit.code for unit in facts.project.read}
-    outcome.places = Places({**facts.project.others, **texts}, graphs=facts.graphs)
+    outcome.places = Places(
+        {**facts.project.others, **texts},
+        graphs=facts.graphs,
+        written=[unit.path for unit in facts.project.read if unit.writable],
+    )
     # a notebook runs in any folder
     files = [unit for unit in moving if not unit.places]
     for together in _with_place_in_common(files, facts, outcome.places):

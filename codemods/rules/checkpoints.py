@@ -79,7 +79,7 @@ def _step_in_state(use: Use) -> ast.Subscript | None:
 def checkpoint(use: Use, context: Context) -> Edit | Refusal:
     """A checkpoint that is read as plain dicts may have been stored before or after the migration,
     by this program or by another, so its parameters may be under either key, and its step in either
-    place. Small functions that are added to the file look for both.
+    place. Small functions that are added to the project look for both.
     """
     span = use.span
     match use.node:

@@ -30,7 +30,7 @@ TAKEN = ("create", "state_dict", "restore_state", "init", "update")
 )
 def custom(use: Use, context: Context) -> Edit | Refusal:
     """A class that derives from `OptimizerDef` keeps its methods, and with them the same
-    arithmetic. Its base becomes a small class that is added to the file, with the methods that
+    arithmetic. Its base becomes a small class that is added to the project, with the methods that
     `OptimizerDef` had, and with `init` and `update`, by which it is an optax transformation as it
     stands: `TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` take it.
 

@@ -31,7 +31,7 @@ from codemods.rules.types import made_by_hand, named
 def definition(use: Use, context: Context) -> Edit | Refusal:
     """Each of the twelve optimizers becomes the optax expression that was measured to be the same
     function: arguments are renamed and keep their text, defaults that differ are made explicit, and
-    where optax has no equal form a small gradient transformation is added to the file.
+    where optax has no equal form a small gradient transformation is added to the project.
 
     If the learning rate is given at each step, or by none and no step is in view, it becomes an
     injected hyperparameter; everything else stays static. Where the constructor gave none, it gets

@@ -150,8 +150,8 @@ def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
     """A program may work with definitions themselves: wrap one in another, ask it for the step of
     one parameter, exchange its hyperparameters, or read and make states by hand. An optax
     transformation has none of that. Where an optimizer can't be migrated otherwise, its definition
-    stays what it was: `optim.Adam(1e-3)` becomes `Adam(1e-3)`, a class that is added to the
-    project with the same constructor, methods, hyperparameters and states, and with `init` and `update`, by
+    stays what it was: `optim.Adam(1e-3)` becomes `Adam(1e-3)`, a class that is added to the project
+    with the same constructor, methods, hyperparameters and states, and with `init` and `update`, by
     which it is an optax transformation too. So all that works with it stays as it is, and the
     optimizer becomes a `TrainState` all the same, whose `opt_state` is the state that it had.
 

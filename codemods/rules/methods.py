@@ -119,7 +119,7 @@ def restored(use: Use, context: Context) -> Edit | Keep:
     offers both where an optimizer is created that the program restores. With `--old-checkpoints`
     the program does it itself: the call becomes
     `restore_old_or_new(checkpoints.restore_checkpoint, directory, optimizer)`, by functions that
-    are added to the file. They restore as before, and where that fails for a checkpoint with an
+    are added to the project. They restore as before, and where that fails for a checkpoint with an
     optimizer in the place of the train state, each value goes to its place, or an error names it.
     That is so for `restore_checkpoint` and the optimizers of which optax keeps the same; where it
     is not, the report says why.

@@ -30,6 +30,8 @@ class Places:
       texts: the texts of all files by path.
       others: the paths of other files that exist.
       graphs: which files import which, and which are imported by which, if that is known.
+      written: the paths of the files that are written; nothing is put outside of the folder that is
+        around all of them.
     """
 
     def __init__(
@@ -37,8 +39,10 @@ class Places:
         texts: Mapping[str, str],
         others: Iterable[str] = (),
         graphs: tuple[Graph, Graph] | None = None,
+        written: Iterable[str] = (),
     ) -> None:
         self._texts = texts
+        self._within = _folder_around(written)
         self._known_graphs = graphs
         self._paths = {*texts, *others}
         self._layout = Layout(self._paths)
@@ -47,16 +51,24 @@ class Places:
     def find(self, paths: Sequence[str], name: str) -> str | None:
         """A place for a module of this name from which some files can import.
 
-        It is in the innermost package around all of them, else in a folder from which their imports
-        find the project's modules, else beside them. None if there is none.
+        It is in the package that one of them belongs to, the outermost, else in a folder from which
+        their imports find the project's modules, else beside them. None if there is none.
         """
         folders = [PurePosixPath(path).parent for path in paths]
-        common = PurePosixPath(*_common([folder.parts for folder in folders]))
-        around = (common, *common.parents)
-        packages = [folder for folder in around if self._is_package(folder)]
+        common = _folder_around(paths)
+        packages = [outer for folder in folders if (outer := self._outermost(folder))]
         roots = [root for path in paths for root in self.roots(path)]
-        for folder in dict.fromkeys((*packages, *roots, common)):
+        # a package without `__init__.py`: `models` of `from models.vit import ViT`
+        tops = [
+            root / folder.relative_to(root).parts[0]
+            for root in roots
+            for folder in folders
+            if folder.is_relative_to(root) and folder != root
+        ]
+        for folder in dict.fromkeys((*packages, *tops, *roots, common)):
             place = str(folder / name)
+            if not folder.is_relative_to(self._within):
+                continue
             if self.is_free(place) and self.serves(place, paths):
                 return place
         return None
@@ -247,6 +259,12 @@ def joined(package: str, name: str) -> str:
     # from . import legacy_optim
     separator = "" if package.endswith(".") else "."
     return f"{package}{separator}{name}"
+
+
+def _folder_around(paths: Iterable[str]) -> PurePosixPath:
+    """The innermost folder around some files."""
+    folders = [PurePosixPath(path).parent.parts for path in paths]
+    return PurePosixPath(*_common(folders))
 
 
 def _common(folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

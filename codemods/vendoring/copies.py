@@ -181,7 +181,8 @@ def read_copies(
     modules = [f"{module}.py" for module in ("__init__", *SUBPACKAGE)]
     packages = (f"{copy}/{module}" for copy in existing for module in modules)
     codes = {path: unit.code for path, unit in units.items()}
-    places = Places(codes, (*others, *packages))
+    written = [source.path for source in sources if source.writable]
+    places = Places(codes, (*others, *packages), written=written)
     users: dict[str, tuple[str, ModuleName]] = {}
     back: dict[str, Source] = {}
     for source in own:

@@ -204,8 +204,8 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
             "kit/deep/__init__.py": "",
             "kit/deep/train.py": SCRIPT,
         },
-        "kit/deep/legacy_flax_optim",
-        "from . import legacy_flax_optim as optim",
+        "kit/legacy_flax_optim",
+        "from .. import legacy_flax_optim as optim",
     ),
     "several files of a package": (
         {
@@ -224,16 +224,16 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
             "kit/make.py": SCRIPT,
             "train.py": f"{IMPORTED.format('kit.make')}{SCRIPT}",
         },
-        "legacy_flax_optim",
-        "import legacy_flax_optim as optim",
+        "kit/legacy_flax_optim",
+        "from kit import legacy_flax_optim as optim",
     ),
     "scripts that import from around": (
         {
             "lib/make.py": SCRIPT,
             "bin/train.py": f"{IMPORTED.format('lib.make')}{SCRIPT}",
         },
-        "legacy_flax_optim",
-        "import legacy_flax_optim as optim",
+        "lib/legacy_flax_optim",
+        "from lib import legacy_flax_optim as optim",
     ),
     "scripts of several folders": (
         {"a/train.py": SCRIPT, "b/train.py": SCRIPT},
