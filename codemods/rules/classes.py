@@ -48,8 +48,8 @@ CALLABLE = Support("Callable", "", ("from typing import Callable",))
 )
 def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Where the class is kept in a variable, passed on or looked up by name, a function `flax_adam`
-    takes its place, which is added to the project and takes the same arguments; what calls it stays as
-    it is. `getattr(optim, name)` becomes `FLAX_OPTIMIZERS[name]`, a dictionary of those classes
+    takes its place, which is added to the project and takes the same arguments; what calls it stays
+    as it is. `getattr(optim, name)` becomes `FLAX_OPTIMIZERS[name]`, a dictionary of those classes
     that the project names in quotes; if it names none, of the three commonest.
 
     As an attribute of a class it is `staticmethod(flax_adam)`, and as a member of an enum

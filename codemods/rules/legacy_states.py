@@ -94,8 +94,8 @@ def made(use: Use, context: Context) -> Edit | Refusal:
     the train state, and what `optimizer.replace(state=…)` is given is put back.
 
     The classes of which such a state was made, `OptimizerState` and the private one of its
-    optimizer, are added to the project, as is the latter for a class that derives from that optimizer
-    (FO701).
+    optimizer, are added to the project, as is the latter for a class that derives from that
+    optimizer (FO701).
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")
