@@ -63,8 +63,8 @@ PARTITIONED_RULE = Support(
 def partition(use: Use, context: Context) -> Edit | Refusal:
     """A class that derives from `MultiOptimizer` and adds something beside its work, such as a log
     of the groups, keeps its methods. Its base becomes a small class that is added to the project,
-    with the groups under the name that they had, `traversals`. One that takes steps in its own way, or
-    asks for the inner optimizers, is left, with a reason.
+    with the groups under the name that they had, `traversals`. One that takes steps in its own way,
+    or asks for the inner optimizers, is left, with a reason.
     """
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)

@@ -69,9 +69,42 @@ class Places:
             place = str(folder / name)
             if not folder.is_relative_to(self._within):
                 continue
-            if self.is_free(place) and self.serves(place, paths):
+            is_shown = all(self._is_shown(path, place) for path in paths)
+            if is_shown and self.is_free(place) and self.serves(place, paths):
                 return place
         return None
+
+    def _is_shown(self, path: str, place: str) -> bool:
+        """Whether imports show that a file finds what is beside or within a place's folder.
+
+        It is in the same package, or imports it, or imports a module beside the place. Of a package
+        that is installed, nothing shows what is beside it.
+        """
+        name = self.name(path, place)
+        if name is None or name.said.startswith("."):
+            return name is not None
+        package, _, _ = name.full.partition(".")
+        folder = PurePosixPath(place).parent
+        if package == name.full:
+            beside = (one for one, _ in self._named(path) if "." not in one)
+            modules = (self._layout.at(str(folder / one)) for one in beside)
+            is_beside = any(found is not None and not found[1] for found in modules)
+            return is_beside or PurePosixPath(path).parent == folder
+        says = (one.partition(".")[0] for one, _ in self._named(path))
+        return package in says or self._belongs(path, package)
+
+    def _belongs(self, path: str, package: str) -> bool:
+        """Whether a file is in a package of this name, or others import it from there."""
+        outer = self._outermost(PurePosixPath(path).parent)
+        if outer is not None and outer.name == package:
+            return True
+        _, importers = self._graphs
+        for other in importers[path]:
+            for name, meant in self._named(other):
+                is_it = any(self._is(one, path) for one in meant)
+                if is_it and name.partition(".")[0] == package:
+                    return True
+        return False
 
     def is_free(self, place: str) -> bool:
         """Whether nothing exists at a place."""
