@@ -154,17 +154,24 @@ def _supports(edit: Edit, node: ast.AST, unit: Unit, form: Form) -> Iterable[Sup
 def _with_place_in_common(
     units: list[Unit], facts: Facts, places: Places
 ) -> list[list[Unit]]:
-    """The files by what they can import from: all, else those of a program, else each."""
+    """The files by what they can import from: all, those of a program, of a folder, or each."""
     found: list[list[Unit]] = []
-    pending = [units]
+    pending = [units] if units else []
     while pending:
         group = pending.pop()
-        if not group or _place(group, places) is not None:
+        if _place(group, places) is not None:
             found.append(group)
-        elif len(group) > 1:
-            programs = _programs(group, facts)
-            pending += programs if len(programs) > 1 else [[unit] for unit in group]
-    return [group for group in found if group]
+            continue
+        folders: dict[str, list[Unit]] = defaultdict(list)
+        for unit in group:
+            folders[unit.path.rpartition("/")[0]].append(unit)
+        ways = (
+            _programs(group, facts),
+            [*folders.values()],
+            [[unit] for unit in group],
+        )
+        pending += next((parts for parts in ways if len(parts) > 1), [])
+    return found
 
 
 def _place(units: list[Unit], places: Places) -> str | None:
@@ -179,12 +186,23 @@ def _move(units: list[Unit], needs: Needs, outcome: Shared) -> None:
     assert place is not None
     counts = Counter(chain.from_iterable(needs[unit] for unit in units))
     supports = {name: one for unit in units for name, one in needs[unit].items()}
+    words = {name: {*WORD.findall(one.source)} for name, one in supports.items()}
+    # a table of the classes that each file names is another in each, and what calls it stays too
+    own = {
+        name
+        for unit in units
+        for name, one in needs[unit].items()
+        if one != supports[name]
+    }
+    for name in supports:
+        if not own.isdisjoint(words[name]):
+            own.add(name)
     moved = {name for name, one in supports.items() if is_long(one) or counts[name] > 1}
+    moved -= own
     # what they call goes with them
     pending = [*moved]
     while pending:
-        words = {*WORD.findall(supports[pending.pop()].source)}
-        further = supports.keys() & words - moved
+        further = supports.keys() & words[pending.pop()] - moved
         moved |= further
         pending += further
     for name, support in supports.items():

@@ -142,11 +142,9 @@ class Places:
         return ModuleName(full, full)
 
     def _root_around(self, target: PurePosixPath, path: str) -> PurePosixPath | None:
-        """The first folder around a place in which the imports of a file find modules."""
-        for root in self.roots(path):
-            if target.is_relative_to(root):
-                return root
-        return None
+        """The innermost folder around a place in which the imports of a file find modules."""
+        around = [root for root in self.roots(path) if target.is_relative_to(root)]
+        return max(around, key=lambda root: len(root.parts), default=None)
 
     def names_said(self, path: str, place: str) -> set[str]:
         """The names by which a file imports a package at a place, or something in it."""
