@@ -13,7 +13,7 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from random import Random
@@ -26,7 +26,7 @@ from tests.generated.flows import Flow, flow
 
 PORTION = 100
 LIMIT = 60
-"""Seconds that a program may take; most take less than a tenth of one."""
+"""Seconds of computing that a program may take; most take less than a tenth of one."""
 
 OPTIONS = {
     "by default": Options(),
@@ -38,10 +38,15 @@ Counts = collections.Counter[tuple[str, str]]
 """By a carrier, or "" for all, and what became of a program."""
 
 
-def tried(number: int, option: str, into: str) -> Counts:
+Make = Callable[[Random], Flow]
+"""Draws a program."""
+
+
+def tried(make: Make, number: int, option: str, into: str) -> Counts:
     """Try a portion of programs.
 
     Args:
+        make: draws each of them.
         number: the portion's, from which all of it follows.
         option: the name of some options.
         into: the folder for those that break a promise.
@@ -54,7 +59,7 @@ def tried(number: int, option: str, into: str) -> Counts:
 
     counts: Counts = collections.Counter()
     for program in range(number * PORTION, (number + 1) * PORTION):
-        generated = flow(Random(program))
+        generated = make(Random(program))
         became = _became(generated, OPTIONS[option], Path(into))
         for carrier in ("", *sorted({*generated.carriers})):
             counts[carrier, became] += 1
@@ -65,8 +70,12 @@ def tried(number: int, option: str, into: str) -> Counts:
 def _prepare() -> None:
     """Set what JAX reads when it is first imported, and the clock that stops what takes too long."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    # most programs compile what others have compiled
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", "build/compiled")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGALRM, _too_long)
+    signal.signal(signal.SIGPROF, _too_long)
 
 
 def _too_long(*_: object) -> NoReturn:
@@ -77,7 +86,7 @@ def _became(generated: Flow, options: Options, into: Path) -> str:
     """What became of a program, which is kept if that breaks a promise."""
     from tests.generated.verdicts import KEPT, InvalidProgramError, verdict
 
-    signal.alarm(LIMIT)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)
     try:
         found = verdict(generated.files, options)
     except InvalidProgramError as error:
@@ -87,7 +96,7 @@ def _became(generated: Flow, options: Options, into: Path) -> str:
         if became == "half migrated" and not found.said:
             became = "half migrated without a word"
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     if became not in KEPT:
         _keep(generated, became, why, after, into)
     return became
@@ -143,15 +152,22 @@ def _table(counts: Counts) -> Iterator[str]:
 )
 def main(programs: int, first: int, jobs: int, option: str, into: str) -> None:
     """Try so many programs at random."""
+    try_all(flow, programs, first, jobs, option, into)
+
+
+def try_all(
+    make: Make, programs: int, first: int, jobs: int, option: str, into: str
+) -> None:
+    """Try so many programs, and print what became of them."""
     began = time.monotonic()
     total: Counts = collections.Counter()
     portions = range(first, first + -(-programs // PORTION))
     with ProcessPoolExecutor(
         jobs, mp_context=multiprocessing.get_context("spawn")
     ) as pool:
-        for counts in pool.map(
-            tried, portions, [option] * len(portions), [into] * len(portions)
-        ):
+        every = len(portions)
+        arguments = [make] * every, portions, [option] * every, [into] * every
+        for counts in pool.map(tried, *arguments):
             total.update(counts)
             done = sum(number for (carrier, _), number in total.items() if not carrier)
             click.echo(

@@ -60,6 +60,11 @@ def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
             for value, other in ((left, right), (right, left)):
                 if _is_unknown(facts, other):
                     yield value, other
+        # class Trainer(Base, definition=optim.Adam(0.1))
+        case ast.ClassDef(bases=bases, keywords=words):
+            values = [word.value for word in words]
+            for value in values:
+                yield value, [*bases, *values][0]
         # Held[optimizer]
         case ast.Subscript(value=value, slice=key):
             if not isinstance(key, ast.Constant) and _is_unknown(facts, value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
@@ -46,7 +47,9 @@ LOOPS = CONTROL | MAP_SLICES
 PROCESSES = "concurrent.futures.ProcessPoolExecutor"
 
 PICKLED, COMPARED, COUNTED, BY_PATH = "pickled", "compared", "counted", "by path"
-KEYED, TYPED = "keyed", "typed"
+KEYED, TYPED, FORMATTED = "keyed", "typed", "formatted"
+ATTRIBUTE_OF_FIELD = re.compile(r"\{[\w.\[\]]*\.(?:target|state|optimizer_def)\b")
+"""In a text that is formatted, a field such as `{0.state.step}`."""
 
 
 HaveFixedRates = Callable[[Collection[LegacyObject], Collection[LegacyObject]], bool]
@@ -197,7 +200,7 @@ class Handling:
             return BY_PATH
         if any(map(_is_pickle, names)) or self._by_pickler(call):
             return PICKLED
-        return ""
+        return FORMATTED if _reads_attribute(call.func) else ""
 
     def _pickled(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
         """The optimizers and definitions that a call pickles.
@@ -493,6 +496,16 @@ def _makers(statement: ast.stmt) -> Iterator[ast.Call]:
     elif isinstance(statement, ast.With):
         values = [item.context_expr for item in statement.items]
     yield from (value for value in values if isinstance(value, ast.Call))
+
+
+def _reads_attribute(called: ast.expr) -> bool:
+    """Whether this formats a text that has an attribute: `"step {0.state.step}".format`."""
+    match called:
+        case ast.Attribute(
+            value=ast.Constant(value=str(text)), attr="format" | "format_map"
+        ):
+            return ATTRIBUTE_OF_FIELD.search(text) is not None
+    return False
 
 
 def _is_countless(definition: LegacyObject) -> bool:

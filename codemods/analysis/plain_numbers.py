@@ -12,7 +12,7 @@ from typing import Literal
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.origins import Origins, Variable
-from codemods.inference.objects import Function
+from codemods.inference.objects import Container, Function
 from codemods.sources.modules import Unit
 from codemods.vocabulary import full_names
 
@@ -188,9 +188,9 @@ class PlainNumbers:
         functions = self.facts.functions(call.func)
         if names:
             return all(self._takes_by_name(name, call, unit, sort) for name in names)
-        # its parameter is a place where the step arrives
+        # its parameter is a place where the step arrives, or an element of a container
         if self.facts.legacy_objects(node, "step"):
-            return any(self.facts.objects(call.func))
+            return self._puts(call.func) or any(self.facts.objects(call.func))
         return bool(functions) and all(
             self._does_as_parameter(function, call, node, sort)
             for function in functions
@@ -200,7 +200,16 @@ class PlainNumbers:
         """Whether a call hands numbers to code out of view, and nothing comes back."""
         # summary_writer.scalar("loss", loss, step)
         is_statement = isinstance(unit.parents.get(call), ast.Expr)
-        return is_statement and not self.facts.functions(call.func)
+        if not is_statement or self._puts(call.func):
+            return False
+        return not self.facts.functions(call.func)
+
+    def _puts(self, called: ast.expr) -> bool:
+        """Whether this is a method of a container, as in `steps.append(step)`."""
+        if not isinstance(called, ast.Attribute):
+            return False
+        owners = self.facts.objects(called.value)
+        return any(isinstance(owner, Container) for owner in owners)
 
     def _names(self, called: ast.expr) -> set[str]:
         names = {*self.facts.externals(called), self.facts.full_name(called)}

@@ -15,6 +15,7 @@ from codemods.analysis.handling import Handling, names_of, tree_function
 from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.plain_numbers import PACKAGES, PlainNumbers, is_of_stacked
 from codemods.analysis.uses import Use
+from codemods.inference.binding import parameters_of
 from codemods.inference.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
 from codemods.vocabulary import REMATERIALIZE, UNREPLICATE
@@ -199,7 +200,7 @@ class Steps:
     @cached_property
     def _asked_steps(self) -> frozenset[LegacyObject]:
         """The steps that are used as only an array can be where they have got to."""
-        asked: set[LegacyObject] = set()
+        asked = self._mapped_steps()
         kinds = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
         for node, scope in self.flow.reading.scopes.items():
             if not isinstance(node, kinds) or self._is_read(node):
@@ -210,6 +211,34 @@ class Steps:
             if not self.numbers.do(node, scope.unit):
                 asked.update(steps)
         return frozenset(asked)
+
+    def _mapped_steps(self) -> set[LegacyObject]:
+        """The steps among the leaves of a tree that a function is mapped over."""
+        found: set[LegacyObject] = set()
+        for _, call in self.flow.reading.calls:
+            # jax.tree_map(lambda value: value.mean(), {"step": optimizer.state.step})
+            if tree_function(self.facts, call) in ("map", "multimap"):
+                steps = self.handling.optimizers_in(call, "step")
+                if steps and not self._maps_numbers(call):
+                    found.update(steps)
+        return found
+
+    def _maps_numbers(self, call: ast.Call) -> bool:
+        """Whether a number does as a leaf, for the function of a `tree_map`."""
+        for item in self._functions(call.args[0]) if call.args else [None]:
+            if not self._takes_numbers(item):
+                return False
+            if isinstance(item, Function):
+                names = [one.arg for one in parameters_of(item.node.args)]
+                loads = self._loads(item, names)
+                if not all(self._gives_number(load, item.unit) for load in loads):
+                    return False
+        return True
+
+    def _gives_number(self, load: ast.Name, unit: Unit) -> bool:
+        # lambda value: value
+        is_given = isinstance(unit.parents.get(load), ast.Lambda | ast.Return)
+        return is_given or self.numbers.do(load, unit)
 
     def _is_read(self, node: ast.expr) -> bool:
         """Whether this is `x.state.step` itself, which has a rule of its own."""

@@ -42,10 +42,10 @@ class FloatRates:
         not be missed, so that in the part of another definition the rate has to be a float for
         certain.
         """
-        # 1, or np.float32(0.1): constructors have a form of their own for these
+        # 1, or np.float32(0.1): constructors have a form of their own for these, but for True
         match node:
-            case ast.Constant():
-                return False
+            case ast.Constant(value=value):
+                return isinstance(value, bool)
             case ast.Call(func=function) if self._name(function).startswith(
                 NUMPY_FLOATS
             ):
@@ -123,9 +123,10 @@ class FloatRates:
         if bindings is not None:
             given = [binding.given.get(variable.name) for binding in bindings]
             return found | self._all(one.value for one in given if one is not None)
-        if not found:
-            found = FLOAT if _is_declared(function, variable.name) else UNKNOWN
-        return found
+        if _is_declared(function, variable.name):
+            return found or FLOAT
+        # train(params, **options)
+        return OTHER if self.origins.calls(function) else found or UNKNOWN
 
     def _all(self, values: Iterable[ast.expr | None]) -> Kinds:
         kinds = [UNKNOWN if value is None else self._kinds(value) for value in values]

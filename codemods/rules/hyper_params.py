@@ -227,7 +227,8 @@ def _definitions(use: Use, context: Context) -> list[LegacyObject]:
 def _is_made_in_view(obj: LegacyObject, context: Context) -> bool:
     if obj.kind == "definition":
         return obj.evidence == "proven"
-    return bool(context.facts.legacy.definitions(obj))
+    made = context.facts.legacy.definitions(obj)
+    return any(definition.evidence == "proven" for definition in made)
 
 
 def _has_own_rule(use: Use, context: Context) -> bool:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from codemods.analysis.handling import BY_PATH, COMPARED, COUNTED, KEYED, PICKLED, TYPED
+from codemods.analysis.handling import (
+    BY_PATH,
+    COMPARED,
+    COUNTED,
+    FORMATTED,
+    KEYED,
+    PICKLED,
+    TYPED,
+)
 from codemods.analysis.taken_for import TAKEN
 from codemods.analysis.uses import Use
 from codemods.messages import message
@@ -35,6 +43,10 @@ WHY = {
             "one for all."
         ),
         "Tell optimizers apart by a name of their own.",
+    ),
+    FORMATTED: (
+        "A text that is formatted here reads an attribute of the optimizer by its name.",
+        'Read it in the program, and format the value: `"{}".format(optimizer.target)`.',
     ),
     BY_PATH: (
         (

@@ -532,6 +532,11 @@ return Agent(optimizer).optimizer.target
         "kind = type(definition)\nreturn optimizer.target, kind.__name__",
         "FO924",
     ),
+    "an attribute by a text": ("return '{0.state.step}'.format(optimizer)", "FO924"),
+    "an attribute by a text with names": (
+        "return '{o.target[w].size:d}'.format_map({'o': optimizer})",
+        "FO924",
+    ),
     "compared": ("return optimizer == optim.Adam(0.1).create(params)", "FO924"),
     "sought in a list": (
         "return optimizer in [optim.Adam(0.1).create(params), optimizer]",

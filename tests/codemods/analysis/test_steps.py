@@ -21,6 +21,11 @@ NUMBERS_DO = {
     "two conditions": "print((optimizer.state.step > 2) & (optimizer.state.step < 5))",
     "a function in view": "print(halved(optimizer.state.step + 1))",
     "a container that is shown": "shown({'step': optimizer.state.step})",
+    "a list": "steps = []; steps.append(optimizer.state.step); print(steps[-1] + 1, sum(steps))",
+    "a list of numbers": "steps = []; steps.append(int(optimizer.state.step)); print(steps[-1].real)",
+    "a leaf that a function is mapped over": (
+        "print(jax.tree_util.tree_map(lambda value: jnp.sqrt(value + 1), {'step': optimizer.state.step}))"
+    ),
     "what is compiled": """
 @jax.jit
 def logged(optimizer, schedule):
@@ -77,6 +82,13 @@ def chosen(metrics):
 def counted(*truths):
     return truths[0] + truths[1]
 
+def last(steps, step):
+    steps.append(step)
+    return steps[-1]
+
+def means(metrics):
+    return jax.tree_util.tree_map(lambda value: value.mean(), metrics)
+
 class Metrics:
     def __init__(self, step):
         self.step = step
@@ -103,6 +115,15 @@ ARRAYS_NEEDED = {
     "a quotient by 0": "jnp.minimum(1.0, 1.0 / optimizer.state.step)",
     "a quotient by what may be 0": "jnp.minimum(1.0, (optimizer.state.step + 1) / params.get('warmup', 0))",
     "a power of 0": "jnp.minimum(1.0, optimizer.state.step ** -0.5)",
+    "a method of a value that a list was given": "last([], optimizer.state.step).item()",
+    "a method of a sum that a list was given": "last([0], optimizer.state.step + 1).item()",
+    "a method of a leaf": (
+        "jax.tree_util.tree_map(lambda value: value.mean(), {'step': optimizer.state.step})['step']"
+    ),
+    "an inverted leaf": (
+        "jax.tree_util.tree_map(lambda value: float(~(value > 1)), [params['b'].size, optimizer.state.step])[1]"
+    ),
+    "a leaf of what a function gives": "means({'step': optimizer.state.step, 'w': params['w']})['step']",
     "a type": "str(isinstance(optimizer.state.step, jnp.ndarray))",
     "a function that is not in view": "[f for f in (lambda s: s.dtype.name,)][0](optimizer.state.step)",
     "what jax.device_get gives": "bool(~(jax.device_get(optimizer.state.step) > 0))",

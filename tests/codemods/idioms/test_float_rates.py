@@ -60,6 +60,12 @@ MADE_FLOATS = {
     "a number of NumPy": ("lr", "lr", "train({}, [], [], np.float32(0.1))"),
     "a whole constant": ("SCALE", "", ""),
     "computed of whole numbers": ("SCALE * 2", "", ""),
+    "a truth value": ("True", "", ""),
+    "a parameter with a default, of a function in a table": (
+        "lr",
+        "lr=0.1",
+        "MAKERS = {'one': train}\n    MAKERS['one'](*given)",
+    ),
     "a field that may be None": (
         "config.late",
         "config",

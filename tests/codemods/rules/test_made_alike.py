@@ -157,6 +157,38 @@ def test_beside_it_all_else_migrates(made: str) -> None:
     assert {site.status for site in result.sites} == {"rewritten"}
 
 
+OF_CLASS = """
+from flax import optim
+
+from common import gradients
+
+
+class Trainer:
+    def __init_subclass__(cls, definition=None):
+        cls.definition = definition
+
+
+class Small(Trainer, definition=optim.Adam(0.1)):
+    pass
+
+
+def run(params, batches):
+    optimizer = Small.definition.create(params)
+    for batch in batches:
+        optimizer = optimizer.apply_gradient(gradients(optimizer.target, batch){given})
+    return [optimizer.target], []
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("given", ["", ", learning_rate=0.1 * batch"])
+def test_a_definition_that_a_class_is_made_with_is_told(given: str) -> None:
+    """Where it comes out again is not followed: no rate is set there, and without one it is the transformation."""
+    files = {"train.py": OF_CLASS.replace("{given}", given), "common.py": COMMON}
+    found = verdict(files)
+    assert (found.kind, found.said) == ("told" if given else "equal", True)
+
+
 OWN = (
     COMMON
     + """
