@@ -87,8 +87,13 @@ class Evaluations:
             # A function that is an argument may be called, too.
             arguments = [] if self._is_wrapping(node) else values_of(node)
             for called in (node.func, *arguments):
-                for function in functions_in(self.program.objects(called)):
+                items = self.program.objects(called)
+                for function in functions_in(items):
                     found[function.node] = None
+                # plateau(loss), an instance
+                for item in items:
+                    members = self._members(behind(item))
+                    found.update(dict.fromkeys(members.get("__call__", ())))
             return found
         if isinstance(node, ast.Attribute):
             owners = self.program.objects(node.value)

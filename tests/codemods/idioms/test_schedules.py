@@ -927,6 +927,34 @@ KEPT = {
         """,
         "`schedule(optimizer.state.step)` at train.py:17 may be another when the optimizer is made",
     ),
+    "a global factor that a call of an object halves between steps": (
+        """
+        import jax
+        from flax import optim
+
+        factor = 1.0
+
+        class Plateau:
+            def __call__(self, loss):
+                global factor
+                factor *= 0.5
+
+        def schedule(step):
+            return 0.1 * factor * 0.97 ** step
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            plateau = Plateau()
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                plateau(0.5)
+            return optimizer
+        """,
+        "`schedule(optimizer.state.step)` at train.py:21 may be another when the optimizer is made",
+    ),
     "a factor of the function around that is halved between steps": (
         """
         import jax
