@@ -90,9 +90,9 @@ def is_decided(use: Use) -> bool:
     """Whether FO706 decides on a use of optimizers that keep their interface, and no other rule."""
     match use.kind:
         case "whole" | "reflection":
-            return use.name != PICKLED and {obj.kind for obj in use.objects} == {
-                "definition"
-            }
+            # getattr(definition, "create"), which the class in its place has not
+            is_lost = use.name in (PICKLED, "create")
+            return not is_lost and {obj.kind for obj in use.objects} == {"definition"}
         # class Sign(optim.Momentum)
         case "base":
             return bool(interface_of(use.name))

@@ -532,6 +532,10 @@ return Agent(optimizer).optimizer.target
         "kind = type(definition)\nreturn optimizer.target, kind.__name__",
         "FO924",
     ),
+    "a method of what made it, by its name": (
+        "return getattr(definition, 'create')(params).target",
+        "FO916",
+    ),
     "an attribute by a text": ("return '{0.state.step}'.format(optimizer)", "FO924"),
     "an attribute by a text with names": (
         "return '{o.target[w].size:d}'.format_map({'o': optimizer})",
