@@ -979,6 +979,30 @@ KEPT = {
         """,
         "`schedule(optimizer.state.step)` at train.py:17 may be another when the optimizer is made",
     ),
+    "a factor that a function halves which is mapped over a tree": (
+        """
+        import jax
+        from flax import optim
+
+        @jax.jit
+        def train_step(optimizer, grad, lr):
+            return optimizer.apply_gradient(grad, learning_rate=lr)
+
+        def train(params, grads):
+            factor = 1.0
+            def schedule(step):
+                return 0.1 * factor * 0.97 ** step
+            def halve():
+                nonlocal factor
+                factor *= 0.5
+            optimizer = optim.Momentum(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))
+                jax.tree_util.tree_map(lambda _: halve(), grad)
+            return optimizer
+        """,
+        "`schedule(optimizer.state.step)` at train.py:17 may be another when the optimizer is made",
+    ),
     "an element that the schedule reads and that is set between steps": (
         """
         import jax
