@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
-from codemods.dataflow.effects import Variable
 from codemods.inference.objects import Class, External, LegacyObject, Object
 from codemods.sources.modules import Unit
 
@@ -40,21 +39,36 @@ def kept_as_value(node: ast.AST, unit: Unit, facts: Queries) -> str:
 
 
 def taken_by_classes(facts: Queries) -> frozenset[Object]:
-    """The attributes of classes that become functions, but get there otherwise.
-
-    They are in a variable, for example.
-    """
+    """What becomes functions, and is an attribute of a class by a variable or a condition."""
     taken: set[Object] = set()
     for cls in facts.flow.reading.classes:
-        for name in cls.scope.names:
-            place = ("variable", cls.scope, name)
-            items = facts.flow.solver.at(place)
-            found = [item for item in items if _becomes_function(item)]
-            if not found or facts.is_imported(cls.scope, name):
-                continue
-            if not _is_plain(cls, name, facts):
-                taken.update(found)
+        for statement in cls.node.body:
+            match statement:
+                # optimizer = DEFAULT, optimizer = optim.LAMB if LARGE else optim.Adam
+                case (
+                    ast.Assign(
+                        value=ast.Name() | ast.IfExp() | ast.Subscript() as value
+                    )
+                    | ast.AnnAssign(value=ast.Name() | ast.IfExp() as value)
+                ):
+                    is_field = isinstance(statement, ast.AnnAssign)
+                    if facts.names_legacy(value) or (
+                        is_field and _has_fields(cls, facts)
+                    ):
+                        continue
+                    taken.update(filter(_becomes_function, facts.objects(value)))
     return frozenset(taken)
+
+
+def _becomes_function(item: Object) -> bool:
+    match item:
+        # optim.Adam
+        case External(name=name):
+            return legacy_name(name) in (*DEFINITIONS, Unnamed.RUN_TIME)
+        # optim.ModelParamTraversal(is_kernel)
+        case LegacyObject(kind="traversal"):
+            return True
+    return False
 
 
 def _is_enum(cls: Class, facts: Queries) -> bool:
@@ -69,48 +83,6 @@ def _outer_bases(cls: Class, facts: Queries) -> Iterator[str]:
             yield item.name
         elif isinstance(item, Class):
             yield from filter(None, map(facts.full_name, item.node.bases))
-
-
-def _becomes_function(item: Object) -> bool:
-    match item:
-        # optim.Adam
-        case External(name=name):
-            return legacy_name(name) in (*DEFINITIONS, Unnamed.RUN_TIME)
-        # optim.ModelParamTraversal(is_kernel)
-        case LegacyObject(kind="traversal"):
-            return True
-    return False
-
-
-def _is_plain(cls: Class, name: str, facts: Queries) -> bool:
-    """Whether an attribute is only assigned in the body, a legacy class or a field."""
-    variable = Variable(cls.scope, name)
-    for store in facts.dataflow.definitions.stores(variable):
-        statement = cls.unit.parents.get(store)
-        # optimizer: Any = optim.Adam, a field
-        if isinstance(statement, ast.AnnAssign) and _has_fields(cls, facts):
-            continue
-        # for optimizer in optimizers
-        if not isinstance(statement, ast.Assign | ast.AnnAssign):
-            return False
-        value = statement.value
-        if value is None or not _is_explicit(value, facts):
-            return False
-        if not kept_as_value(value, cls.unit, facts):
-            return False
-    return True
-
-
-def _is_explicit(value: ast.expr, facts: Queries) -> bool:
-    """Whether an expression names a legacy class, or makes a traversal or static method."""
-    if not isinstance(value, ast.Call):
-        return facts.names_legacy(value)
-    # staticmethod(optim.Adam)
-    if "builtins.staticmethod" in facts.externals(value.func):
-        return True
-    # optim.ModelParamTraversal(is_kernel)
-    made = facts.legacy_objects(value, "traversal")
-    return any(obj.node is value for obj in made)
 
 
 def _has_fields(cls: Class, facts: Queries) -> bool:

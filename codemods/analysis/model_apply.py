@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from codemods.analysis.facts import Facts
+from codemods.dataflow.effects import Variable
 from codemods.inference.binding import values_of
 from codemods.inference.objects import Function, Instance
-from codemods.inference.reading import FunctionNode
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vocabulary import MODELS
@@ -24,7 +24,7 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     it, where `model` is a Linen module under a name bound once, or a short call that makes one.
     """
     scope = facts.scope(call)
-    initialised = origin(params, scope.node)
+    initialised = origin(params, facts)
     if initialised is None:
         return "None"
     for node in _evaluated(initialised, scope, facts):
@@ -63,46 +63,24 @@ def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
         bound = facts.scope(part).binding(part.id)
         if bound is not scope.binding(part.id):
             return False
-        bindings = _bindings(part.id, scope.node)
-        if len(bindings) > 1:
+        variable = Variable(scope, part.id)
+        if len(facts.dataflow.definitions.stores(variable)) > 1:
             return False
     return True
 
 
 def _is_model(node: ast.expr, facts: Facts) -> bool:
     objects = list(facts.objects(node))
-    for item in objects:
-        # class MLP(nn.Module)
-        if not isinstance(item, Instance):
-            return False
-        if not facts.derives_from(item.cls, *MODELS):
-            return False
-    return bool(objects)
+    return bool(objects) and all(
+        isinstance(item, Instance) and facts.derives_from(item.cls, *MODELS)
+        for item in objects
+    )
 
 
-def _bindings(name: str, scope: ast.AST) -> list[ast.AST]:
-    found: list[ast.AST] = []
-    for node in _own_nodes(scope):
-        match node:
-            case ast.Name(id=own, ctx=ast.Store()) if own == name:
-                found.append(node)
-    return found
-
-
-def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes within a function, without those of functions in it."""
-    pending = [*ast.iter_child_nodes(scope)]
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, FunctionNode):
-            pending.extend(ast.iter_child_nodes(node))
-
-
-def origin(params: ast.expr, scope: ast.AST, depth: int = 4) -> ast.Call | None:
+def origin(params: ast.expr, facts: Facts, depth: int = 8) -> ast.Call | None:
     """The call that made some params.
 
-    It is found through names that are assigned once, subscripts and `pop`.
+    It is found through variables of the function that are assigned once, subscripts and `pop`.
     """
     match params:
         # variables["params"], variables.pop("params")
@@ -110,27 +88,25 @@ def origin(params: ast.expr, scope: ast.AST, depth: int = 4) -> ast.Call | None:
             ast.Subscript(value=value)
             | ast.Call(func=ast.Attribute(value=value, attr="pop" | "unfreeze"))
         ):
-            return origin(value, scope, depth)
+            return origin(value, facts, depth)
         case ast.Call() as call:
             return call
-        case ast.Name(id=name) if depth:
-            values = _assigned(name, scope)
-            bindings = _bindings(name, scope)
-            if len(values) == 1 and len(bindings) == 1:
-                return origin(values[0], scope, depth - 1)
+        case ast.Name() if depth:
+            variable = facts.dataflow.definitions.variable(params)
+            if variable is None or variable.scope is not facts.scope(params):
+                return None
+            stores = facts.dataflow.definitions.stores(variable)
+            match [one for one in stores if not _is_deleted(one)]:
+                case [ast.Name() as store]:
+                    # output, variables = model.init_with_output(key, x)
+                    around = variable.unit.parents.get(store)
+                    while isinstance(around, ast.Tuple):
+                        around = variable.unit.parents.get(around)
+                    if isinstance(around, ast.Assign):
+                        return origin(around.value, facts, depth - 1)
     return None
 
 
-def _assigned(name: str, scope: ast.AST) -> list[ast.expr]:
-    """The values of the assignments to a name in a function."""
-    found: list[ast.expr] = []
-    for node in _own_nodes(scope):
-        if not isinstance(node, ast.Assign):
-            continue
-        for target in node.targets:
-            # output, variables = model.init_with_output(key, x)
-            inner = ast.walk(target)
-            names = (one for one in inner if isinstance(one, ast.Name))
-            if any(one.id == name for one in names):
-                found.append(node.value)
-    return found
+def _is_deleted(store: ast.AST) -> bool:
+    """Whether this is the name in `del variables`."""
+    return isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del)

@@ -80,8 +80,9 @@ def names_removed(unit: Unit) -> bool:
 
 def _quotes_removed(unit: Unit, bound: Targets) -> bool:
     """Whether an annotation in quotes may have such a name."""
-    for _, text in _quoted(unit):
-        for name in DOTTED.findall(text):
+    quoted = chain.from_iterable(map(quoted_types, _annotations(unit)))
+    for text in quoted:
+        for name in DOTTED.findall(str(text.value)):
             root, _, rest = name.partition(".")
             for target in bound.get(root, ()):
                 full_name = f"{target}.{rest}"
@@ -90,17 +91,8 @@ def _quotes_removed(unit: Unit, bound: Targets) -> bool:
     return False
 
 
-def _quoted(unit: Unit) -> Iterator[tuple[ast.Constant, str]]:
-    """The strings of a file that are annotations or parts of these, each with its text.
-
-    The types in `cast("jnp.DeviceArray", x)` are such, too.
-    """
-    for annotation in _annotations(unit):
-        for quoted in quoted_types(annotation):
-            yield quoted, str(quoted.value)
-
-
 def _annotations(unit: Unit) -> Iterator[ast.expr]:
+    """The annotations of a file, and the types in `cast("jnp.DeviceArray", x)`."""
     for node in unit.nodes:
         match node:
             # cast("jnp.DeviceArray", x)
@@ -237,10 +229,7 @@ def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
 
 
 def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use]:
-    """The uses in annotations in quotes: one for all equal names in an annotation.
-
-    A name counts even where the text is not an expression.
-    """
+    """The uses in annotations in quotes: one for all equal names in an annotation."""
     for quoted, nodes in names.quoted.items():
         found: dict[tuple[str, str], list[ast.expr]] = defaultdict(list)
         for node in nodes:
@@ -254,14 +243,6 @@ def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use
         for (name, text), equal in found.items():
             said = tuple(equal)
             yield Use("removed", name, unit, quoted, (), quoted=text, said=said)
-    for quoted, whole in _quoted(unit):
-        # It is an expression, and was looked at above.
-        if quoted in names.quoted:
-            continue
-        for text in dict.fromkeys(DOTTED.findall(whole)):
-            row = names.row_of_text(text)
-            if row is not None:
-                yield Use("removed", row.name, unit, quoted, (), quoted=text)
 
 
 class _Names:
@@ -308,14 +289,6 @@ class _Names:
         if isinstance(node, ast.Name) and row.how not in IN_PLACE:
             return None
         return row if row.name == name else None
-
-    def row_of_text(self, text: str) -> Removed | None:
-        """The row of a dotted name in a text, if all imports bind its first word to the same."""
-        root, _, rest = text.partition(".")
-        named = {_bound_name(item) for item in self._bound[root]}
-        if len(named) != 1:
-            return None
-        return row_of(f"{named.pop()}.{rest}")
 
     def full_name(self, node: ast.expr) -> str | None:
         """The full name of what an expression names, if imports alone show it."""

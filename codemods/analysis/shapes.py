@@ -50,8 +50,7 @@ class Parameters:
         params = _given(optimizer)
         if params is None:
             return None
-        function = self.facts.scope(params).node
-        made = origin(params, function) or params
+        made = origin(params, self.facts) or params
         if _computes_array(made, self.facts):
             return True
         # params: jnp.ndarray
@@ -111,21 +110,13 @@ class Parameters:
 
     # By what makes them
 
-    def _made_as_dict(self, place: Place, depth: int = 4) -> bool:
-        if isinstance(place, ast.expr):
-            return self._makes_dict(place, depth)
+    def _made_as_dict(self, place: Place) -> bool:
         match place:
+            # state, params = variables.pop("params")
             case ("variable", Scope() as scope, str(name)):
-                variable = Variable(scope, name)
-                stores = self.origins.stores(variable)
-                for value in _values(stores, variable.unit):
-                    if value is None or not self._makes_dict(value, depth):
-                        return False
-                return bool(stores)
-        return False
-
-    def _makes_dict(self, node: ast.expr, depth: int) -> bool:
-        match node:
+                stores = self.origins.stores(Variable(scope, name))
+                values = [*_values(stores, scope.unit)]
+                return bool(values) and all(map(self._made_as_dict, values))
             # variables["params"]
             case (
                 ast.Dict()
@@ -145,11 +136,6 @@ class Parameters:
                 return True
             case ast.Call(func=function):
                 return _is_of_dicts(function, self.facts)
-            case ast.Name() if depth:
-                variable = self.origins.variable(node)
-                if variable is not None:
-                    place = ("variable", variable.scope, variable.name)
-                    return self._made_as_dict(place, depth - 1)
         return False
 
 

@@ -7,14 +7,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from codemods.dataflow.effects import Variable
+from codemods.inference.containers import CHANGING, SHIFTING
 from codemods.inference.view import View
 from codemods.sources.parsing import parse
-from codemods.vocabulary import words
-
-CHANGING = words(
-    "add append clear discard extend insert pop popitem remove reverse setdefault sort update"
-)
-"""The methods that change their owner."""
 
 
 class Elsewhere:
@@ -59,7 +54,9 @@ class Elsewhere:
                     case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()):
                         changed |= _path(owner)
                     case ast.Call(func=ast.Attribute(value=owner, attr=name)):
-                        changed |= _path(owner) if name in CHANGING else set()
+                        changed |= (
+                            _path(owner) if name in CHANGING | SHIFTING else set()
+                        )
                     case ast.Call(
                         func=ast.Name(id="setattr"),
                         args=[_, ast.Constant(value=str(name)), _],

@@ -34,15 +34,13 @@ PLAIN_SPECIALS = frozenset(
         "__init__ __post_init__ __repr__ __call__ __enter__ __exit__ __iter__ __next__"
     )
 )
-FROZEN = full_names("flax.struct", "dataclass PyTreeNode") | {
-    "typing.NamedTuple",
+BASES = full_names("typing", "Generic Protocol NamedTuple") | {
+    "abc.ABC",
+    "builtins.object",
     "collections.namedtuple",
     "enum.Enum",
+    "flax.struct.PyTreeNode",
 }
-BASES = (
-    FROZEN | full_names("typing", "Generic Protocol") | {"builtins.object", "abc.ABC"}
-)
-LISTED = FROZEN | {"dataclasses.dataclass"}
 
 Body = tuple[Effects, dict[FunctionNode, None]]
 """The effects of a function's own evaluations, and the functions in view that these call."""
@@ -245,24 +243,8 @@ class Evaluations:
         if name:
             return pure.is_constant(name)
         return bool(items) and all(
-            self._is_frozen(item.cls)
-            if isinstance(item, Instance)
-            else isinstance(item, LegacyObject | Result)
-            for item in items
+            isinstance(item, LegacyObject | Result) for item in items
         )
-
-    def _is_frozen(self, cls: Class) -> bool:
-        """Whether the instances of a class cannot be changed."""
-        for base in self.flow.ancestry(cls):
-            if isinstance(base, External) and base.name in FROZEN:
-                return True
-        for decorator in cls.node.decorator_list:
-            name = self.program.full_name(_called(decorator))
-            words = decorator.keywords if isinstance(decorator, ast.Call) else ()
-            is_frozen = any(ast.unparse(word) == "frozen=True" for word in words)
-            if name in FROZEN or (name == "dataclasses.dataclass" and is_frozen):
-                return True
-        return False
 
     def _fields(self, items: Iterable[Object], name: object) -> set[Cell]:
         """The cells for an attribute or element of some objects.
@@ -408,11 +390,8 @@ class Evaluations:
             name = base.name if isinstance(base, External) else "builtins.object"
             if name not in BASES and not name.startswith("flax.optim."):
                 return False
-        names = {
-            self.program.full_name(_called(one)) for one in cls.node.decorator_list
-        }
         # class Model(metaclass=Meta)
-        if cls.node.keywords or not names <= LISTED:
+        if cls.node.keywords:
             return False
         members = self.program.members(cls)
         return members.keys().isdisjoint(("__new__", "__post_init__", "__setattr__"))

@@ -339,10 +339,6 @@ GONE = {
         "import jax\n\ndef f(x: 'jax.lib.xla_extension.PjRtClient'): ...\n",
         "`jax.lib.xla_extension` was removed.",
     ),
-    "an annotation that is no expression": (
-        "import numpy as np\n\ndef f(x: 'np.int, if any', y: 'self.np.int of x'): ...\n",
-        "`numpy.int` is `builtins.int` now.",
-    ),
     "an annotation of two strings": (
         "import numpy as np\n\ndef f(x: 'np.' 'int'): ...\n",
         "`numpy.int` is `builtins.int` now.",
