@@ -100,27 +100,27 @@ def _edit_file(work: Work) -> Outcome:
         raise RecursionError
     original = Original(Unit(work.path, work.code, tree))
     try:
-        module = original.module
+        _ = original.module
     except cst.ParserSyntaxError as error:
         text = f"LibCST cannot parse the code near line {error.raw_line}"
         return work.code, Applied(), Problem(text, "Write it otherwise.")
     try:
-        return _edited(work, original, module)
+        return _edited(work, original)
     except IrreproducibleError:
         text = "LibCST does not reproduce this file to the letter"
         remedy = "Let a formatter write the file anew first."
         return work.code, Applied(), Problem(text, remedy)
 
 
-def _edited(work: Work, original: Original, module: cst.Module) -> Outcome:
+def _edited(work: Work, original: Original) -> Outcome:
     beside = (one.near for one in work.add if one.near is not None)
     places = (*beside, *work.origins, *((name.line, name.column) for name in work.drop))
     planned = Planned(work.edits, (*(line for line, _ in places), *work.markers))
     positions = Positions(original, planned.touches)
     editor = ImportEditor(positions.known, work.drop, work.add, work.origins, work.cell)
-    file = EditedFile(module, work.code, work.names, work.form, work.called)
+    file = EditedFile(original.module, work.code, work.names, work.form, work.called)
     applier = Applier(file, positions, planned, editor, work.markers)
-    updated = module.visit(applier)
+    updated = original.module.visit(applier)
     after, applied, problem = _finished(work, original, updated, editor, file.applied)
     return positions.with_blanks(after), applied, problem
 
