@@ -33,7 +33,7 @@ class FloatRates:
         self.facts = facts
         self.origins = facts.of(Origins)
         self.compiled = facts.of(Compiled)
-        self._pending: set[Variable] = set()
+        self._pending: set[Variable | ast.expr] = set()
 
     def needs_float(self, node: ast.expr, is_part: bool) -> bool:
         """Whether a rate has to be made a float: something shows that it may be none.
@@ -72,7 +72,7 @@ class FloatRates:
                 variable = self.origins.variable(node)
                 return UNKNOWN if variable is None else self._held(variable)
             case ast.Attribute(value=owner, attr=name):
-                return self._field(owner, name)
+                return self._field(node, owner, name)
             case ast.Call():
                 return self._made(node)
         return UNKNOWN
@@ -132,8 +132,10 @@ class FloatRates:
         kinds = [UNKNOWN if value is None else self._kinds(value) for value in values]
         return frozenset().union(*kinds)
 
-    def _field(self, owner: ast.expr, name: str) -> Kinds:
-        """What the class of its owner says of an attribute."""
+    def _field(self, node: ast.Attribute, owner: ast.expr, name: str) -> Kinds:
+        """What the class of its owner says of an attribute, and what code in view puts there."""
+        if node in self._pending:
+            return frozenset()
         items = [*self.facts.objects(owner)]
         kinds = [
             _declared_field(item.cls.node, name)
@@ -141,7 +143,12 @@ class FloatRates:
             else UNKNOWN
             for item in items
         ]
-        return frozenset().union(*kinds) or UNKNOWN
+        place = self.facts.flow.places[node]
+        roots = (one for one in self.facts.flow.roots(place) if one is not node)
+        self._pending.add(node)
+        given = self._all(one for one in roots if isinstance(one, ast.expr))
+        self._pending.discard(node)
+        return (frozenset().union(*kinds) or UNKNOWN) | (given - UNKNOWN)
 
 
 def _kind_of(value: object) -> Kinds:

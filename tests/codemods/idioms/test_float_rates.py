@@ -61,6 +61,7 @@ MADE_FLOATS = {
     "a whole constant": ("SCALE", "", ""),
     "computed of whole numbers": ("SCALE * 2", "", ""),
     "a truth value": ("True", "", ""),
+    "a whole number that is negated": ("-lr", "lr=1", ""),
     "a parameter with a default, of a function in a table": (
         "lr",
         "lr=0.1",
@@ -70,6 +71,11 @@ MADE_FLOATS = {
         "config.late",
         "config",
         "train({}, [], [], Config())",
+    ),
+    "a field that is declared, and given another": (
+        "config.rate",
+        "config",
+        "train({}, [], [], Config(rate=np.float32(0.1)))",
     ),
     "one of two": ("0.1 if lr else None", "lr", ""),
 }
@@ -88,7 +94,8 @@ def rewritten(definition: str, rate: str, parameter: str, call: str) -> str:
 def made_float(rate: str) -> str:
     """`float(lr or 0)`, without its spaces."""
     value = "".join(rate.split())
-    return f"float(({value})or0)" if " " in rate else f"float({value}or0)"
+    is_atom = " " not in rate and not rate.startswith("-")
+    return f"float({value}or0)" if is_atom else f"float(({value})or0)"
 
 
 @pytest.mark.parametrize("given", AS_THEY_ARE.values(), ids=AS_THEY_ARE)
