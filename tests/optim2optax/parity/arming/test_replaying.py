@@ -42,7 +42,7 @@ for step in range(12):
 
 
 def test_a_wrong_rule_of_a_chaotic_program(tmp_path: Path) -> None:
-    found = compared(tmp_path, CHAOTIC, ("momentum=0.9", "momentum=0.9000001"))
+    found = compared(tmp_path, CHAOTIC, ("decay=0.9", "decay=0.9000001"))
     assert found.verdict is Verdict.DIFFERENT, found
     assert "open loop" in found.remarks[-1]
 
