@@ -227,8 +227,7 @@ def _definitions(use: Use, context: Context) -> list[LegacyObject]:
 def _is_made_in_view(obj: LegacyObject, context: Context) -> bool:
     if obj.kind == "definition":
         return obj.evidence == "proven"
-    made = context.facts.legacy.definitions(obj)
-    return any(definition.evidence == "proven" for definition in made)
+    return bool(context.facts.legacy.definitions(obj))
 
 
 def _has_own_rule(use: Use, context: Context) -> bool:
