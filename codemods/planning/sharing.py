@@ -108,8 +108,8 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
     )
     # a notebook runs in any folder
     files = [unit for unit in moving if not unit.places]
-    for together in _with_place_in_common(files, facts, outcome.places):
-        _move(together, needs, outcome)
+    for place, together in _by_place(files, facts, outcome.places).items():
+        _move(place, together, needs, outcome)
     for together in _programs(
         [unit for unit in moving if _has_shared(needs[unit])], facts
     ):
@@ -151,16 +151,20 @@ def _supports(edit: Edit, node: ast.AST, unit: Unit, form: Form) -> Iterable[Sup
     return edit.supports
 
 
-def _with_place_in_common(
-    units: list[Unit], facts: Facts, places: Places
-) -> list[list[Unit]]:
-    """The files by what they can import from: all, those of a program, of a folder, or each."""
-    found: list[list[Unit]] = []
+def _by_place(units: list[Unit], facts: Facts, places: Places) -> dict[str, list[Unit]]:
+    """The files by the new module that they can import, all of them by one name.
+
+    It is that of all files, else of those of a program, of a folder, or of each.
+    """
+    found: dict[str, list[Unit]] = defaultdict(list)
     pending = [units] if units else []
     while pending:
         group = pending.pop()
-        if _place(group, places) is not None:
-            found.append(group)
+        place = _place(group, places)
+        if place is not None:
+            paths = [unit.path for unit in (*found[place], *group)]
+            if places.serves(place, paths):
+                found[place] += group
             continue
         folders: dict[str, list[Unit]] = defaultdict(list)
         for unit in group:
@@ -171,7 +175,11 @@ def _with_place_in_common(
             [[unit] for unit in group],
         )
         pending += next((parts for parts in ways if len(parts) > 1), [])
-    return found
+    return {place: sorted(group, key=_path_of) for place, group in found.items()}
+
+
+def _path_of(unit: Unit) -> str:
+    return unit.path
 
 
 def _place(units: list[Unit], places: Places) -> str | None:
@@ -179,26 +187,12 @@ def _place(units: list[Unit], places: Places) -> str | None:
     return next(filter(None, (places.find(paths, name) for name in NAMES)), None)
 
 
-def _move(units: list[Unit], needs: Needs, outcome: Shared) -> None:
+def _move(place: str, units: list[Unit], needs: Needs, outcome: Shared) -> None:
     """Put helpers of some files into a module that all of them can import."""
-    assert outcome.places is not None
-    place = _place(units, outcome.places)
-    assert place is not None
     counts = Counter(chain.from_iterable(needs[unit] for unit in units))
-    supports = {name: one for unit in units for name, one in needs[unit].items()}
+    supports = _commonest(needs[unit] for unit in units)
     words = {name: {*WORD.findall(one.source)} for name, one in supports.items()}
-    # a table of the classes that each file names is another in each, and what calls it stays too
-    own = {
-        name
-        for unit in units
-        for name, one in needs[unit].items()
-        if one != supports[name]
-    }
-    for name in supports:
-        if not own.isdisjoint(words[name]):
-            own.add(name)
     moved = {name for name, one in supports.items() if is_long(one) or counts[name] > 1}
-    moved -= own
     # what they call goes with them
     pending = [*moved]
     while pending:
@@ -212,7 +206,25 @@ def _move(units: list[Unit], needs: Needs, outcome: Shared) -> None:
         outcome.narrow.add(place)
     for unit in units:
         module = outcome.name(unit, place) or ""
-        outcome.imported[unit] = {name: module for name in needs[unit] if name in moved}
+        # where a helper is another one here, what calls it is, too
+        own: set[str] = set()
+        for name, support in needs[unit].items():
+            if support != supports[name] or not own.isdisjoint(words[name]):
+                own.add(name)
+        shared_here = moved.intersection(needs[unit]) - own
+        outcome.imported[unit] = dict.fromkeys(sorted(shared_here), module)
+
+
+def _commonest(needs: Iterable[dict[str, Support]]) -> dict[str, Support]:
+    """The helpers of some files: of those with one name, the one that most of them need.
+
+    A class by name is another function where steps set its rate.
+    """
+    found: dict[str, Counter[Support]] = defaultdict(Counter)
+    for supports in needs:
+        for name, support in supports.items():
+            found[name][support] += 1
+    return {name: count.most_common(1)[0][0] for name, count in found.items()}
 
 
 def _programs(units: list[Unit], facts: Facts) -> list[list[Unit]]:

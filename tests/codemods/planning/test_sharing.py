@@ -177,3 +177,14 @@ def test_one_new_module_has_it_and_the_program_trains_as_before(
     assert after(found) == found
     old = outcome(files, tmp_path / "before", legacy_wheel)
     assert_alike(old, outcome(found, tmp_path / "after"))
+
+
+def test_scripts_of_one_folder_that_know_nothing_of_each_other_share_it() -> None:
+    found = after(
+        {"one.py": module("first", GROUPS), "two.py": module("second", GROUPS)}
+    )
+
+    assert [*found] == ["one.py", "two.py", "optax_compat.py"]
+    assert found["optax_compat.py"].count("def partition_by_path") == 1
+    for script in ("one.py", "two.py"):
+        assert "from optax_compat import partition_by_path\n" in found[script]
