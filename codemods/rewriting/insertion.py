@@ -68,11 +68,11 @@ def module_of(supports: Iterable[Support], indent: str) -> str:
         sources.append(source)
         if source != support.source:
             imports["from flax.training import train_state"] = None
-    config = cst.PartialParserConfig(default_indent=indent)
     lines = (f"{DOCSTRING}\n", *sorted(imports, key=_place_of_import), "")
     head = "\n".join(lines)
     original = Original(Unit("", head, parse(head)))
-    found = insert_support(cst.parse_module(head, config), sources, original)
+    module = original.module.with_changes(default_indent=indent)
+    found = insert_support(module, sources, original)
     assert found is not None
     return f"{found.code.rstrip()}\n"
 

@@ -188,3 +188,13 @@ def test_scripts_of_one_folder_that_know_nothing_of_each_other_share_it() -> Non
     assert found["optax_compat.py"].count("def partition_by_path") == 1
     for script in ("one.py", "two.py"):
         assert "from optax_compat import partition_by_path\n" in found[script]
+
+
+@pytest.mark.parametrize("indent", ["  ", "    "])
+def test_it_is_indented_as_the_files_are(indent: str) -> None:
+    names = {"one.py": "first", "two.py": "second"}
+    files = {
+        path: module(name, GROUPS).replace("    ", indent)
+        for path, name in names.items()
+    }
+    assert f"\n{indent}transforms = " in after(files)["optax_compat.py"]
