@@ -74,7 +74,7 @@ def test_what_nobody_shares_or_can_import_is_where_it_is_needed(
 
 
 def test_a_notebook_keeps_what_it_needs() -> None:
-    cell = {
+    cell: dict[str, object] = {
         "cell_type": "code",
         "execution_count": None,
         "metadata": {},
