@@ -190,7 +190,8 @@ def _analysed(
     around = [unit for unit in found if unit.path not in asked]
     others = program.without({unit.path: unit for unit in found})
     graphs = relevance.imports, relevance.importers
-    return Facts(units, named, others, graphs, around, aside)
+    paths = read.texts.keys()
+    return Facts(units, named, others, graphs, around, aside, paths)
 
 
 def _result(

@@ -32,6 +32,7 @@ class Facts(Queries):
       graphs: which files import which, and which are imported by which, if that is known.
       around: files that are read where a question leads there, and are not asked about.
       aside: those of the others of which an internal error came.
+      paths: the paths of all files, also of those that no optimizer can get to.
     """
 
     def __init__(
@@ -42,9 +43,11 @@ class Facts(Queries):
         graphs: tuple[Graph, Graph] | None = None,
         around: Iterable[Unit] = (),
         aside: Collection[str] = (),
+        paths: Collection[str] = (),
     ) -> None:
         super().__init__(units, named_classes, others, graphs, around)
         self._aside = aside
+        self.paths = paths
         Seeding(self).seed()
         self._found: dict[Callable[[Facts], object], object] = {}
 

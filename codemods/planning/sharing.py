@@ -103,6 +103,7 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
     texts = {unit.path: unit.code for unit in facts.project.read}
     outcome.places = Places(
         {**facts.project.others, **texts},
+        facts.paths,
         graphs=facts.graphs,
         written=[unit.path for unit in facts.project.read if unit.writable],
     )

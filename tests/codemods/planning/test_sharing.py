@@ -198,3 +198,16 @@ def test_it_is_indented_as_the_files_are(indent: str) -> None:
         for path, name in names.items()
     }
     assert f"\n{indent}transforms = " in after(files)["optax_compat.py"]
+
+
+def test_nothing_is_put_over_a_file_that_has_nothing_to_do_with_it() -> None:
+    found = after(
+        {
+            "one.py": module("first", GROUPS),
+            "two.py": module("second", GROUPS),
+            "optax_compat.py": "print('hello')\n",
+        }
+    )
+
+    assert found["optax_compat.py"] == "print('hello')\n"
+    assert "from optax_helpers import partition_by_path\n" in found["one.py"]
