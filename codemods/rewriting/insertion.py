@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, groupby
 
 import libcst as cst
 
@@ -68,7 +68,9 @@ def module_of(supports: Iterable[Support], indent: str) -> str:
         sources.append(source)
         if source != support.source:
             imports["from flax.training import train_state"] = None
-    lines = (f"{DOCSTRING}\n", *sorted(imports, key=_place_of_import), "")
+    lines = [f"{DOCSTRING}\n"]
+    for _, statements in groupby(sorted(imports, key=_place_of_import), _is_other):
+        lines += (*statements, "")
     head = "\n".join(lines)
     original = Original(Unit("", head, parse(head)))
     module = original.module.with_changes(default_indent=indent)
@@ -79,9 +81,13 @@ def module_of(supports: Iterable[Support], indent: str) -> str:
 
 def _place_of_import(statement: str) -> tuple[bool, bool, str]:
     """Where a formatter has an import: the standard library first, then `import x`."""
+    return _is_other(statement), statement.startswith("from"), statement
+
+
+def _is_other(statement: str) -> bool:
+    """Whether an import is of no module of the standard library."""
     package = statement.split()[1].partition(".")[0]
-    is_other = package not in sys.stdlib_module_names
-    return is_other, statement.startswith("from"), statement
+    return package not in sys.stdlib_module_names
 
 
 def has_support(module: cst.Module, source: str) -> bool:

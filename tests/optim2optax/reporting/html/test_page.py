@@ -125,8 +125,8 @@ def test_one_optimizer_alone(shown: Page) -> None:
 def test_keys(shown: Page) -> None:
     shown.keyboard.press("/")
     shown.keyboard.type("adagrad")
-    playwright.expect(shown.locator("#shown")).to_contain_text("in 1 file")
-    assert visible(shown, ".file h3") == ["<b>.py"]
+    playwright.expect(shown.locator("#shown")).to_contain_text("in 2 files")
+    assert visible(shown, ".file h3") == ["<b>.py", "optax_compat.py"]
     shown.keyboard.press("Escape")
     seen = []
     for key in ("j", "j", "k"):
