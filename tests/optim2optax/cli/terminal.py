@@ -26,6 +26,9 @@ os.execv(sys.executable, [sys.executable, "-m", "optim2optax", *sys.argv[1:]])
 """
 """Makes the terminal the one that Ctrl-C comes from, then becomes the command."""
 
+PATIENCE = 10
+"""So many seconds after a key of which nothing came, it is pressed again."""
+
 LIMIT = 120
 """The number of seconds that a run may take."""
 
@@ -70,11 +73,17 @@ def at_terminal(
     )
     os.close(inner)
     shown, begun, left = b"", 0, list(answers)
+    last, quiet = "", 0
     end = time.monotonic() + LIMIT
     try:
         while time.monotonic() < end:
             if not select.select([outer], [], [], 1)[0]:
+                quiet += 1
+                # a key between a prompt and the reading of it may be lost
+                if last in (CTRL_C, CTRL_D) and quiet % PATIENCE == 0:
+                    os.write(outer, last.encode())
                 continue
+            quiet = 0
             try:
                 more = os.read(outer, 65536)
             except OSError:  # the other side is closed
@@ -84,7 +93,7 @@ def at_terminal(
             shown += more
             if PROMPT.encode() in shown[begun:] and left:
                 begun = len(shown)
-                answer = left.pop(0)
+                answer = last = left.pop(0)
                 os.write(
                     outer,
                     answer.encode()
