@@ -92,7 +92,7 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
     counts = Counter(chain.from_iterable(needs.values()))
     moving = [
         unit
-        for unit, supports in sorted(needs.items(), key=_path)
+        for unit, supports in sorted(needs.items(), key=lambda item: item[0].path)
         if any(map(is_long, supports.values()))
         or any(counts[one] > 1 for one in supports)
     ]
@@ -119,11 +119,6 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
         if len(together) > 1 and (len(places) > 1 or None in places):
             outcome.homeless.update(together)
     return outcome
-
-
-def _path(item: tuple[Unit, dict[str, Support]]) -> str:
-    unit, _ = item
-    return unit.path
 
 
 def is_long(support: Support) -> bool:
@@ -176,11 +171,10 @@ def _by_place(units: list[Unit], facts: Facts, places: Places) -> dict[str, list
             [[unit] for unit in group],
         )
         pending += next((parts for parts in ways if len(parts) > 1), [])
-    return {place: sorted(group, key=_path_of) for place, group in found.items()}
-
-
-def _path_of(unit: Unit) -> str:
-    return unit.path
+    return {
+        place: sorted(group, key=lambda unit: unit.path)
+        for place, group in found.items()
+    }
 
 
 def _place(units: list[Unit], places: Places) -> str | None:

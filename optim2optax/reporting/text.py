@@ -94,7 +94,7 @@ def _folders(report: Report, kind: str) -> dict[str, list[str]]:
     for result in report.changed:
         if result.kind == kind:
             folder, _, name = printable(result.path).rpartition("/")
-            folders.setdefault(folder, []).append(name)
+            folders.setdefault(folder or ".", []).append(name)
     return folders
 
 

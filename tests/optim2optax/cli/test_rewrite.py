@@ -395,3 +395,20 @@ def test_an_internal_error_costs_one_file_and_exits_with_2(
     assert (project / "failing.py").read_text() == LEGACY + "FAILING = True\n"
     is_written = option in ("--verbose", "--jobs=1")
     assert ("optax" in (project / "train.py").read_text()) == is_written
+
+
+def test_a_new_module_of_helpers_is_written_and_told(project: Path, run: Run) -> None:
+    """It is beside the two scripts that need it, in the folder that was named."""
+    for name in ("one.py", "two.py"):
+        (project / name).write_text(
+            "from flax import optim\n\n\ndef make(params):\n    return optim.LAMB(0.1).create(params)\n"
+        )
+    previewed = run("rewrite", "--check", ".")
+    assert previewed.exit_code == 1
+    assert "\n.: 1 file would be written: optax_compat.py\n" in previewed.stdout
+    assert not (project / "optax_compat.py").exists()
+    result = run("rewrite", ".")
+    assert result.exit_code == 0
+    assert "\n.: 1 file written: optax_compat.py\n" in result.stdout
+    assert "def scale_by_norm_ratio" in (project / "optax_compat.py").read_text()
+    assert run("rewrite", "--check", ".").exit_code == 0
