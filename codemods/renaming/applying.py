@@ -14,6 +14,7 @@ from codemods.renaming.new_names import (
     Functions,
     Keyword,
     Renames,
+    attribute_of,
     keyword_of,
     scope_path,
 )
@@ -95,7 +96,7 @@ class _Places:
             self._rename_start(word, name, new)
 
     def _rename_attribute(self, node: ast.Attribute) -> None:
-        attribute = Attribute(scope_path(node, self.unit), ast.unparse(node))
+        attribute = attribute_of(node, self.unit)
         self.left.discard(attribute)
         if attribute in self.renames.attributes:
             _, _, last, end = self.unit.span(node)

@@ -11,10 +11,9 @@ from codemods.inference.objects import Class, Instance, LegacyObject
 from codemods.renaming.new_names import (
     STATE,
     WORD,
-    Attribute,
     Renames,
+    attribute_of,
     kind_of,
-    scope_path,
 )
 from codemods.sources.modules import Unit
 
@@ -57,7 +56,7 @@ def plan_attributes(
             if is_taken or not _is_plain(cls, name, facts):
                 continue
             for unit, node in _all_of(cls, by_name[name], facts):
-                attribute = Attribute(scope_path(node, unit), ast.unparse(node))
+                attribute = attribute_of(node, unit)
                 found[unit].attributes[attribute] = new
 
 
@@ -106,10 +105,7 @@ def _all_of(cls: Class, places: Nodes, facts: Facts) -> Nodes:
         elif Instance(cls) in items or not _is_known(node.value, facts):
             return []
     # a place is found again by its text, so no other place may have the same
-    texts = {
-        (unit, node): Attribute(scope_path(node, unit), ast.unparse(node))
-        for unit, node in places
-    }
+    texts = {(unit, node): attribute_of(node, unit) for unit, node in places}
     others = {text for place, text in texts.items() if place not in own}
     if others.isdisjoint(texts[place] for place in own):
         return own

@@ -41,6 +41,10 @@ class Attribute:
     scope: ScopePath
     text: str
 
+    @property
+    def name(self) -> str:
+        return self.text.rpartition(".")[2]
+
 
 @dataclass
 class Renames:
@@ -51,6 +55,15 @@ class Renames:
     )
     keywords: dict[Keyword, str] = field(default_factory=dict)
     attributes: dict[Attribute, str] = field(default_factory=dict)
+
+    def drop(self, name: str) -> None:
+        """Let a name stay what it is."""
+        for names in self.variables.values():
+            names.pop(name, None)
+        for keyword in [one for one in self.keywords if one.name == name]:
+            del self.keywords[keyword]
+        for attribute in [one for one in self.attributes if one.name == name]:
+            del self.attributes[attribute]
 
 
 def kind_of(items: Iterable[Object], done: set[LegacyObject]) -> str:
@@ -84,6 +97,10 @@ def keyword_of(call: ast.Call, unit: Unit, name: str) -> Keyword:
         called += call.args[:1]
     text = ", ".join(map(ast.unparse, called))
     return Keyword(scope_path(call, unit), text, name)
+
+
+def attribute_of(node: ast.Attribute, unit: Unit) -> Attribute:
+    return Attribute(scope_path(node, unit), ast.unparse(node))
 
 
 def scope_path(node: ast.AST, unit: Unit) -> ScopePath:

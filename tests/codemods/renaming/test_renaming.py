@@ -118,6 +118,36 @@ KEPT = {
         """,
         "    new_optimizer = optimizer.apply_gradients(grads=grads)",
     ),
+    "a variable beside a field, which checkpoints have as a key": (
+        """
+        from flax import optim, struct
+
+        @struct.dataclass
+        class State:
+            g_optimizer: optim.Optimizer
+            d_optimizer: optim.Optimizer
+
+        def make(params):
+            g_optimizer = optim.Adam(0.1).create(params)
+            d_optimizer = optim.Adam(0.2).create(params)
+            return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)
+        """,
+        "    return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)",
+    ),
+    "a variable beside an attribute of something from out of view": (
+        """
+        from flax import optim
+
+        def step(state, grads):
+            g_optimizer = state.g_optimizer.apply_gradient(grads)
+            return state.replace(g_optimizer=g_optimizer)
+
+        def make(params):
+            g_optimizer = optim.Adam(0.1).create(params)
+            return g_optimizer
+        """,
+        "    return state.replace(g_optimizer=g_optimizer)",
+    ),
     "an optimizer that did not migrate": (
         """
         from flax import optim
