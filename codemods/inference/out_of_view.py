@@ -60,11 +60,11 @@ DESCRIBING = frozenset(
         "isabstract",
         "isawaitable",
     )
-)
-"""Functions that only look at their arguments, of a package that has others."""
+) | {"dataclasses.is_dataclass", "dataclasses.fields"}
+"""Functions that only look at their arguments, of packages that have others."""
 
 COMPUTING = frozenset(
-    ("jax", "jaxlib", "flax", "optax", "chex", "orbax", "haiku", "distrax")
+    ("jax", "jaxlib", "flax", "optax", "chex", "orbax", "haiku", "distrax", "clu")
 )
 """Packages that compute with their arguments.
 

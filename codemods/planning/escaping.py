@@ -67,10 +67,7 @@ def _told(use: Use) -> Refusal:
         what, now = "definition", "a transformation of optax now, without `create`"
     return reasons.out_of_view(
         message(
-            "The {} goes out of view here: what `{}` gives back may be {}.",
-            what,
-            use.name,
-            now,
+            "The {} goes out of view here, to `{}`: it is {}.", what, use.name, now
         ),
-        "See to what is read of it there, and behind.",
+        "See to what is read of it there, and of what that gives back.",
     )

@@ -14,6 +14,7 @@ from optim2optax.reporting.causes import (
     ESCAPE,
     NOTE,
     Entry,
+    Reason,
     Sites,
     entries,
     partly,
@@ -110,7 +111,7 @@ def _file(result: FileResult, entries: Iterable[Entry]) -> Iterator[str]:
         yield f"{path}:{line}: {unused}: there is nothing to ignore here"
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry(entry: Entry, *, is_short: bool = True) -> Iterator[str]:
     """A root cause, with what to do, where else it strikes, and what waits for that."""
     path, site = entry.sites[0]
     place = click.style(printable(path), bold=True)
@@ -124,7 +125,7 @@ def _entry(entry: Entry) -> Iterator[str]:
     others = [one for one in entry.sites if (one[0], one[1].line) != (path, site.line)]
     if others:
         title = click.style("also at", fg="cyan")
-        yield f"    {title} {_listed(others)}"
+        yield f"    {title} {_listed(others, is_short=is_short)}"
     if entry.waiting:
         this = "these" if others else "this"
         if entry.others:
@@ -135,19 +136,25 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield f"    {title} {sites} at {_listed(entry.waiting)}"
 
 
-def _listed(sites: Sites) -> str:
-    """The lines of sites by file, first where most are: `train.py:7, 9; eval.py:5`."""
+def _listed(sites: Sites, *, is_short: bool = True) -> str:
+    """The lines of sites by file, first where most are: `train.py:7, 9; eval.py:5`.
+
+    Of a short list, the first of each, and how many more there are.
+    """
     by_file: dict[str, list[int]] = defaultdict(list)
     for path, site in sites:
         by_file[path].append(site.line)
     files = sorted(by_file.items(), key=lambda item: -len(item[1]))
     shown: list[str] = []
-    for path, found in files[:FILES]:
+    shown_files = FILES if is_short else len(files)
+    for path, found in files[:shown_files]:
         lines = [*dict.fromkeys(found)]
-        numbers = ", ".join(map(str, lines[:LINES]))
-        more = f" and {len(lines) - LINES} more" if len(lines) > LINES else ""
+        shown_lines = LINES if is_short else len(lines)
+        numbers = ", ".join(map(str, lines[:shown_lines]))
+        left = len(lines) - shown_lines
+        more = f" and {left} more" if left > 0 else ""
         shown.append(f"{printable(path)}:{numbers}{more}")
-    rest = files[FILES:]
+    rest = files[shown_files:]
     if rest:
         count = sum(len(found) for _, found in rest)
         shown.append(f"{count} in {_counted(len(rest), 'other file')}")
@@ -206,14 +213,14 @@ def _partly(report: Report) -> Iterator[str]:
 
 
 def _escapes(report: Report) -> Iterator[str]:
-    """Where optimizers that migrate go out of view, with all lines."""
-    title = click.style(ESCAPE, fg="yellow", bold=True)
+    """Where optimizers that migrate go out of view, by what they go to, with all lines."""
+    found: dict[Reason, Entry] = {}
     for path, site in _all_hints(report):
         if site.code == ESCAPE:
-            place = click.style(
-                printable(f"{path}:{site.line}:{site.column}"), bold=True
-            )
-            yield f"{place}: {title} {printable(site.message)}"
+            reason = Reason(ESCAPE, site.status, site.message, None)
+            found.setdefault(reason, Entry(reason)).sites.append((path, site))
+    for entry in found.values():
+        yield from _entry(entry, is_short=False)
 
 
 def _removed(report: Report) -> Iterator[str]:

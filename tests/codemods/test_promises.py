@@ -782,6 +782,8 @@ def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
     [
         ("jax.block_until_ready(optimizer)", False),
         ("print(optimizer)", False),
+        ("checkpoint.Checkpoint('/tmp/run').save(optimizer)", False),
+        ("dataclasses.is_dataclass(optimizer)", False),
         ("report(optimizer.target)", False),
         ("report(optimizer)", True),
         ("report(step=1, state={'best': optimizer})", True),
@@ -796,7 +798,9 @@ def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
 )
 def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) -> None:
     text = f"""
+        import dataclasses
         import jax
+        from clu import checkpoint
         from flax import optim
         from reports_of_ours import report
 
@@ -809,10 +813,10 @@ def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) ->
     result = run(text)
     assert {site.status for site in result.sites} == {"rewritten"}
     assert [(hint.code, hint.line) for hint in result.hints] == (
-        [("FO932", 8)] if told else []
+        [("FO932", 10)] if told else []
     )
     for hint in result.hints:
-        assert "goes out of view here: what `report` gives back may be" in hint.message
+        assert "goes out of view here, to `report`: it is" in hint.message
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,18 @@ def test_a_whole_report() -> None:
     )
 
 
+def test_where_optimizers_go_out_of_view_is_told_with_all_lines() -> None:
+    lines = range(1, 14)
+    hints = tuple(site("FO932", "hint", line, "To `report`.") for line in lines)
+    files = [FileResult(f"{name}.py", b"", b"", hints=hints) for name in "abcde"]
+    # the lines of a file once, where it would else be listed with how many more there are
+    text = render(Report(files), "text", colour=False)
+    assert text.count("FO932") == 1
+    listed = ", ".join(map(str, lines))
+    assert "a.py:1:5: FO932 To `report`.\n" in text
+    assert all(f"{name}.py:{listed}" in text for name in "bcde")
+
+
 def test_a_remark_on_what_was_rewritten() -> None:
     noted = replace(
         site("FO204", "rewritten"), note="The rate stays one that each step sets."
