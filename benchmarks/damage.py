@@ -108,9 +108,9 @@ class Tree:
         shutil.copytree(source, self.root, symlinks=True)
         (self.root / ".git").mkdir(exist_ok=True)
         self.whole = cache(self.migrated)
-        code = [path for path in self.whole("default") if path.endswith(".py")]
+        results = [one for one in self.whole("default").values() if one.kind != "new"]
+        code = [one.path for one in results if one.path.endswith(".py")]
         self.paths = [path for path in code if not (self.root / path).is_symlink()]
-        results = self.whole("default").values()
         self.legacy = [one.path for one in results if one.sites and one.path in code]
         self.declaring = [
             path for path in map(str, _below(self.root)) if declares(path)
@@ -168,7 +168,9 @@ class Tree:
             shared |= _groups(results[path] for path in found if path in results)
         for results in runs:
             found |= {path for path, one in results.items() if shared & _groups([one])}
-        return found
+        # where a helper is written depends on all files that need it
+        sharing = {path for results in runs for path in _with_helpers(results)}
+        return found | sharing if found & sharing else found
 
 
 def _below(root: Path) -> list[Path]:
@@ -184,6 +186,14 @@ def _groups(results: Iterable[FileResult]) -> set[Location]:
         for site in result.sites
         if site.group is not None
     }
+
+
+def _with_helpers(results: Results) -> Iterator[str]:
+    """The files that import a new module of the project."""
+    new = [Path(path).stem for path, one in results.items() if one.kind == "new"]
+    for path, one in results.items():
+        if any(f"{name} import".encode() in one.after for name in new):
+            yield path
 
 
 def _same(one: FileResult, other: FileResult) -> bool:

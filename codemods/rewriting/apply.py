@@ -76,6 +76,8 @@ class Applier(cst.CSTTransformer):
         self.became: dict[cst.CSTNode, Node] = {}
         # the comments of a removed statement, for the next one
         self.carried: list[cst.EmptyLine] = []
+        # whether the function around has a comment on a placeholder for a learning rate
+        self.has_comment = False
 
     def _span(self, node: cst.CSTNode) -> Span:
         return span_of(self.positions[node])
@@ -240,10 +242,16 @@ class Applier(cst.CSTTransformer):
     def _marked_unset(
         self, statement: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine:
-        """A statement with a comment above it, if its learning rate is a placeholder."""
-        if self.file.left.has_unset and has_unset_rate(statement):
-            return with_lines(statement, remarks([f"# {PLACEHOLDER}"]))
-        return statement
+        """A statement with a comment above it, if its learning rate is a placeholder.
+
+        The first one in a function has it for all.
+        """
+        if self.has_comment or not self.file.left.has_unset:
+            return statement
+        if not has_unset_rate(statement):
+            return statement
+        self.has_comment = True
+        return with_lines(statement, remarks([f"# {PLACEHOLDER}"]))
 
     def _replace_statement(
         self, edit: ReplaceStatement, node: cst.SimpleStatementLine
@@ -337,6 +345,7 @@ class Applier(cst.CSTTransformer):
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef | cst.RemovalSentinel:
+        self.has_comment = False
         start = self._span(original_node)[:2]
         removal = self.planned.removal(start)
         if removal is not None:

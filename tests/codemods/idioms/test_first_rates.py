@@ -73,6 +73,20 @@ def test_a_placeholder_is_told(program: str) -> None:
     assert not any("placeholder" in site.note for site in result.sites)
 
 
+def test_several_placeholders_of_a_function_have_one_comment() -> None:
+    branches = """
+def choose(params, name):
+    if name == "momentum":
+        return optim.Momentum(beta=0.5).create(params)
+    return optim.Adam().create(params)
+"""
+    after = run(f"{branches}{MAKE}{STEP.format('rate')}").after.decode()
+    assert after.count("learning_rate=0.0") == 3
+    # `choose` has one, and `make` another
+    assert after.count(COMMENT) == 2
+    assert after.index(COMMENT) < after.index("optax.trace")
+
+
 def test_where_no_comment_has_room_it_is_noted() -> None:
     result = run(
         f"def start(params, tx=optim.Momentum(beta=0.5)):\n    return tx.create(params)\n{STEP.format('rate')}"
