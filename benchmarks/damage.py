@@ -262,7 +262,10 @@ def main(trees: Sequence[Path], runs: int, seed: int) -> None:
     counts = Counter[str]()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        laid_out = [Tree(tree.resolve(), Path(folder)) for tree in trees]
+        laid_out = [
+            Tree(tree.resolve(), Path(folder, str(index)))
+            for index, tree in enumerate(trees)
+        ]
         try:
             for number in range(seed, seed + runs):
                 tree = laid_out[number % len(trees)]
