@@ -1,122 +1,63 @@
-"""The names that params of a project's models may have."""
+"""The names that params of a project's models have, as far as its code shows."""
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.shapes import Parameters
-from codemods.inference.objects import (
-    Class,
-    Container,
-    External,
-    Instance,
-    Object,
-    Result,
-)
-from codemods.inference.out_of_view import COMPUTING, FRAMEWORKS, HOLDING
+from codemods.inference.objects import Class, Container, External
 from codemods.optimizers.base import RATE
-
-NO_MODELS_OF_THEIR_OWN = (
-    COMPUTING
-    | FRAMEWORKS
-    | HOLDING
-    | sys.stdlib_module_names
-    | {"absl", "builtins", "numpy"}
-)
-"""Packages without layers that have a param with the name of a hyperparameter."""
 
 
 class ParamNames:
-    """Finds whether a param may have the name `learning_rate`, as the hyperparameter in a state.
+    """Finds whether a param has the name `learning_rate`, as the hyperparameter in a state.
 
-    It may if a model of the project, or a dict of params, has that word, or if a model or its
-    layers are not in view. Params that come as such from code out of view are assumed to have other
-    names, which is reported.
+    A model of the project, a layer in a call, or a dict of params shows it by that word.
     """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.parameters = facts.of(Parameters)
 
     @cached_property
     def may_be_rate(self) -> bool:
-        """Whether some param may have the name `learning_rate`."""
-        return any(self._reasons())
+        """Whether something shows a param with the name `learning_rate`."""
+        return any(map(_is_rate, self._names()))
 
-    def _reasons(self) -> Iterator[bool]:
-        optimizers = (obj for obj in self.facts.groups if obj.kind == "optimizer")
-        targets = (
-            item for optimizer in optimizers for item in self.facts.target(optimizer)
-        )
-        containers = (item for item in targets if isinstance(item, Container))
-        dicts = (item.node for item in containers if isinstance(item.node, ast.Dict))
-        yield from (
-            _may_be_rate(key, a_name=True) for node in dicts for key in node.keys
-        )
+    def _names(self) -> Iterator[ast.expr | None]:
+        """The expressions that name a param or a layer."""
+        for optimizer in self.facts.groups:
+            targets = (
+                self.facts.target(optimizer) if optimizer.kind == "optimizer" else ()
+            )
+            for item in targets:
+                # optim.Adam().create({"learning_rate": x})
+                if isinstance(item, Container) and isinstance(item.node, ast.Dict):
+                    yield from item.node.keys
         for _, call in self.facts.flow.reading.calls:
-            yield from self._of_call(call)
+            values = [*call.args, *(word.value for word in call.keywords)]
+            named = (word.value for word in call.keywords if word.arg == "name")
+            # self.param("learning_rate", init)
+            if isinstance(call.func, ast.Attribute) and call.func.attr in (
+                "param",
+                "get_parameter",
+            ):
+                yield from values[:1]
+            # Scaled("learning_rate")
+            elif any(map(_is_rate, values)) and self._makes_module(call):
+                yield from values
+            # nn.Dense(3, name="learning_rate")
+            else:
+                yield from named
         for cls in self.facts.flow.reading.classes:
             if self._is_module(cls):
-                yield from self._of_module(cls)
+                yield from _within(cls)
 
-    def _of_call(self, call: ast.Call) -> Iterator[bool]:
-        """The signs in a call that names a param or a layer, or that makes params."""
-        words = [*call.args, *(word.value for word in call.keywords)]
-        # Dense(3, "learning_rate")
-        if any(_may_be_rate(word) for word in words):
-            classes = (
-                item
-                for item in self.facts.objects(call.func)
-                if isinstance(item, Class)
-            )
-            yield any(map(self._is_module, classes))
-        yield any(
-            word.arg == "name" and _may_be_rate(word.value) for word in call.keywords
-        )
-        match call:
-            # self.param("learning_rate", init)
-            case ast.Call(
-                func=ast.Attribute(attr="param" | "get_parameter"), args=[name, *_]
-            ):
-                yield _may_be_rate(name)
-            # model.init(key, x)
-            case ast.Call(
-                func=ast.Attribute(
-                    attr="init" | "init_with_output" | "init_by_shape", value=model
-                )
-            ):
-                models = list(self.facts.objects(model))
-                if models:
-                    yield any(map(self._is_out_of_view, models))
-                else:
-                    yield self._is_given_by_others(model)
-
-    def _is_given_by_others(self, model: ast.expr) -> bool:
-        """Whether a model of which nothing is known comes from code that is not in view."""
-        roots = self.parameters.roots(model)
-        calls = (root for root in roots if isinstance(root, ast.Call))
-        makers = (item for call in calls for item in self.facts.objects(call.func))
-        return any(map(self._is_out_of_view, makers)) or any(
-            map(self.parameters.is_given, roots)
-        )
-
-    def _of_module(self, cls: Class) -> Iterator[bool]:
-        """The signs in a class of models."""
-        for node in ast.walk(cls.node):
-            match node:
-                # self.learning_rate = self.param(…)
-                case ast.Attribute(attr=name, ctx=ast.Store()):
-                    yield name == RATE
-                case ast.Constant():
-                    yield _may_be_rate(node)
-                # library.Layer()
-                case ast.Call(func=function):
-                    yield any(map(self._is_out_of_view, self.facts.objects(function)))
+    def _makes_module(self, call: ast.Call) -> bool:
+        items = self.facts.objects(call.func)
+        return any(isinstance(item, Class) and self._is_module(item) for item in items)
 
     def _is_module(self, cls: Class) -> bool:
         names = (
@@ -128,19 +69,16 @@ class ParamNames:
             name.startswith("flax.") and name.endswith(".Module") for name in names
         )
 
-    def _is_out_of_view(self, item: Object) -> bool:
-        """Whether an object, or a base of its class, is of a package that may make params."""
-        cls = item.cls if isinstance(item, Instance) else item
-        ancestry = self.facts.flow.ancestry(cls) if isinstance(cls, Class) else [item]
-        return any(map(_comes_from_elsewhere, ancestry))
 
-
-def _comes_from_elsewhere(item: Object) -> bool:
-    """Whether an object is of an unknown package; a package itself is no model."""
-    if not isinstance(item, External | Result):
-        return False
-    package, _, rest = item.name.partition(".")
-    return bool(rest) and package not in NO_MODELS_OF_THEIR_OWN
+def _within(cls: Class) -> Iterator[ast.expr]:
+    """What may name a param in a class of models."""
+    for node in ast.walk(cls.node):
+        match node:
+            # self.learning_rate = self.param(…)
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield ast.Constant(name)
+            case ast.Constant():
+                yield node
 
 
 def _pattern(part: ast.expr) -> str:
@@ -148,15 +86,12 @@ def _pattern(part: ast.expr) -> str:
     return re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*"
 
 
-def _may_be_rate(name: ast.expr | None, a_name: bool = False) -> bool:
-    """Whether an expression may be the word `learning_rate`.
-
-    An expression that is not a text may be it if it is known to be `a_name`.
-    """
+def _is_rate(name: ast.expr | None) -> bool:
+    """Whether an expression is the word `learning_rate`, or a text with a part of it."""
     match name:
         case ast.Constant(value=value):
             return value == RATE
         # f"{prefix}_rate"
         case ast.JoinedStr(values=parts):
             return re.fullmatch("".join(map(_pattern, parts)), RATE) is not None
-    return a_name
+    return False

@@ -9,7 +9,6 @@ from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
 from codemods.idioms.near_misses import NearMisses
-from codemods.idioms.overrides import Overrides
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -49,7 +48,6 @@ class Notes:
         sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
-            sentences += self._named_out_of_view(use)
             sentences += self._of_unknown_params(use)
         elif use.kind in STEPS:
             sentences += self.near_misses.reasons(use)
@@ -91,16 +89,3 @@ class Notes:
         if created.call is None:
             return []
         return self.facts.legacy_objects(created.call, "optimizer")
-
-    def _named_out_of_view(self, created: Use) -> Iterator[Prose]:
-        """That steps set a rate by its name, though parameters get their names out of view."""
-        stepping, overrides = self.stepping, self.idioms[Overrides]
-        made = self._made(created)
-        sets_rate = any(overrides.of(step) is not None for step in stepping.steps(made))
-        if not sets_rate or stepping.param_names.may_be_rate:
-            return
-        if any(map(stepping.parameters.come_from_outside, made)):
-            yield (
-                "Its parameters come from out of view. If one of them is called `learning_rate`, "
-                "the steps set its moments too: set `hyperparams` in the state by hand."
-            )
