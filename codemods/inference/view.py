@@ -150,7 +150,6 @@ class View:
         self.modules: Mapping[Unit, Scope] = {
             unit: self.engine.module(unit) for unit in project.read
         }
-        self.got = self.engine.got
         self.entered = Entered(self)
         self._names: dict[ast.expr, set[str]] = {}
         self.key = key_of
