@@ -8,12 +8,12 @@ from functools import cached_property
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.leaves import in_any_order
-from codemods.analysis.legacy import legacy_optimizer
+from codemods.analysis.legacy import legacy_name, legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import Origins, function_of
 from codemods.analysis.state_dicts import KIND as STATE_DICT
 from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
-from codemods.analysis.uses import Use
+from codemods.analysis.uses import TRAIN_STATE, Use
 from codemods.inference.binding import values_of
 from codemods.inference.objects import (
     Container,
@@ -34,6 +34,7 @@ from codemods.vocabulary import (
     REDUCE_TREES,
     TO_STATE_DICT,
     WITHOUT_PICKLE,
+    full_names,
 )
 
 REDUCING = REDUCE_TREES | RAVEL_TREE | GLOBAL_NORM | AS_TUPLE
@@ -41,7 +42,20 @@ LOOPS = CONTROL | MAP_SLICES
 """Functions that call others and return the result of one, or of each in turn."""
 
 PICKLED, COUNTED, BY_PATH = "pickled", "counted", "by path"
-KEYED, TYPED = "keyed", "typed"
+KEYED, TYPED, TAKEN = "keyed", "typed", "taken for another"
+TUPLES = frozenset(
+    (
+        "builtins.tuple",
+        "optax.GradientTransformation",
+        "optax.GradientTransformationExtraArgs",
+        *full_names(
+            "typing collections.abc",
+            "Collection Container Iterable NamedTuple Reversible Sequence Sized Tuple",
+        ),
+    )
+)
+"""The types of which a transformation is an instance: it is a tuple."""
+
 
 HaveFixedRates = Callable[[Collection[LegacyObject], Collection[LegacyObject]], bool]
 Unlike = tuple[Use, ast.Call | None]
@@ -73,23 +87,14 @@ class Handling:
 
     @cached_property
     def _unlike(self) -> list[Unlike]:
-        if not any(obj.kind == "optimizer" for obj in self.facts.groups):
+        if not self.facts.groups:
             return []
         found: list[Unlike] = []
         for unit, call in self.flow.reading.calls:
             found += self._of_call(unit, call)
-        found += ((use, None) for use in self._of_others())
+            found += ((use, None) for use in self._told_apart(unit, call))
+        found += ((use, None) for use in self._keyed())
         return found
-
-    def _of_others(self) -> Iterator[Use]:
-        """The places that are no calls, or not of a function that takes an optimizer."""
-        for unit, call in self.flow.reading.calls:
-            # type(optimizer)
-            if "builtins.type" in self.facts.externals(call.func):
-                objects = self._typed(unit, call)
-                if objects:
-                    yield Use("whole", TYPED, unit, call, objects)
-        yield from self._keyed()
 
     @cached_property
     def joined(self) -> frozenset[LegacyObject]:
@@ -250,20 +255,52 @@ class Handling:
             if obj.kind == kind:
                 yield obj
 
-    def _typed(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
-        """The optimizers and definitions whose type is read, other than to make or check one."""
-        if len(call.args) != 1:
-            return ()
+    # Types
+
+    def _told_apart(self, unit: Unit, call: ast.Call) -> Iterator[Use]:
+        """The uses of objects whose type is asked for, where their replacements have another."""
+        if len(call.args) not in (1, 2):
+            return
+        called = {*self.facts.externals(call.func)}
+        first = call.args[0]
+        objects: list[LegacyObject] = []
+        # type(optimizer), other than to make or check one
+        if "builtins.type" in called:
+            objects = self._typed(unit, call)
+            if objects:
+                yield Use("whole", TYPED, unit, call, tuple(objects))
+            return
+        # callable(traversal), isinstance(traversal, Callable)
+        if called & {"builtins.callable", "builtins.isinstance"}:
+            objects += self.facts.legacy_objects(first, "traversal")
+        # isinstance(definition, tuple)
+        if "builtins.isinstance" in called:
+            objects += self._of_types(first, call.args[-1])
+        if objects:
+            yield Use("whole", TAKEN, unit, call, tuple(objects))
+
+    def _typed(self, unit: Unit, call: ast.Call) -> list[LegacyObject]:
         objects = self.facts.legacy_objects(call.args[0], "optimizer", "definition")
         parent = unit.parents.get(call)
         # type(optimizer)(…)
         if isinstance(parent, ast.Call) and parent.func is call:
-            return ()
+            return []
         # type(optimizer) == optim.Optimizer
         are_optimizers = all(obj.kind == "optimizer" for obj in objects)
-        if isinstance(parent, ast.Compare | ast.Call) and are_optimizers:
-            return ()
-        return tuple(objects)
+        is_checked = isinstance(parent, ast.Compare | ast.Call)
+        return [] if is_checked and are_optimizers else objects
+
+    def _of_types(self, node: ast.expr, types: ast.expr) -> Iterator[LegacyObject]:
+        """The objects that were of none of some types, but their replacements are."""
+        # NESTED = (tuple, list)
+        types = self.origins.value(self.origins.variable(types)) or types
+        parts = (one for one in ast.walk(types) if isinstance(one, ast.expr))
+        names = {name for one in parts for name in self.facts.externals(one)}
+        legacy = {*map(legacy_name, names)}
+        if names & TUPLES and "OptimizerDef" not in legacy:
+            yield from self.facts.legacy_objects(node, "definition")
+        if TRAIN_STATE in names and "Optimizer" not in legacy:
+            yield from self.facts.legacy_objects(node, "optimizer")
 
 
 def _asked(node: ast.AST) -> ast.expr | None:

@@ -31,10 +31,42 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
         counts: whether there may be more of them than there were.
     """
     unit = facts.scope(call).unit
-    node: ast.AST = call
+    around = function_of(unit, call) or unit.tree
+    uses: list[ast.expr] = [call]
+    is_whole = False
+    match unit.parents.get(call):
+        # leaves = jax.tree_util.tree_leaves(tree)
+        case ast.Assign(targets=[ast.Name(id=leaves)]):
+            uses = _reads(leaves, around)
+        # leaves, structure = jax.tree_util.tree_flatten(tree)
+        case ast.Assign(
+            targets=[ast.Tuple(elts=[ast.Name(id=leaves), ast.Name(id=structure)])]
+        ):
+            uses = _reads(leaves, around)
+            is_whole = _are_put_together(around, structure)
+    return all(
+        _is_harmless(one, unit, facts, counts)
+        or (is_whole and _goes_with_its_structure(one, unit))
+        for one in uses
+    )
+
+
+def _reads(name: str, around: ast.AST) -> list[ast.expr]:
+    return [
+        node
+        for node in ast.walk(around)
+        if isinstance(node, ast.Name)
+        and node.id == name
+        and isinstance(node.ctx, ast.Load)
+    ]
+
+
+def _is_harmless(leaves: ast.expr, unit: Unit, facts: Queries, counts: bool) -> bool:
+    """Whether the order of leaves, and perhaps one more, makes no difference at an expression."""
+    node: ast.AST = leaves
     parent = unit.parents.get(node)
-    # sum(leaf.size for leaf in jax.tree_util.tree_leaves(tree))
-    if isinstance(parent, ast.comprehension) and parent.iter is call:
+    # sum(leaf.size for leaf in leaves)
+    if isinstance(parent, ast.comprehension) and parent.iter is leaves:
         node = unit.parents[parent]
         parent = unit.parents.get(node)
         if not isinstance(node, ast.GeneratorExp | ast.ListComp):
@@ -44,16 +76,12 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
             names = {*facts.externals(function)}
             functions = COMMUTATIVE - ADDING if counts else COMMUTATIVE
             return bool(names) and names <= functions
-        # leaves, structure = jax.tree_util.tree_flatten(tree)
-        case ast.Assign(
-            targets=[ast.Tuple(elts=[ast.Name(id=leaves), ast.Name(id=structure)])]
-        ):
-            around = function_of(unit, call) or unit.tree
-            return _are_put_together(around, structure) and all(
-                _goes_with_its_structure(one, unit)
-                for one in ast.walk(around)
-                if isinstance(one, ast.Name) and one.id == leaves
-            )
+        # for leaf in leaves: total += leaf.size
+        case ast.For(iter=iterated) if iterated is node:
+            inner = [one for statement in parent.body for one in ast.walk(statement)]
+            statements = (one for one in inner if isinstance(one, ast.stmt))
+            adds = all(isinstance(one, ast.AugAssign | ast.If) for one in statements)
+            return adds and not counts
     return isinstance(parent, ast.Expr)
 
 
@@ -74,7 +102,7 @@ def _are_put_together(around: ast.AST, structure: str) -> bool:
     return False
 
 
-def _goes_with_its_structure(node: ast.Name, unit: Unit) -> bool:
+def _goes_with_its_structure(node: ast.expr, unit: Unit) -> bool:
     """Whether a list of leaves stays beside the structure of its tree: no leaf is picked out."""
     parent = unit.parents.get(node)
     match parent:
@@ -88,4 +116,4 @@ def _goes_with_its_structure(node: ast.Name, unit: Unit) -> bool:
         # zip(names, leaves), structure.unflatten(leaves)
         case ast.Call(func=function):
             return last_word(function) in ("zip", "map", "unflatten", "tree_unflatten")
-    return isinstance(parent, ast.comprehension) or isinstance(node.ctx, ast.Store)
+    return isinstance(parent, ast.comprehension)

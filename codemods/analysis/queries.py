@@ -98,28 +98,9 @@ class Queries:
         return reachable({unit.path}, self.graphs[0])
 
     @cached_property
-    def running_text(self) -> set[Unit]:
-        """The files that run a text as code."""
-        calls = self.flow.engine.index.called["exec"]
-        return {
-            self.scope(call).unit
-            for call in calls
-            if "builtins.exec" in self.externals(call.func)
-        }
-
-    @cached_property
     def graphs(self) -> tuple[Graph, Graph]:
         codes = {unit.path: unit.code for unit in self.project.units}
-        imports, importers = self._known_graphs or import_graph(
-            {**codes, **self.others}
-        )
-        if self.running_text:  # the text may be that of any file
-            imports, importers = _copied(imports), _copied(importers)
-        for runner in self.running_text:
-            for path in (*codes, *self.others):
-                imports[runner.path].add(path)
-                importers[path].add(runner.path)
-        return imports, importers
+        return self._known_graphs or import_graph({**codes, **self.others})
 
     # What is where
 
@@ -320,11 +301,6 @@ class Queries:
         return tuple(found)
 
     @cached_property
-    def imports_weakref(self) -> bool:
-        imports = self.flow.reading.imports
-        return any(item.target.startswith("weakref") for item in imports)
-
-    @cached_property
     def _imported_names(self) -> dict[Scope | None, set[str]]:
         found: dict[Scope | None, set[str]] = defaultdict(set)
         for item in self.flow.reading.imports:
@@ -425,7 +401,3 @@ class Queries:
                 parameters = (("variable", scope, one.arg) for one in node.args.args)
                 return (*parameters, ("return", node))
         return ()
-
-
-def _copied(graph: Graph) -> Graph:
-    return defaultdict(set, {path: {*ends} for path, ends in graph.items()})

@@ -7,9 +7,9 @@ from codemods.analysis.handling import (
     COUNTED,
     KEYED,
     PICKLED,
+    TAKEN,
     TYPED,
 )
-from codemods.analysis.taken_for import TAKEN
 from codemods.analysis.uses import Use
 from codemods.messages import message
 from codemods.model import Refusal

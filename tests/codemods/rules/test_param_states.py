@@ -149,6 +149,14 @@ REWRITTEN = {
         f"print(len(jax.tree_util.tree_leaves({STATES}.params)))",
         [f"print(len({NEW_LEAVES}))"],
     ),
+    "leaves under a name": (
+        lines(f"leaves = {LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"),
+        [f"leaves = {NEW_LEAVES}", "print(len(leaves), max([leaf.size for leaf in leaves]))"],
+    ),
+    "a loop that counts": (
+        lines("total = 0", f"for leaf in {LEAVES}:", "    total += leaf.size"),
+        [f"for leaf in {NEW_LEAVES}:", "    total += leaf.size"],
+    ),
     "a map": (put(halved(STATES)), [f"optimizer = optimizer.replace(opt_state={MAPPED})"]),
     "a map under a name, in branches": (
         lines("if rate:", f"    states = {halved(STATES)}", "else:", f"    states = {halved(STATES)}", put("states")),
