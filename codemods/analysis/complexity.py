@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
-from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import LegacyName, Unnamed
@@ -14,7 +13,6 @@ from codemods.analysis.naming import last_word
 from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
 from codemods.inference.objects import (
-    Called,
     Class,
     External,
     Instance,
@@ -22,7 +20,7 @@ from codemods.inference.objects import (
     Made,
     Object,
 )
-from codemods.inference.reading import FunctionNode, parameters
+from codemods.inference.reading import FunctionNode
 from codemods.model import Location
 from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit, file_of
@@ -173,33 +171,23 @@ class Making:
             return
         for binding in self.engine.bindings_of(bound, name.id):
             self._reach(binding.source)
-            if isinstance(binding.node, ast.arg) and isinstance(
-                bound.node, FunctionNode
-            ):
-                self._reach_arguments(bound.node, binding.node)
+            if isinstance(binding.node, ast.arg):
+                function = self.engine.function_with(binding.node)
+                for place in self.facts.flow.given(function, binding.node):
+                    self._reach(*_expressions(place))
+                # def initial(*sizes, **types)
+                several = (function.node.args.vararg, function.node.args.kwarg)
+                if binding.node in several:
+                    for site, _ in self.facts.flow.entered[function.node]:
+                        self._reach(
+                            *_expressions((*site.positional, *site.keywords.values()))
+                        )
         # params["dense"] = kernel
         for read in self.engine.index.reads.get((bound, name.id), ()):
             owner = bound.unit.parents.get(read)
             if isinstance(owner, ast.Subscript):
                 for store in self.engine.index.item_stores_of.get(owner, ()):
                     self._reach(store.binding.source)
-
-    def _reach_arguments(self, function: FunctionNode, parameter: ast.arg) -> None:
-        known = [*parameters(function)]
-        index = next((i for i, (one, _) in enumerate(known) if one is parameter), None)
-        if index is not None:
-            self._reach(known[index][1])
-        for call in self.engine.solver.at(("callers", function)):
-            assert isinstance(call, Called)
-            # def initial(*sizes, **types)
-            places = call.arguments.all
-            if index is not None and not call.arguments.unpacked:
-                # `self` has no argument
-                at = index - call.offset
-                place = call.arguments.argument(at, parameter.arg) if at >= 0 else None
-                places = () if place is None else (place,)
-            for place in places:
-                self._reach(*_expressions(place))
 
     def _reach_objects(self, node: ast.expr) -> Iterator[Location]:
         """Go on with what functions return, and with how models make their params."""
@@ -264,17 +252,13 @@ def _made_out_of_view(path: str, text: str) -> Iterator[Location]:
         tree = parse(text)
     except (SyntaxError, RecursionError, MemoryError):
         return
-    checked: set[ast.AST] = set()
     for node in ast.walk(tree):
         match node:
-            # isinstance(x, (complex, str)), which comes ahead of what is within it
-            case ast.Call(func=ast.Name(id="isinstance"), args=arguments):
-                checked.update(chain.from_iterable(map(ast.walk, arguments)))
             case (
                 ast.Constant(value=complex() | "complex64" | "complex128")
-                | ast.Attribute(attr="complex" | "complex64" | "complex128")
+                | ast.Attribute(attr="complex64" | "complex128")
                 | ast.Name(id="complex" | "complex64" | "complex128")
-            ) if node not in checked:
+            ):
                 yield Location(path, node.lineno)
 
 

@@ -11,22 +11,8 @@ from codemods.inference.objects import Container, External, Instance, Object, Pl
 
 CLASSES = frozenset((*DEFINITIONS, Unnamed.RUN_TIME))
 
-VALUES = frozenset(
-    f"builtins.{name}"
-    for name in (
-        "bool",
-        "bytes",
-        "complex",
-        "dict",
-        "float",
-        "int",
-        "list",
-        "set",
-        "str",
-        "tuple",
-    )
-)
-"""Types whose instances are neither classes nor functions."""
+OF_CLASSES = frozenset(("builtins.type", "abc.ABCMeta", "types.FunctionType"))
+"""Types of which a class is an instance and no function is, or the other way round."""
 
 ASKING = frozenset(
     ("add", "count", "discard", "get", "index", "pop", "remove", "setdefault")
@@ -78,14 +64,12 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
 
 
 def _asks_for_values(facts: Queries, call: ast.Call) -> bool:
-    """Whether this asks for types of which neither a class nor a function is an instance."""
+    """Whether this asks for types of which a class is an instance if a function is."""
     if facts.externals(call.func) != ["builtins.isinstance"] or len(call.args) != 2:
         return False
-    asked = call.args[1]
-    types = asked.elts if isinstance(asked, ast.Tuple) else [asked]
-    return all(
-        {*facts.externals(one)} <= VALUES and facts.externals(one) for one in types
-    )
+    parts = (part for part in ast.walk(call.args[1]) if isinstance(part, ast.expr))
+    names = {name for part in parts for name in facts.externals(part)}
+    return bool(names) and names.isdisjoint(OF_CLASSES)
 
 
 def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:

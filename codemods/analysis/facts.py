@@ -10,7 +10,6 @@ from typing import TypeVar, cast
 
 from codemods.analysis.beyond import beyond
 from codemods.analysis.evidence import Seeding
-from codemods.analysis.lookups import Lookups
 from codemods.analysis.queries import Queries
 from codemods.analysis.reflection import paths_in_texts, reflections
 from codemods.analysis.removed_names import removed_uses
@@ -48,6 +47,8 @@ class Facts(Queries):
         super().__init__(units, named_classes, others, graphs, around)
         self._aside = aside
         self.paths = paths
+        # what a `getattr` finds in a module may be a function that is called with an optimizer
+        self.flow.engine.look_at_lookups()
         Seeding(self).seed()
         self._found: dict[Callable[[Facts], object], object] = {}
 
@@ -107,9 +108,8 @@ class Facts(Queries):
         return found
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
-        lookups = self.of(Lookups)
         reflected = (
-            use for node in unit.nodes for use in reflections(self, lookups, unit, node)
+            use for node in unit.nodes for use in reflections(self, unit, node)
         )
         found = [*uses, *reflected, *removed_uses(self, unit)]
         found += paths_in_texts(self, unit, found)

@@ -1,27 +1,24 @@
-"""How a program handles an optimizer as a whole: as a pytree, by comparing or by pickling it."""
+"""How a program handles an optimizer as a whole: as a pytree, by its type or by pickling it."""
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.leaves import in_any_order, reduces_in_any_order
-from codemods.analysis.legacy import legacy_optimizer
-from codemods.analysis.naming import last_word
+from codemods.analysis.leaves import in_any_order
+from codemods.analysis.legacy import legacy_name, legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
-from codemods.analysis.origins import Origins, function_of, statement_of
+from codemods.analysis.origins import Origins, function_of
 from codemods.analysis.state_dicts import KIND as STATE_DICT
 from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
-from codemods.analysis.uses import Use
+from codemods.analysis.uses import TRAIN_STATE, Use
 from codemods.inference.binding import values_of
 from codemods.inference.objects import (
     Container,
     Instance,
     LegacyObject,
-    Object,
     Place,
 )
 from codemods.sources.modules import Unit
@@ -29,7 +26,6 @@ from codemods.vocabulary import (
     AS_TUPLE,
     CONTROL,
     FLATTEN_DICT,
-    FROM_STATE_DICT,
     GLOBAL_NORM,
     MAP_SLICES,
     OF_TREES,
@@ -38,18 +34,27 @@ from codemods.vocabulary import (
     REDUCE_TREES,
     TO_STATE_DICT,
     WITHOUT_PICKLE,
+    full_names,
 )
 
 REDUCING = REDUCE_TREES | RAVEL_TREE | GLOBAL_NORM | AS_TUPLE
 LOOPS = CONTROL | MAP_SLICES
 """Functions that call others and return the result of one, or of each in turn."""
 
-PROCESSES = "concurrent.futures.ProcessPoolExecutor"
-
-PICKLED, COMPARED, COUNTED, BY_PATH = "pickled", "compared", "counted", "by path"
-KEYED, TYPED, FORMATTED = "keyed", "typed", "formatted"
-ATTRIBUTE_OF_FIELD = re.compile(r"\{[\w.\[\]]*\.(?:target|state|optimizer_def)\b")
-"""In a text that is formatted, a field such as `{0.state.step}`."""
+PICKLED, COUNTED, BY_PATH = "pickled", "counted", "by path"
+KEYED, TYPED, TAKEN = "keyed", "typed", "taken for another"
+TUPLES = frozenset(
+    (
+        "builtins.tuple",
+        "optax.GradientTransformation",
+        "optax.GradientTransformationExtraArgs",
+        *full_names(
+            "typing collections.abc",
+            "Collection Container Iterable NamedTuple Reversible Sequence Sized Tuple",
+        ),
+    )
+)
+"""The types of which a transformation is an instance: it is a tuple."""
 
 
 HaveFixedRates = Callable[[Collection[LegacyObject], Collection[LegacyObject]], bool]
@@ -82,31 +87,14 @@ class Handling:
 
     @cached_property
     def _unlike(self) -> list[Unlike]:
-        if not any(obj.kind == "optimizer" for obj in self.facts.groups):
+        if not self.facts.groups:
             return []
         found: list[Unlike] = []
         for unit, call in self.flow.reading.calls:
             found += self._of_call(unit, call)
-        found += ((use, None) for use in self._of_others())
+            found += ((use, None) for use in self._told_apart(unit, call))
+        found += ((use, None) for use in self._keyed())
         return found
-
-    def _of_others(self) -> Iterator[Use]:
-        """The places that are no calls, or not of a function that takes an optimizer."""
-        for unit, call in self.flow.reading.calls:
-            # type(optimizer)
-            if "builtins.type" in self.facts.externals(call.func):
-                objects = self._typed(unit, call)
-                if objects:
-                    yield Use("whole", TYPED, unit, call, objects)
-        for unit in self.facts.project.units:
-            for node in unit.nodes:
-                if not isinstance(node, ast.Compare):
-                    continue
-                objects = self._compared(node)
-                if objects:
-                    yield Use("whole", COMPARED, unit, node, objects)
-        yield from self._unpickled()
-        yield from self._keyed()
 
     @cached_property
     def joined(self) -> frozenset[LegacyObject]:
@@ -155,97 +143,30 @@ class Handling:
     def _of_call(self, unit: Unit, call: ast.Call) -> Iterator[Unlike]:
         tree = tree_function(self.facts, call)
         names = set(names_of(self.facts, call.func))
-        kind = self._kind(call, tree, names)
+        kind = _kind(tree, names)
         objects: tuple[LegacyObject, ...] = ()
         if kind == PICKLED:
-            objects = self._pickled(unit, call)
+            objects = self._pickled(call)
         elif kind:
             objects = self.optimizers_in(call)
-        is_reducing = not names.isdisjoint(REDUCING)
-        # jax.tree_util.tree_reduce(lambda x, y: x or y, optimizer)
-        if objects and is_reducing and names & REDUCE_TREES:
-            if not reduces_in_any_order(call, self.facts):
-                yield Use("whole", kind, unit, call, objects), None
-                return
-        elif objects:
+        if objects:
             # jax.tree_leaves(optimizer)
-            counts = not is_reducing and tree in ("leaves", "flatten")
+            counts = tree in ("leaves", "flatten")
             yield Use("whole", kind, unit, call, objects), call if counts else None
-            return
-        # pickle.load(file): what it gives is looked at where it is used
-        if kind == PICKLED:
-            return
-        # flax.serialization.from_state_dict(optimizer, {"target": params, …})
-        if names & FROM_STATE_DICT or last_word(call.func) == "restore_state":
-            objects = tuple(self.facts.legacy_objects(call, "optimizer"))
-            state_dict = values_of(call)[-1:]
-            if objects and any(map(self._is_spelled_out, state_dict)):
-                yield Use("whole", KEYED, unit, call, objects), None
-        # len(state_dict)
-        elif "builtins.len" in names:
-            objects = tuple(
-                obj
-                for one in call.args
-                for obj in self.facts.legacy_objects(one, STATE_DICT)
-            )
-            if objects:
-                yield Use("whole", KEYED, unit, call, objects), None
 
-    def _kind(self, call: ast.Call, tree: str, names: set[str]) -> str:
-        """What a call may do with an optimizer that differs for a train state; empty for others."""
-        if names & REDUCING or tree in ("leaves", "flatten"):
-            return COUNTED
-        # jax.tree_util.tree_flatten_with_path(optimizer)
-        if "with_path" in tree:
-            return BY_PATH
-        if any(map(_is_pickle, names)) or self._by_pickler(call):
-            return PICKLED
-        return FORMATTED if _reads_attribute(call.func) else ""
+    def _pickled(self, call: ast.Call) -> tuple[LegacyObject, ...]:
+        """The optimizers and definitions that a call pickles, but for those in state dicts."""
+        values = (value for value in values_of(call) if not self._makes_dict(value))
+        return self.optimizers_in([*values], "optimizer", "definition")
 
-    def _pickled(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
-        """The optimizers and definitions that a call pickles.
-
-        State dicts do not count: they are only dicts of arrays.
-        """
-        values = [
-            value for value in values_of(call) if not self._gives_state_dicts(value)
-        ]
-        return self.optimizers_in(values, "optimizer", STATE_DICT, "definition")
-
-    def _gives_state_dicts(self, node: ast.expr) -> bool:
-        """Whether the optimizers within an object are all there as state dicts."""
-        pending: list[Place] = [self.flow.places.get(node)]
-        seen = {*pending}
-        found = False
-        while pending:
-            for root in self.flow.roots(pending.pop()):
-                if self._makes_state_dict(root):
-                    found = True
-                    continue
-                elements: set[Place] = set()
-                for item in self.flow.solver.at(root):
-                    # {"optimizer": to_state_dict(optimizer), "epoch": epoch}
-                    if isinstance(item, Container):
-                        elements.add(("elements", item))
-                    elif self._carries(item):
-                        return False
-                    elif isinstance(item, LegacyObject) and item.kind == STATE_DICT:
-                        found = True
-                elements -= seen
-                seen |= elements
-                pending += elements
-        return found
-
-    def _makes_state_dict(self, root: Place) -> bool:
-        """Whether this is a call such as `flax.serialization.to_state_dict(optimizer)`."""
-        if not isinstance(root, ast.Call):
-            return False
-        return bool(TO_STATE_DICT & {*self.facts.externals(root.func)})
-
-    def _carries(self, item: Object) -> bool:
-        """Whether an object is or holds an optimizer or definition."""
-        carried = self.flow.carried(("itself", item))
-        return any(obj.kind != STATE_DICT for obj in carried)
+    def _makes_dict(self, node: ast.expr) -> bool:
+        """Whether this is `flax.serialization.to_state_dict(state)`."""
+        roots = self.flow.roots(self.flow.places.get(node))
+        return any(
+            isinstance(root, ast.Call)
+            and not TO_STATE_DICT.isdisjoint(self.facts.externals(root.func))
+            for root in roots
+        )
 
     def _is_counted_alike(
         self, call: ast.Call, have_fixed_rates: HaveFixedRates
@@ -260,23 +181,6 @@ class Handling:
             made += self.facts.legacy.definitions(obj) or [obj]
         is_countless = all(map(_is_countless, made)) and have_fixed_rates(made, objects)
         return in_any_order(call, self.facts, counts=not is_countless)
-
-    def _is_spelled_out(self, node: ast.expr) -> bool:
-        """Whether an optimizer may be restored from a dict display with the keys of one."""
-        pending: list[Place] = [self.flow.places.get(node)]
-        dicts: dict[Container, None] = {}
-        while pending:
-            for item in self.flow.solver.at(pending.pop()):
-                if isinstance(item, Container) and item not in dicts:
-                    dicts[item] = None
-                    pending.append(("elements", item))
-        # {"target": params, "state": state}
-        for item in dicts:
-            keys = item.node.keys if isinstance(item.node, ast.Dict) else []
-            for key in keys:
-                if isinstance(key, ast.Constant) and key.value == "target":
-                    return True
-        return False
 
     def _keyed(self) -> Iterator[Use]:
         """Where a state dict is asked for a key that is not there any more, or for what counts."""
@@ -306,55 +210,6 @@ class Handling:
             for node in ast.walk(function) if function is not None else ():
                 if isinstance(node, ast.Compare) and _names_a_key(node):
                     yield Use("whole", KEYED, unit, node, dicts)
-
-    def _by_pickler(self, call: ast.Call) -> bool:
-        """Whether this is a method of an object that pickles, such as a queue of processes."""
-        # queue = multiprocessing.Queue(); queue.put(optimizer)
-        if not isinstance(call.func, ast.Attribute):
-            return False
-        variable = self.origins.variable(call.func.value)
-        if variable is None:
-            return False
-        for store in self.origins.stores(variable):
-            if not isinstance(store, ast.Name):
-                continue
-            for maker in _makers(statement_of(variable.unit, store)):
-                if any(map(_makes_pickler, names_of(self.facts, maker.func))):
-                    return True
-        return False
-
-    def _unpickled(self) -> Iterator[Use]:
-        """The uses of what may come out of a pickle, also the keys of state dicts in one."""
-        flow = self.flow
-        names_of_roots = flow.origin_names
-        pickled = self._in_pickles
-        for node, scope in flow.reading.scopes.items() if pickled else ():
-            match node:
-                # pickle.load(file)["target"]
-                case ast.Subscript(
-                    value=value, slice=ast.Constant(value="target" | "state")
-                ):
-                    if any(map(_is_pickle, names_of_roots(value))):
-                        yield Use("whole", KEYED, scope.unit, node, pickled)
-        for unit, node in flow.reading.attributes:
-            objects = self.facts.legacy_objects(node.value, "optimizer", "definition")
-            # pickle.load(file).target
-            if objects and any(map(_is_pickle, names_of_roots(node.value))):
-                yield Use("whole", PICKLED, unit, node, tuple(objects))
-
-    @cached_property
-    def _in_pickles(self) -> tuple[LegacyObject, ...]:
-        """The optimizers whose state dicts are pickled."""
-        pickled: list[ast.expr] = []
-        for _, call in self.flow.reading.calls:
-            if self._pickles(call):
-                values = values_of(call)
-                pickled += [value for value in values if self._gives_state_dicts(value)]
-        return self.optimizers_in(pickled, "optimizer", STATE_DICT, "definition")
-
-    def _pickles(self, call: ast.Call) -> bool:
-        names = set(names_of(self.facts, call.func))
-        return self._kind(call, "", names) == PICKLED
 
     # What holds optimizers
 
@@ -400,33 +255,52 @@ class Handling:
             if obj.kind == kind:
                 yield obj
 
-    def _compared(self, node: ast.Compare) -> tuple[LegacyObject, ...]:
-        """The optimizers in a comparison other than by `is`, if both sides may have one."""
-        by_value = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
-        if not any(isinstance(operator, by_value) for operator in node.ops):
-            return ()
-        objects = self.facts.legacy_objects(node.left, "optimizer")
-        # optimizer in optimizers
-        others: list[LegacyObject] = []
-        for other in node.comparators:
-            place = self.flow.places.get(other)
-            others += self._within(place)
-        return (*objects, *others) if objects and others else ()
+    # Types
 
-    def _typed(self, unit: Unit, call: ast.Call) -> tuple[LegacyObject, ...]:
-        """The optimizers and definitions whose type is read, other than to make or check one."""
-        if len(call.args) != 1:
-            return ()
+    def _told_apart(self, unit: Unit, call: ast.Call) -> Iterator[Use]:
+        """The uses of objects whose type is asked for, where their replacements have another."""
+        if len(call.args) not in (1, 2):
+            return
+        called = {*self.facts.externals(call.func)}
+        first = call.args[0]
+        objects: list[LegacyObject] = []
+        # type(optimizer), other than to make or check one
+        if "builtins.type" in called:
+            objects = self._typed(unit, call)
+            if objects:
+                yield Use("whole", TYPED, unit, call, tuple(objects))
+            return
+        # callable(traversal), isinstance(traversal, Callable)
+        if called & {"builtins.callable", "builtins.isinstance"}:
+            objects += self.facts.legacy_objects(first, "traversal")
+        # isinstance(definition, tuple)
+        if "builtins.isinstance" in called:
+            objects += self._of_types(first, call.args[-1])
+        if objects:
+            yield Use("whole", TAKEN, unit, call, tuple(objects))
+
+    def _typed(self, unit: Unit, call: ast.Call) -> list[LegacyObject]:
         objects = self.facts.legacy_objects(call.args[0], "optimizer", "definition")
         parent = unit.parents.get(call)
         # type(optimizer)(…)
         if isinstance(parent, ast.Call) and parent.func is call:
-            return ()
+            return []
         # type(optimizer) == optim.Optimizer
         are_optimizers = all(obj.kind == "optimizer" for obj in objects)
-        if isinstance(parent, ast.Compare | ast.Call) and are_optimizers:
-            return ()
-        return tuple(objects)
+        is_checked = isinstance(parent, ast.Compare | ast.Call)
+        return [] if is_checked and are_optimizers else objects
+
+    def _of_types(self, node: ast.expr, types: ast.expr) -> Iterator[LegacyObject]:
+        """The objects that were of none of some types, but their replacements are."""
+        # NESTED = (tuple, list)
+        types = self.origins.value(self.origins.variable(types)) or types
+        parts = (one for one in ast.walk(types) if isinstance(one, ast.expr))
+        names = {name for one in parts for name in self.facts.externals(one)}
+        legacy = {*map(legacy_name, names)}
+        if names & TUPLES and "OptimizerDef" not in legacy:
+            yield from self.facts.legacy_objects(node, "definition")
+        if TRAIN_STATE in names and "Optimizer" not in legacy:
+            yield from self.facts.legacy_objects(node, "optimizer")
 
 
 def _asked(node: ast.AST) -> ast.expr | None:
@@ -456,14 +330,19 @@ def _names_a_key(node: ast.Compare) -> bool:
     )
 
 
+def _kind(tree: str, names: set[str]) -> str:
+    """What a call may do with an optimizer that differs for a train state; empty for others."""
+    if names & REDUCING or tree in ("leaves", "flatten"):
+        return COUNTED
+    # jax.tree_util.tree_flatten_with_path(optimizer)
+    if "with_path" in tree:
+        return BY_PATH
+    return PICKLED if any(map(_is_pickle, names)) else ""
+
+
 def _is_pickle(name: str) -> bool:
     """Whether a function writes or reads pickles."""
     return name.startswith(PICKLE) and not name.startswith(WITHOUT_PICKLE)
-
-
-def _makes_pickler(name: str) -> bool:
-    """Whether a function makes an object that pickles what it is given."""
-    return _is_pickle(name) or name.startswith(PROCESSES)
 
 
 def names_of(facts: Facts, node: ast.expr) -> Iterator[str]:
@@ -484,28 +363,6 @@ def tree_function(facts: Facts, call: ast.Call) -> str:
             if "." not in last:
                 return last
     return ""
-
-
-def _makers(statement: ast.stmt) -> Iterator[ast.Call]:
-    """The calls that may make what a statement assigns."""
-    values: list[ast.expr] = []
-    # queue = multiprocessing.Queue()
-    if isinstance(statement, ast.Assign):
-        values = [statement.value]
-    # with ProcessPoolExecutor() as pool:
-    elif isinstance(statement, ast.With):
-        values = [item.context_expr for item in statement.items]
-    yield from (value for value in values if isinstance(value, ast.Call))
-
-
-def _reads_attribute(called: ast.expr) -> bool:
-    """Whether this formats a text that has an attribute: `"step {0.state.step}".format`."""
-    match called:
-        case ast.Attribute(
-            value=ast.Constant(value=str(text)), attr="format" | "format_map"
-        ):
-            return ATTRIBUTE_OF_FIELD.search(text) is not None
-    return False
 
 
 def _is_countless(definition: LegacyObject) -> bool:

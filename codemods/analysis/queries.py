@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from codemods.analysis.flax_optim import FlaxOptim
-from codemods.analysis.legacy import NAMES, Unnamed, legacy_name
+from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
 from codemods.inference.exports import exported
@@ -27,7 +27,6 @@ from codemods.inference.objects import (
     Object,
     Place,
 )
-from codemods.inference.reading import Binding
 from codemods.inference.recorded import Annotation, Import, PassedOn
 from codemods.inference.scopes import Scope
 from codemods.inference.view import View
@@ -99,28 +98,9 @@ class Queries:
         return reachable({unit.path}, self.graphs[0])
 
     @cached_property
-    def running_text(self) -> set[Unit]:
-        """The files that run a text as code."""
-        calls = self.flow.engine.index.called["exec"]
-        return {
-            self.scope(call).unit
-            for call in calls
-            if "builtins.exec" in self.externals(call.func)
-        }
-
-    @cached_property
     def graphs(self) -> tuple[Graph, Graph]:
         codes = {unit.path: unit.code for unit in self.project.units}
-        imports, importers = self._known_graphs or import_graph(
-            {**codes, **self.others}
-        )
-        if self.running_text:  # the text may be that of any file
-            imports, importers = _copied(imports), _copied(importers)
-        for runner in self.running_text:
-            for path in (*codes, *self.others):
-                imports[runner.path].add(path)
-                importers[path].add(runner.path)
-        return imports, importers
+        return self._known_graphs or import_graph({**codes, **self.others})
 
     # What is where
 
@@ -137,15 +117,11 @@ class Queries:
 
     def externals(self, node: ast.expr) -> list[str]:
         """The full names of what an expression may be that is out of view."""
-        if self.is_defined_here(node):
-            return []
         return [item.name for item in self.objects(node) if isinstance(item, External)]
 
     def made_at(self, call: ast.Call, *kinds: str) -> list[LegacyObject]:
         """What a call itself makes."""
-        if self.is_defined_here(call.func) or all(
-            map(self._makes_nothing, self.objects(call.func))
-        ):
+        if all(map(self._makes_nothing, self.objects(call.func))):
             return []
         return [obj for obj in self.legacy_objects(call, *kinds) if obj.node is call]
 
@@ -165,52 +141,6 @@ class Queries:
             case Function() | Instance() | Module() | Container():
                 return True
         return False
-
-    def is_defined_here(self, node: ast.expr) -> bool:
-        """Whether the text shows that an expression is a function or method of the project.
-
-        Nothing out of view has its name, nor a class, and no variable or field is set to one.
-        """
-        word = node.attr if isinstance(node, ast.Attribute) else ""
-        root = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(root, ast.Name) or root not in self.flow.reading.scopes:
-            return False
-        scope = self.binding(root)
-        if scope is None:
-            return False
-        bindings = self.flow.engine.bindings_of(scope, root.id)
-        if not word:
-            return bool(bindings) and all(map(_is_def, bindings))
-        is_import = any(one.alias is not None for one in bindings)
-        if is_import and not all(map(self._is_of_project, bindings)):
-            return False
-        return word not in self._other_names
-
-    def _is_of_project(self, binding: Binding) -> bool:
-        """Whether an import is of a file that is read."""
-        unit, engine = binding.scope.unit, self.flow.engine
-        if isinstance(binding.node, ast.ImportFrom):
-            return bool(engine.sources(unit, binding.node))
-        return binding.alias is not None and any(
-            self.project.at(path) is not None
-            for path in engine.absolute(unit, binding.alias.name)
-        )
-
-    @cached_property
-    def _other_names(self) -> set[str]:
-        """The names that something else may have than a function of the project."""
-        found = {name.rpartition(".")[2] for name in BEHAVIOURS} | NAMES
-        engine = self.flow.engine
-        found.update(engine.index.stores, MAKING)
-        for unit in self.project.read:
-            for (scope, name), bindings in engine.contents(unit).bindings.items():
-                # the variables of functions are no attributes
-                is_open = scope.parent is None or isinstance(scope.node, ast.ClassDef)
-                if is_open and not all(map(_is_def, bindings)):
-                    found.add(name)
-        return found
 
     def may_be_one(self, node: ast.expr, cls: Class) -> bool:
         """Whether an expression may be an instance of a class."""
@@ -371,11 +301,6 @@ class Queries:
         return tuple(found)
 
     @cached_property
-    def imports_weakref(self) -> bool:
-        imports = self.flow.reading.imports
-        return any(item.target.startswith("weakref") for item in imports)
-
-    @cached_property
     def _imported_names(self) -> dict[Scope | None, set[str]]:
         found: dict[Scope | None, set[str]] = defaultdict(set)
         for item in self.flow.reading.imports:
@@ -476,17 +401,3 @@ class Queries:
                 parameters = (("variable", scope, one.arg) for one in node.args.args)
                 return (*parameters, ("return", node))
         return ()
-
-
-def _copied(graph: Graph) -> Graph:
-    return defaultdict(set, {path: {*ends} for path, ends in graph.items()})
-
-
-def _is_def(binding: Binding) -> bool:
-    """Whether this is a function's own statement, which nothing decorates."""
-    match binding.node:
-        case (
-            ast.FunctionDef(decorator_list=[]) | ast.AsyncFunctionDef(decorator_list=[])
-        ):
-            return True
-    return False

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
-from codemods.analysis.lookups import EVALUATING, Lookups
 from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.inference.binding import values_of
-from codemods.inference.objects import Class, LegacyObject, Module, Result
+from codemods.inference.objects import LegacyObject, Result
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FILL, PACKAGE, READ_PLAIN, STORE
 
@@ -26,17 +25,13 @@ BY_NAME = (
 PATCHING = ("setattr", "delattr", "object", "patch")
 """The names of functions that assign an attribute: of Python, `unittest.mock` and pytest."""
 
-WITHIN = re.compile(rf"{re.escape(PACKAGE)}(?:[.:]\w*)*")
-PATH = re.compile(
-    rf"""@?{WITHIN.pattern}(?:\(.*\))?|[\[{{].*["']{WITHIN.pattern}["'].*""", re.DOTALL
-)
-"""A path within the legacy module as a text, or data with one: `{"class": "flax.optim.Adam"}`."""
+PATH = re.compile(rf"{re.escape(PACKAGE)}(?:[.:]\w*)*")
+"""A path within the legacy module as a text."""
 
 SILENCING = ("logging.", "warnings.")
 """The modules whose functions compare the names of modules, and look nothing up by them."""
 
-PARTS = re.compile(r"\.(?:target|state|optimizer_def|apply_gradient)\b")
-WHOLE = ("builtins.vars", "dataclasses.replace", "dataclasses.fields")
+WHOLE = ("builtins.vars", "dataclasses.replace")
 IMPORTING = (
     "importlib.import_module",
     "builtins.__import__",
@@ -62,28 +57,10 @@ ADDED = {
 }
 """Attributes that legacy objects did not have, but their replacements have."""
 
-TELLING = ("target", "optimizer_def", "apply_gradient", "param_states")
-"""Attributes that hardly any other object than an optimizer has."""
 
-
-def reflections(
-    facts: Queries, lookups: Lookups, unit: Unit, node: ast.AST
-) -> list[Use]:
-    """The uses that a call, a subscript or a pattern is."""
-    uses: list[Use] = []
-    if isinstance(node, ast.Call):
-        uses += _stored(facts, unit, node)
-        # eval("optim." + name)
-        if lookups.are_in_text(unit, node):
-            uses.append(Use("in_text", "", unit, node, ()))
-        path = path_from_package(facts, node)
-        if path is not None:
-            uses.append(Use("in_text", path, unit, node, lookups.made(unit)))
-    # from flax.optim import *; globals()[name]
-    if isinstance(node, ast.Call | ast.Subscript):
-        hidden = lookups.among_stars(unit, node)
-        if hidden:
-            uses.append(Use("in_text", "*", unit, node, hidden))
+def reflections(facts: Queries, unit: Unit, node: ast.AST) -> list[Use]:
+    """The uses that a call, a subscript or an attribute is."""
+    uses = _stored(facts, unit, node) if isinstance(node, ast.Call) else []
     found = _patch(facts, unit, node) or _reflection(facts, unit, node)
     if found is not None:
         uses.append(found)
@@ -95,36 +72,16 @@ def paths_in_texts(facts: Queries, unit: Unit, uses: Iterable[Use]) -> Iterator[
 
     What is used by such a text in a way that is known, as `uses` has it, is none of them.
     """
-    known: set[ast.AST] = set()
-    for use in uses:
-        # mock.patch("flax.optim.Adam"), eval("flax.optim." + name)
-        parts = ast.walk if use.kind == "in_text" else ast.iter_child_nodes
-        known.update((use.node, *parts(use.node)))
+    # mock.patch("flax.optim.Adam")
+    known = {part for use in uses for part in ast.iter_child_nodes(use.node)}
     for node in unit.nodes:
         match node:
             case ast.Constant(value=str(text)) if (
-                PACKAGE in text
-                and PATH.fullmatch(text)
+                PATH.fullmatch(text)
                 and node not in known
                 and not _is_only_said(facts, unit, node)
             ):
-                yield Use("in_text", WITHIN.findall(text)[0], unit, node, ())
-
-
-def path_from_package(facts: Queries, call: ast.Call) -> str | None:
-    """The path of what a call takes of the package `flax`, as far as it is known."""
-    match call:
-        # operator.attrgetter("optim.Adam")
-        case ast.Call(func=callee, args=[ast.Constant(value=str(path))]) if (
-            path.startswith("optim.")
-            and "operator.attrgetter" in facts.externals(callee)
-        ):
-            return f"flax.{path}"
-    # functools.reduce(getattr, path.split("."), flax)
-    if not _hands_on(facts, call):
-        return None
-    given = {name for one in call.args for name in facts.externals(one)}
-    return "flax" if "flax" in given else None
+                yield Use("in_text", text, unit, node, ())
 
 
 def _is_only_said(facts: Queries, unit: Unit, node: ast.Constant) -> bool:
@@ -236,26 +193,11 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             objects = facts.legacy_objects(value, "optimizer", "state_dict")
             if objects:
                 return Use("state_dict", key, unit, node, tuple(objects))
-        # sys.modules["flax.optim"]
-        case ast.Subscript(value=value, slice=ast.Constant(value=str())) if (
-            facts.externals(value)
-        ):
-            if _is_legacy(facts.externals(node)):
-                return Use("module", "", unit, node, _definitions_of(facts, unit))
-        # globals()["optim"]
-        case ast.Subscript(value=value, slice=ast.Constant(value=str())) if any(
-            isinstance(item, Module) for item in facts.objects(value)
-        ):
-            if Unnamed.MODULE in map(legacy_name, facts.externals(node)):
-                return Use("module", "", unit, node, _definitions_of(facts, unit))
         # optimizer.__dict__
         case ast.Attribute(value=value, attr="__dict__" | "__class__" as name):
             objects = facts.legacy_objects(value, "optimizer", "state")
             if objects:
                 return Use("reflection", name, unit, node, tuple(objects))
-        # case object(target=params):
-        case ast.MatchClass(cls=cls, kwd_attrs=names):
-            return _pattern(facts, unit, node, cls, names)
         # "target" in checkpoint
         case ast.Compare(
             left=ast.Constant(value="target"),
@@ -267,24 +209,6 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             if _is_restored(facts, value) and not chooses:
                 return Use("checkpoint", "target", unit, node, ())
     return None
-
-
-def _pattern(
-    facts: Queries, unit: Unit, node: ast.AST, cls: ast.expr, names: list[str]
-) -> Use | None:
-    """A pattern that reads attributes of the subject by their names."""
-    subject = next(
-        outer.subject for outer in unit.ancestors(node) if isinstance(outer, ast.Match)
-    )
-    objects = tuple(
-        obj
-        for obj in facts.legacy_objects(subject)
-        if not ATTRIBUTES[obj.kind].isdisjoint(names)
-    )
-    # case optim.Optimizer(target=params)
-    if not objects or _is_legacy(facts.externals(cls)):
-        return None
-    return Use("reflection", ", ".join(names), unit, cls, objects)
 
 
 def _names_a_part(node: ast.AST | None) -> bool:
@@ -306,52 +230,26 @@ def _is_restored(facts: Queries, node: ast.expr) -> bool:
 
 def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | None:
     called = set(facts.externals(node.func))
-    objects: list[LegacyObject] = [
-        obj
-        for obj, name in facts.flow.got.get(node, ())
-        if name in ATTRIBUTES[obj.kind]
-    ]
-    has_name = len(node.args) > 1
-    name = _literal(node.args[1]) if has_name else None
+    objects: list[LegacyObject] = []
+    name = _literal(node.args[1]) if len(node.args) > 1 else None
     # getattr(flax, "optim"), getattr(optimizer, "target")
-    if has_name and called & set(BY_NAME):
+    if len(node.args) > 1 and called & set(BY_NAME):
         if name == "optim" and "flax" in facts.externals(first):
             return Use("module", "", unit, node, _definitions_of(facts, unit))
-        objects = _with_attribute(facts, first, name)
+        objects = [
+            obj
+            for obj in facts.legacy_objects(first)
+            if name in (None, *ATTRIBUTES[obj.kind], *ADDED.get(obj.kind, ()))
+        ]
     # vars(optimizer)
     elif called & set(WHOLE):
         objects = facts.legacy_objects(first, "optimizer", "state")
     # importlib.import_module("flax.optim")
     elif called & set(IMPORTING) and _imports_legacy(facts, node, first):
         return Use("module", "", unit, node, _definitions_of(facts, unit))
-    # isinstance(optimizer, HasTarget), of a protocol
-    elif "builtins.isinstance" in called and len(node.args) == 2:
-        name = next(_asked_by_protocol(facts, node.args[1]), None)
-        objects = facts.legacy_objects(first, "optimizer") if name is not None else []
-    # operator.attrgetter("optimizer.target")
-    elif "operator.attrgetter" in called:
-        path = _literal(first) or ""
-        if not set(TELLING).isdisjoint(path.split(".")):
-            return Use("reflection", path, unit, node, tuple(objects))
-    objects += _in_text(facts, unit, node)
     if not objects:
         return None
     return Use("reflection", str(name), unit, node, tuple(objects))
-
-
-def _with_attribute(
-    facts: Queries, node: ast.expr, name: str | None
-) -> list[LegacyObject]:
-    """The objects at an expression for which an attribute means something, old or new."""
-    objects = facts.legacy_objects(node)
-    # getattr(optimizer, name): it may be any
-    if name is None:
-        return objects
-    return [
-        obj
-        for obj in objects
-        if name in ATTRIBUTES[obj.kind] or name in ADDED.get(obj.kind, ())
-    ]
 
 
 def _imports_legacy(facts: Queries, call: ast.Call, first: ast.expr) -> bool:
@@ -364,16 +262,6 @@ def _is_legacy(names: Iterable[str]) -> bool:
     return any(legacy_name(name) is not None for name in names)
 
 
-def _asked_by_protocol(facts: Queries, node: ast.expr) -> Iterator[str]:
-    """The attributes of legacy optimizers that a protocol of the project asks for."""
-    protocols = ("typing.Protocol", "typing_extensions.Protocol")
-    known = ATTRIBUTES["optimizer"] | ADDED["optimizer"]
-    for item in facts.objects(node):
-        if isinstance(item, Class) and facts.derives_from(item, *protocols):
-            members = {*item.scope.names, *facts.flow.fields_in_order(item)}
-            yield from sorted(known & members)
-
-
 def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:
     """The definitions that may depend on how the module `flax.optim` is imported in a file.
 
@@ -381,40 +269,6 @@ def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:
     """
     made = _made_in(facts, unit, "definition")
     return tuple(dict.fromkeys((*made, *facts.made_by_modules)))
-
-
-def _in_text(facts: Queries, unit: Unit, node: ast.Call) -> tuple[LegacyObject, ...]:
-    """The objects whose attributes a text reads, or a `getattr` that is handed on."""
-    called = set(facts.externals(node.func))
-    match node:
-        # eval("optimizer.target")
-        case ast.Call(args=[ast.Constant(value=str() as code), *_]) if (
-            called & EVALUATING and PARTS.search(code)
-        ):
-            return tuple(_made_in(facts, unit, "optimizer"))
-        # "{0.target}".format(optimizer)
-        case ast.Call(
-            func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")
-        ) if PARTS.search(text):
-            return _given(facts, node)
-    # functools.partial(getattr, optimizer)
-    return _given(facts, node) if _hands_on(facts, node) else ()
-
-
-def _hands_on(facts: Queries, call: ast.Call) -> bool:
-    """Whether `getattr` is an argument of a call."""
-    return any(
-        last_word(one) == "getattr" and "builtins.getattr" in facts.externals(one)
-        for one in call.args
-    )
-
-
-def _given(facts: Queries, call: ast.Call) -> tuple[LegacyObject, ...]:
-    """The objects that the arguments of a call may be."""
-    found: list[LegacyObject] = []
-    for argument in call.args:
-        found += facts.legacy_objects(argument)
-    return tuple(found)
 
 
 def _made_in(facts: Queries, unit: Unit, kind: str) -> list[LegacyObject]:

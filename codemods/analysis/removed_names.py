@@ -10,7 +10,6 @@ from itertools import chain
 
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
-from codemods.inference.annotations import quoted_types
 from codemods.inference.recorded import Import
 from codemods.removed.indexing import IndexedUpdate, updated
 from codemods.removed.present import unknown
@@ -79,40 +78,16 @@ def names_removed(unit: Unit) -> bool:
 
 
 def _quotes_removed(unit: Unit, bound: Targets) -> bool:
-    """Whether an annotation in quotes may have such a name."""
-    quoted = chain.from_iterable(map(quoted_types, _annotations(unit)))
-    for text in quoted:
-        for name in DOTTED.findall(str(text.value)):
-            root, _, rest = name.partition(".")
-            for target in bound.get(root, ()):
-                full_name = f"{target}.{rest}"
-                if row_of(full_name) is not None:
-                    return True
-    return False
-
-
-def _annotations(unit: Unit) -> Iterator[ast.expr]:
-    """The annotations of a file, and the types in `cast("jnp.DeviceArray", x)`."""
+    """Whether a text, such as an annotation in quotes, may have such a name."""
     for node in unit.nodes:
         match node:
-            # cast("jnp.DeviceArray", x)
-            case ast.Call(
-                func=ast.Name(id="cast") | ast.Attribute(attr="cast"),
-                args=[annotation, _],
-            ):
-                yield annotation
-            # x: "jnp.DeviceArray", of a variable or a parameter
-            case (
-                ast.AnnAssign(annotation=annotation)
-                | ast.arg(annotation=ast.expr() as annotation)
-            ):
-                yield annotation
-            # def f() -> "jnp.DeviceArray"
-            case (
-                ast.FunctionDef(returns=ast.expr() as annotation)
-                | ast.AsyncFunctionDef(returns=ast.expr() as annotation)
-            ):
-                yield annotation
+            case ast.Constant(value=str(text)):
+                for name in DOTTED.findall(text):
+                    root, _, rest = name.partition(".")
+                    full_names = (f"{target}.{rest}" for target in bound.get(root, ()))
+                    if any(row_of(full_name) is not None for full_name in full_names):
+                        return True
+    return False
 
 
 def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:

@@ -298,7 +298,9 @@ class Uses:
             return Use("base", name, unit, node, self._of_class_around(unit, node))
         # case optim.Optimizer():
         if isinstance(parent, ast.MatchClass):
-            return self._of_pattern(unit, node, name, parent)
+            is_plain = not (parent.patterns or parent.kwd_patterns)
+            kind = "check" if is_plain else "reflection"
+            return Use(kind, name, unit, node, self._any_optimizer(unit))
         # isinstance(x, optim.Optimizer), or isinstance(x, (optim.Optimizer, TrainState))
         container = (
             unit.parents.get(parent) if isinstance(parent, ast.Tuple) else parent
@@ -320,18 +322,6 @@ class Uses:
         if name == "Optimizer" and self._tells_at_run_time(unit, node):
             objects = self._any_optimizer(unit)
         return Use("value", name, unit, node, objects)
-
-    def _of_pattern(
-        self, unit: Unit, node: ast.expr, name: str, pattern: ast.MatchClass
-    ) -> Use:
-        subject = next(
-            outer.subject
-            for outer in unit.ancestors(pattern)
-            if isinstance(outer, ast.Match)
-        )
-        is_plain = not (pattern.patterns or pattern.kwd_patterns)
-        objects = tuple(self.facts.legacy_objects(subject)) or self._any_optimizer(unit)
-        return Use("check" if is_plain else "reflection", name, unit, node, objects)
 
     def _is_isinstance(self, call: ast.Call) -> bool:
         return "builtins.isinstance" in self.facts.externals(call.func)

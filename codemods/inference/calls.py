@@ -261,9 +261,6 @@ class Calls:
         found: list[Object] = []
         # attrgetter("state.target"): each attribute is one of what the last one gave
         for name in getter.attributes:
-            for item in (yield place):
-                if isinstance(item, LegacyObject):
-                    self.engine.got[getter.call][item, name] = None
             place = ("attribute of", place, name)
         if len(getter.keys) == 1:
             found += yield ("item of", arguments.positional[0], getter.keys[0])

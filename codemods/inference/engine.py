@@ -97,10 +97,6 @@ class Inference:
             dict
         )
         """The keys by which variables of each module are read, None for any, and where these go."""
-        self.got: dict[ast.Call, dict[tuple[LegacyObject, str], None]] = defaultdict(
-            dict
-        )
-        """The objects of which each `attrgetter` or `methodcaller` takes an attribute."""
         self._equations: dict[str, Callable[..., Equation] | None] = {}
         self._contents: dict[Unit, Contents] = {}
         self._readers: dict[Unit, Reader] = {}

@@ -170,10 +170,6 @@ class Container:
     role: str = ""
 
 
-LEAVES = "leaves"
-"""The role of a list of a tree's leaves."""
-
-
 @interned
 @dataclass(frozen=True, eq=False)
 class Record:

@@ -150,7 +150,6 @@ class View:
         self.modules: Mapping[Unit, Scope] = {
             unit: self.engine.module(unit) for unit in project.read
         }
-        self.got = self.engine.got
         self.entered = Entered(self)
         self._names: dict[ast.expr, set[str]] = {}
         self.key = key_of
@@ -364,14 +363,6 @@ class View:
     def variable(self, name: str, scope: Scope) -> Place | None:
         binding = scope.binding(name)
         return None if binding is None else ("variable", binding, name)
-
-    def keys_of(self, container: Container) -> tuple[object, ...]:
-        """The keys under which a container has elements, None among them if some are not known."""
-        entries: list[Object] = []
-        for form in self.solver.forms(container):
-            entries += self.engine.solver.at(("entries of", form, None))
-        keys = (one.key for one in entries if isinstance(one, Stored))
-        return tuple(dict.fromkeys(keys))
 
     @property
     def looked_up(self) -> Mapping[Unit, dict[tuple[str | None, Place], None]]:

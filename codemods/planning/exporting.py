@@ -142,11 +142,6 @@ class Exports:
                 if _is_legacy_chain(node, item.unit, self.facts)
             ]
         left = [one.use for one in decisions if not one.applies]
-        # sys.modules["flax.optim"]
-        if isinstance(item.statement, ast.Import):
-            remaining += [use.node for use in left if _looks_up_module(use)]
-        # eval("optim." + name)
-        remaining += [use.node for use in left if use.kind == "in_text"]
         # make = globals()[name], or self.optim of an import in a class, where anything stays
         in_class = isinstance(item.scope.node, ast.ClassDef)
         if in_class or self.facts.of(Lookups).may_be_any(item.unit):
@@ -444,11 +439,6 @@ def _lists(unit: Unit, name: str) -> bool:
         if "__all__" in names and name in constants:
             return True
     return False
-
-
-def _looks_up_module(use: Use) -> bool:
-    """Whether a file asks for `sys.modules["flax.optim"]`, so that it has to be imported."""
-    return use.kind == "module" and isinstance(use.node, ast.Subscript)
 
 
 def _is_legacy_chain(node: ast.AST, unit: Unit, facts: Facts) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from codemods.analysis.facts import Facts, unify
-from codemods.analysis.lookups import Lookups
 from codemods.analysis.trace import Traces, Way
 from codemods.analysis.uses import Use
 from codemods.inference.objects import LegacyObject
@@ -128,10 +127,7 @@ def _concerned(
     if decision.applies or use.kind not in ("value", "module", "in_text"):
         return use.objects
     # what a class makes that is a value may come back from out of view
-    objects = (*use.objects, *facts.of_unknown_origin(use.unit))
-    # so may a class of the module
-    is_class = use.kind == "value"
-    return objects if is_class else (*objects, *facts.of(Lookups).made(use.unit))
+    return (*use.objects, *facts.of_unknown_origin(use.unit))
 
 
 def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:

@@ -58,15 +58,17 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown
     function or, through a variable, another class gets, is left, with a reason, and with all that
     it may have made out of view. So is the module `flax.optim` where a variable holds it, or where
-    it is found by its name, with all that it made. So is a text that `eval` runs and that may name
-    it, and one that is the path of something in it.
+    it is found by its name, with all that it made. So is a text that is the path of what is in it.
     """
     # getattr(optim, name)
     if use.kind == "module":
         return _looked_up(use, context)
-    # eval("optim." + name)
+    # {"class": "flax.optim.Adam"}
     if use.kind == "in_text":
-        return reasons.run_time_class(_in_text(use.name), BY_KEY)
+        return reasons.run_time_class(
+            f"`{use.name}` is the path of something legacy, which may be looked up by it.",
+            BY_KEY,
+        )
     # optimizer_class: Type[optim.Optimizer]
     if use.kind == "class":
         return _annotation(use)
@@ -108,18 +110,6 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
             remedy,
         )
     return as_function(use, context)
-
-
-def _in_text(name: str) -> str:
-    """Why a use of kind `in_text` stays."""
-    match name:
-        case "":
-            return "A text that may name what is of `flax.optim` is run as code."
-        case "*":
-            return (
-                "A class is looked up here among the names that a star import brought."
-            )
-    return f"`{name}` is the path of something legacy, which may be looked up by it."
 
 
 def as_function(use: Use, context: Context) -> Edit:

@@ -17,7 +17,6 @@ from codemods.analysis.handling import Handling
 from codemods.analysis.legacy import LegacyName, legacy_name
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
-from codemods.analysis.taken_for import uses_taken_for_others
 from codemods.analysis.uses import Use
 from codemods.analysis.viewed import Viewed
 from codemods.functional import Functional
@@ -116,7 +115,6 @@ class Context:
             uses += idiom.uses()
         uses += self.handling.uses(self.overrides.is_fixed)
         uses += self.facts.of(ComplexNumbers).uses()
-        uses += self.facts.of(uses_taken_for_others)
         # a dict without values keeps its order, as a set does not: the output depends on it
         objects: dict[ast.AST, dict[LegacyObject, None]] = defaultdict(dict)
         for use in uses:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from codemods.analysis.handling import (
     BY_PATH,
-    COMPARED,
     COUNTED,
-    FORMATTED,
     KEYED,
     PICKLED,
+    TAKEN,
     TYPED,
 )
-from codemods.analysis.taken_for import TAKEN
 from codemods.analysis.uses import Use
 from codemods.messages import message
 from codemods.model import Refusal
@@ -26,10 +24,6 @@ WHY = {
         ),
         "Store it by `flax.serialization.to_bytes`, or pickle its `target` and its step.",
     ),
-    COMPARED: (
-        "Optimizers are compared here; two train states are compared array by array, which fails.",
-        "Compare by `is`, or what is of interest of the two.",
-    ),
     COUNTED: (
         (
             "The leaves of the optimizer are counted or told apart here; a train state has them in "
@@ -43,10 +37,6 @@ WHY = {
             "one for all."
         ),
         "Tell optimizers apart by a name of their own.",
-    ),
-    FORMATTED: (
-        "A text that is formatted here reads an attribute of the optimizer by its name.",
-        'Read it in the program, and format the value: `"{}".format(optimizer.target)`.',
     ),
     BY_PATH: (
         (

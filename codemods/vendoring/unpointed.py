@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
-from codemods.analysis.reflection import PATH, path_from_package
+from codemods.analysis.reflection import PATH
 from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import PACKAGE
 
@@ -36,12 +36,9 @@ def _gets_at(node: ast.expr, facts: Facts) -> bool:
         # Adam, behind `from flax.optim import Adam`
         case ast.Name():
             return _is_legacy(node, facts) and facts.names_legacy(node)
-        # json.loads('{"class": "flax.optim.Adam"}')
+        # {"class": "flax.optim.Adam"}
         case ast.Constant(value=str(text)):
             return PATH.fullmatch(text) is not None
-        # functools.reduce(getattr, path.split("."), flax)
-        case ast.Call() if path_from_package(facts, node) is not None:
-            return True
         # f"flax.optim.{name}"
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
             return text.startswith(f"{PACKAGE}.")

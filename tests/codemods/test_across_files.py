@@ -242,10 +242,6 @@ REFUSED: dict[str, Files] = {
     "__import__": files(
         "optim = __import__('flax.optim').optim\n" + CREATE.format("optim.Adam(1e-2)")
     ),
-    "sys.modules": files(
-        "import sys\nimport flax.optim\noptim = sys.modules['flax.optim']\n"
-        + CREATE.format("optim.Adam(1e-2)")
-    ),
     "vars": files(
         "import flax\noptim = vars(flax)['optim']\n" + CREATE.format("optim.Adam(1e-2)")
     ),
@@ -268,12 +264,6 @@ REFUSED: dict[str, Files] = {
     "a wrapper that only flax.optim.base has": files(
         "from flax import optim\nfrom flax.optim.base import ReplicatedOptimizer\n\ndef make(params):\n"
         "    definition = optim.Adam(1e-2)\n    assert ReplicatedOptimizer(definition)\n    return definition.create(params)\n"
-    ),
-    "a protocol that asks for the attributes": files(
-        "from typing import Any, Protocol, runtime_checkable\nfrom base import make\nimport steps\n\n"
-        "@runtime_checkable\nclass Steps(Protocol):\n    target: Any\n\n"
-        "def step(thing, gradient):\n    assert isinstance(thing, Steps)\n    return steps.step(thing, gradient)\n",
-        base=MAKE,
     ),
     "one of two modules of the name is another's": files(
         "from flax.optim import *\nfrom mine import *\n" + CREATE.format("Adam(1e-2)"),

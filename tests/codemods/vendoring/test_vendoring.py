@@ -370,10 +370,6 @@ INHERENT = {
     "it is pickled": "a pickle has the name of the module in it",
     "flax.optim by __import__": "stays, and is told",
     "a lazy re-export by importlib": "stays, and is told",
-    "the beginning of a path in a text": "stays, and is told",
-    "a path in a text of data": "stays, and is told",
-    "a path from the package, for attrgetter": "stays, and is told",
-    "a path from the package, step by step": "stays, and is told",
     "a class of the module, of a package that a function imports": "stays, and is told",
     "a path of a flat state dict": "gives no tree of parameters to compare",
 }
