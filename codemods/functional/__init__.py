@@ -38,8 +38,7 @@ class Functional(Idiom):
 
     This holds where every place that an optimizer goes to is in view and is one of those: an
     optimizer that is kept in a field of a class, wrapped by `jax.pmap`, or handed to a function
-    that is not in view, stays a train state, and a note says why. So does one in a file that finds
-    variables by names that only the run tells, as `locals()` and `eval` do.
+    that is not in view, stays a train state, and a note says why.
     """
 
     code = "FO215"
@@ -93,7 +92,7 @@ def train_step(params, opt_state, batch, tx):
                 continue
             names = trial
             for node, change in draft.edits.items():
-                if self.edits.get(node) != change:
+                if draft.before.get(node) != change:
                     self._concerned[node] += draft.group.optimizers
             self.edits = draft.edits
             self._outcomes |= draft.outcomes

@@ -33,7 +33,7 @@ class Draft:
     """All changes for a group.
 
     `outcomes` are those at uses of the optimizers, None where the use is within another change, and
-    `edits` those elsewhere, with those of other groups.
+    `edits` those elsewhere, with those `before`: of other groups, and of other idioms.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Draft:
         self.interfaces = interfaces
         self.names = names
         self.edits = edits
+        self.before = Edits(edits)
         self.parts = {
             variable: names.parts(variable, group) for variable in group.variables
         }
