@@ -91,9 +91,6 @@ EITHER = (
 )
 """Functions of two arguments that give the same in any order, and if one is given twice."""
 
-FILL_ARRAYS = full_names("numpy", "copyto fill_diagonal place put putmask")
-"""What sets elements of its first argument."""
-
 # Functions of functions
 
 JIT = "jax.jit"

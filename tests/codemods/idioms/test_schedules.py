@@ -12,16 +12,6 @@ from codemods.model import Style
 from tests.codemods.programs import migrated, program, project, result_of
 
 RATE = "schedule(optimizer.state.step)"
-STEP = """
-def train_step(optimizer, grad, lr):
-    return optimizer.apply_gradient(grad, learning_rate=lr)
-"""
-JITTED = """
-@jax.jit
-def train_step(optimizer, grad):
-    return optimizer.apply_gradients(grads=grad)
-"""
-STEPPED = JITTED.replace("@jax.jit\n", "")
 COUNTED = """
 import dataclasses
 import typing
@@ -72,25 +62,15 @@ def alone(
     )
 
 
-def handed(rate: str = RATE, above: str = "", jit: bool = True, **more: str) -> str:
-    """One in which another function takes the step, and gets the rate."""
-    above = dedent(above) + (STEP.replace("def", "@jax.jit\ndef", 1) if jit else STEP)
-    call = "optimizer = train_step(optimizer, grad, {})"
-    return alone(rate, above=above, **{"loop": call, **more})
-
-
-def became(
-    tx: str = "optax.sgd(schedule, momentum=0.9)", step: str = "", **more: str
-) -> str:
+def became(tx: str = "optax.sgd(schedule, momentum=0.9)", **more: str) -> str:
     """What one of them becomes."""
-    call = "optimizer = train_step(optimizer, grad)"
     own = {
         "made": f"train_state.TrainState.create(apply_fn=None, params=params, tx={tx})",
-        "loop": call if step else "optimizer = optimizer.apply_gradients(grads=grad)",
+        "loop": "optimizer = optimizer.apply_gradients(grads=grad)",
         **more,
     }
     imports = "import optax\nfrom flax.training import train_state\n"
-    own["above"] = imports + dedent(more.get("above", "")) + step
+    own["above"] = imports + dedent(more.get("above", ""))
     return alone("", **own).replace("from flax import optim\n", "")
 
 
@@ -109,6 +89,17 @@ def meaning(text: str) -> list[str]:
 
 
 KEPT = {
+    "a rate that another function is given": (
+        alone(
+            loop="optimizer = train_step(optimizer, grad, schedule(optimizer.state.step))",
+            above="""
+            @jax.jit
+            def train_step(optimizer, grad, lr):
+                return optimizer.apply_gradient(grad, learning_rate=lr)
+            """,
+        ),
+        "it does not come from the optimizer's own step",
+    ),
     "a step of the caller's own may be another number": (
         """
         import jax
@@ -311,16 +302,6 @@ KEPT = {
         """,
         "`step` of `TrainState` does not always count the steps of its optimizer (train.py:13)",
     ),
-    "a rate that is computed outside, with plain numbers": (
-        handed(
-            "learning_rate_fn(optimizer.state.step)",
-            args="",
-            made="optim.Adam().create(params)",
-            above="def learning_rate_fn(step):\n    return 0.1 if step < 100 else 0.01",
-            jit=False,
-        ),
-        "it is computed outside of the step, by something that may need a plain number",
-    ),
     "a rate for the optimizer as it was before": (
         alone(
             args="other",
@@ -475,25 +456,6 @@ KEPT = {
             first="lr = schedule(optimizer.state.step) * next(scales)",
         ),
         "what computes it changes something, too",
-    ),
-    "a function of another module that may need a plain number": (
-        handed(
-            "lr",
-            args="config",
-            first="lr = 0.1 * math.tanh(optimizer.state.step)",
-            above="import math",
-            jit=False,
-        ),
-        "it is computed outside of the step, by something that may need a plain number",
-    ),
-    "a function of a configuration that may": (
-        handed(
-            "lr",
-            args="config",
-            first="lr = config.schedule(optimizer.state.step)",
-            jit=False,
-        ),
-        "it is computed outside of the step, by something that may need a plain number",
     ),
     "a rate that no caller gives": (
         alone(
@@ -714,161 +676,6 @@ KEPT = {
         ),
         "the schedule is not in reach at train.py:11, where the optimizer is made",
     ),
-    "what it is made of changes between steps": (
-        handed(
-            "lr",
-            args="config",
-            first="lr = config.lr * 0.9 ** optimizer.state.step",
-            then="if plateau(grad):\n    config.lr = config.lr * 0.5",
-        ),
-        "`config.lr` at train.py:11 may be another when the optimizer is made",
-    ),
-    "an element of what it is made of changes between steps": (
-        handed(
-            "lr",
-            args="rates",
-            first='lr = rates["base"] * rates["decay"] ** optimizer.state.step',
-            then='rates["base"] = 0.5 * rates["base"]',
-        ),
-        "`rates['base']` at train.py:11 may be another when the optimizer is made",
-    ),
-    "a global factor that is halved between steps": (
-        handed(
-            args="",
-            then="factor *= 0.5",
-            above="""
-            factor = 1.0
-
-            def schedule(step):
-                return 0.1 * factor * 0.97 ** step
-            """,
-            ahead="global factor\nfactor = 1.0",
-        ),
-        "`schedule(optimizer.state.step)` at train.py:18 may be another when the optimizer is made",
-    ),
-    "a global factor that a call of an object halves between steps": (
-        handed(
-            args="",
-            then="plateau(0.5)",
-            above="""
-            factor = 1.0
-
-            class Plateau:
-                def __call__(self, loss):
-                    global factor
-                    factor *= 0.5
-
-            def schedule(step):
-                return 0.1 * factor * 0.97 ** step
-            """,
-            ahead="plateau = Plateau()",
-        ),
-        "`schedule(optimizer.state.step)` at train.py:22 may be another when the optimizer is made",
-    ),
-    "a factor of the function around that is halved between steps": (
-        handed(
-            args="",
-            then="halve()",
-            ahead="""
-            factor = 1.0
-            def schedule(step):
-                return 0.1 * factor * 0.97 ** step
-            def halve():
-                nonlocal factor
-                factor *= 0.5
-            """,
-        ),
-        "`schedule(optimizer.state.step)` at train.py:17 may be another when the optimizer is made",
-    ),
-    "a factor that a function halves which is mapped over a tree": (
-        handed(
-            args="",
-            then="jax.tree_util.tree_map(lambda _: halve(), grad)",
-            above="import jax",
-            ahead="""
-            factor = 1.0
-            def schedule(step):
-                return 0.1 * factor * 0.97 ** step
-            def halve():
-                nonlocal factor
-                factor *= 0.5
-            """,
-        ),
-        "`schedule(optimizer.state.step)` at train.py:17 may be another when the optimizer is made",
-    ),
-    "an element that the schedule reads and that is set between steps": (
-        handed(
-            args="",
-            then='RATES["base"] = 0.5 * RATES["base"]',
-            above="""
-            RATES = {"base": 0.1}
-
-            def schedule(step):
-                return RATES["base"] * 0.97 ** step
-            """,
-        ),
-        "`schedule(optimizer.state.step)` at train.py:16 may be another when the optimizer is made",
-    ),
-    "an object that the schedule reads and that something out of view is given": (
-        handed(
-            args="config",
-            then="plateau(grad, config)",
-            ahead="def schedule(step):\n    return config.base * 0.97 ** step",
-        ),
-        "`schedule(optimizer.state.step)` at train.py:13 may be another when the optimizer is made",
-    ),
-    "an array that is changed in place between steps": (
-        handed(
-            args="",
-            then="factor[...] = 0.5 * factor",
-            above="import numpy as np",
-            ahead="""
-            factor = np.ones(())
-            def schedule(step):
-                return 0.1 * factor * 0.97 ** step
-            """,
-        ),
-        "what it is made of is changed in place",
-    ),
-    "an array that is the output of a function": (
-        handed(
-            args="",
-            then="np.multiply(factor, 0.5, out=factor)",
-            above="import numpy as np",
-            ahead="""
-            factor = np.ones(())
-            def schedule(step):
-                return 0.1 * factor * 0.97 ** step
-            """,
-        ),
-        "what it is made of is changed in place",
-    ),
-    "an array that is copied into": (
-        handed(
-            args="",
-            then="np.copyto(factor, 0.5 * factor)",
-            above="import numpy as np",
-            ahead="""
-            factor = np.ones(())
-            def schedule(step):
-                return 0.1 * factor * 0.97 ** step
-            """,
-        ),
-        "what it is made of is changed in place",
-    ),
-    "an array that is filled": (
-        handed(
-            args="",
-            then="factor.fill(0.5)",
-            above="import numpy as np",
-            ahead="""
-            factor = np.ones(())
-            def schedule(step):
-                return 0.1 * factor * 0.97 ** step
-            """,
-        ),
-        "what it is made of is changed in place",
-    ),
     "the step changes what it is made of": (
         alone(
             args="config",
@@ -947,46 +754,6 @@ BECOME = {
             """,
             ahead="schedule = lambda step: 0.1 / (step + 1)",
             behind="p_step = jax.jit(functools.partial(train_step, learning_rate_fn=schedule))",
-        ),
-    ),
-    "the step function is given the rate, by all who call it": (
-        handed(
-            "lr",
-            args="base, decay",
-            first="lr = learning_rate_fn(optimizer.state.step)",
-            then="print(lr)",
-            made="optim.Adam().create(params)",
-            behind="learning_rate_fn = lambda step: base / (1 + decay * step)",
-        ),
-        became(
-            "optax.adam(learning_rate=learning_rate_fn)",
-            args="base, decay",
-            first="lr = learning_rate_fn(jax.numpy.asarray(optimizer.step, jax.numpy.int32))",
-            then="print(lr)",
-            above="import jax",
-            ahead="learning_rate_fn = lambda step: base / (1 + decay * step)",
-            step=JITTED,
-        ),
-    ),
-    "so that nobody needs it any more": (
-        handed(
-            args="base",
-            loop="""
-            lr = base / (1 + optimizer.state.step)
-            optimizer = step(optimizer, grad, lr=lr)
-            """,
-            made="optim.Adam(base).create(params)",
-            above="import jax",
-            behind="step = jax.jit(train_step)",
-            jit=False,
-        ),
-        became(
-            "optax.adam(lambda step: base / (1 + step))",
-            args="base",
-            loop="optimizer = step(optimizer, grad)",
-            above="import jax",
-            behind="step = jax.jit(train_step)",
-            step=STEPPED,
         ),
     ),
     "arithmetic in the step": (
@@ -1106,61 +873,6 @@ BECOME = {
                 return optimizer
             """,
             behind="step = quiet_step if frozen else train_step",
-        ),
-    ),
-    "computed outside with arrays": (
-        handed(
-            "lr",
-            args="config",
-            first="lr = 0.1 * jnp.tanh(optimizer.state.step / 100)",
-            above="import jax.numpy as jnp",
-            jit=False,
-        ),
-        became(
-            "optax.sgd(lambda step: 0.1 * jnp.tanh(step / 100), momentum=0.9)",
-            args="config",
-            above="import jax.numpy as jnp",
-            step=STEPPED,
-        ),
-    ),
-    "computed outside by a function, twice": (
-        handed(
-            "lr",
-            args="config",
-            first="lr = warm(optimizer.state.step) * warm(optimizer.state.step + 1)",
-            above="""
-            import jax.numpy as jnp
-
-            def warm(step):
-                return jnp.tanh(step / 100)
-            """,
-            jit=False,
-        ),
-        became(
-            "optax.sgd(lambda step: warm(step) * warm(step + 1), momentum=0.9)",
-            args="config",
-            above="""
-            import jax.numpy as jnp
-
-            def warm(step):
-                return jnp.tanh(step / 100)
-            """,
-            step=STEPPED,
-        ),
-    ),
-    "computed outside by a schedule of optax": (
-        handed(
-            "lr",
-            args="config",
-            first="lr = schedule(optimizer.state.step)",
-            above="import optax",
-            behind="schedule = optax.linear_schedule(0.1, 0.0, 1000)",
-            jit=False,
-        ),
-        became(
-            args="config",
-            ahead="schedule = optax.linear_schedule(0.1, 0.0, 1000)",
-            step=STEPPED,
         ),
     ),
     "of more terms than are tried": (
@@ -1776,59 +1488,6 @@ def test_two_groups_of_parameters_have_one_schedule() -> None:
         in result
     )
     assert "opt_state" not in result
-
-
-def test_two_optimizers_leave_nothing_of_their_rates_in_a_function_of_both() -> None:
-    assert migrated(
-        """
-        from flax import optim
-
-        def g_rate(step):
-            return 0.1 / (1 + step)
-
-        def d_rate(step):
-            return 0.2 / (1 + step)
-
-        def train_step(g, d, grads, g_lr, d_lr):
-            g = g.apply_gradient(grads, learning_rate=g_lr)
-            d = d.apply_gradient(grads, learning_rate=d_lr)
-            return g, d
-
-        def train(g_params, d_params, batches):
-            g = optim.Adam(0.1).create(g_params)
-            d = optim.Adam(0.1).create(d_params)
-            for batch in batches:
-                g, d = train_step(g, d, batch, g_rate(g.state.step), d_lr=d_rate(d.state.step))
-            return g, d
-        """
-    ) == program(
-        """
-        import optax
-        from flax.training import train_state
-
-        def g_rate(step):
-            return 0.1 / (1 + step)
-
-        def d_rate(step):
-            return 0.2 / (1 + step)
-
-        def train_step(g, d, grads):
-            g = g.apply_gradients(grads=grads)
-            d = d.apply_gradients(grads=grads)
-            return g, d
-
-        def train(g_params, d_params, batches):
-            g = train_state.TrainState.create(
-                apply_fn=None, params=g_params, tx=optax.adam(g_rate)
-            )
-            d = train_state.TrainState.create(
-                apply_fn=None, params=d_params, tx=optax.adam(d_rate)
-            )
-            for batch in batches:
-                g, d = train_step(g, d, batch)
-            return g, d
-        """
-    )
 
 
 def test_two_optimizers_get_their_schedules_as_parameters_of_one_function() -> None:
