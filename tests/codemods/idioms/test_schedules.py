@@ -279,28 +279,12 @@ KEPT = {
         "not every call of `make` is in view",
     ),
     "a counter that goes on when the step is not taken": (
-        """
-        import jax
-        import jax.numpy as jnp
-        from flax import optim, struct
-
-        @struct.dataclass
-        class TrainState:
-            step: int
-            optimizer: optim.Optimizer
-
-        def train_step(state, grad, schedule):
-            new = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
-            kept = jax.tree_util.tree_map(lambda x, y: jnp.where(finite(grad), x, y), new, state.optimizer)
-            return state.replace(step=state.step + 1, optimizer=kept)
-
-        def train(params, grads, schedule):
-            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params))
-            for grad in grads:
-                state = train_step(state, grad, schedule)
-            return state
-        """,
-        "`step` of `TrainState` does not always count the steps of its optimizer (train.py:13)",
+        COUNTED.replace(
+            "return",
+            "optimizer = jax.tree_util.tree_map(f, optimizer, state.optimizer)\n    return",
+            1,
+        ),
+        "`step` of `TrainState` does not always count the steps of its optimizer (train.py:16)",
     ),
     "a rate for the optimizer as it was before": (
         alone(
@@ -495,27 +479,9 @@ KEPT = {
         "`schedule` depends on what is computed after the optimizer was made",
     ),
     "the counter of another object": (
-        """
-        import typing
-        import flax
-        from flax import optim
-
-        @flax.struct.dataclass
-        class State:
-            step: int
-            optimizer: typing.Any
-
-        def train_step(state, teacher, grad, schedule):
-            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(teacher.step))
-            return state.replace(step=state.step + 1, optimizer=optimizer)
-
-        def train(params, grads, schedule):
-            state = State(step=0, optimizer=optim.Adam(1e-3).create(params))
-            teacher = State(step=0, optimizer=optim.Adam(1e-3).create(params))
-            for grad in grads:
-                state = train_step(state, teacher, grad, schedule)
-            return state
-        """,
+        COUNTED.replace("(state, grad, schedule)", "(state, other, grad, schedule)")
+        .replace("schedule(state.step)", "schedule(other.step)")
+        .replace("    for ", "    other = create(params, extra)\n    for "),
         "it does not come from the optimizer's own step",
     ),
     "restored between reading the count and the step": (
@@ -720,42 +686,6 @@ BECOME = {
             ahead="schedule = optax.cosine_decay_schedule(peak, 100)",
         ),
     ),
-    "the metric that logs the rate keeps working": (
-        alone(
-            args="",
-            loop="optimizer, metrics = p_step(optimizer, grad)",
-            made="optim.Momentum().create(params)",
-            above="""
-            import functools
-            import jax
-
-            def train_step(optimizer, grad, learning_rate_fn):
-                step = optimizer.state.step
-                lr = learning_rate_fn(step)
-                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
-                return optimizer, {"learning_rate": lr}
-            """,
-            ahead="schedule = lambda step: 0.1 / (step + 1)",
-            behind="p_step = jax.jit(functools.partial(train_step, learning_rate_fn=schedule))",
-        ),
-        became(
-            "optax.sgd(learning_rate=schedule, momentum=0.9)",
-            args="",
-            loop="optimizer, metrics = p_step(optimizer, grad)",
-            above="""
-            import functools
-            import jax
-
-            def train_step(optimizer, grad, learning_rate_fn):
-                step = optimizer.step
-                lr = learning_rate_fn(step)
-                optimizer = optimizer.apply_gradients(grads=grad)
-                return optimizer, {"learning_rate": lr}
-            """,
-            ahead="schedule = lambda step: 0.1 / (step + 1)",
-            behind="p_step = jax.jit(functools.partial(train_step, learning_rate_fn=schedule))",
-        ),
-    ),
     "arithmetic in the step": (
         alone(
             "peak / count",
@@ -769,110 +699,10 @@ BECOME = {
         alone("0.3", args="", made="optim.Momentum().create(params)"),
         became("optax.sgd(learning_rate=0.3, momentum=0.9)", args=""),
     ),
-    "in place of an argument of `partial`": (
-        alone(
-            args="schedule, resume",
-            made="make(params)",
-            above="""
-            import functools
-
-            def create(params, lr):
-                return optim.Momentum(lr).create(params)
-            """,
-            ahead="make = functools.partial(create, lr=0.1)",
-            behind="if resume:\n    optimizer = make(resume)",
-        ),
-        became(
-            args="schedule, resume",
-            made="make(params)",
-            above="""
-            import functools
-
-            def create(params, lr):
-                return train_state.TrainState.create(
-                    apply_fn=None, params=params, tx=optax.sgd(lr, momentum=0.9)
-                )
-            """,
-            ahead="make = functools.partial(create, lr=schedule)",
-            behind="if resume:\n    optimizer = make(resume)",
-        ),
-    ),
-    "given to the constructor already": (
-        alone(
-            made="create(params, schedule)",
-            above="""
-            def create(params, rate):
-                return optim.Momentum(rate).create(params)
-            """,
-        ),
-        became(
-            made="create(params, schedule)",
-            above="""
-            def create(params, rate):
-                return train_state.TrainState.create(
-                    apply_fn=None, params=params, tx=optax.sgd(rate, momentum=0.9)
-                )
-            """,
-        ),
-    ),
     "a count in one line with another statement": (
         alone("lr", first="step = optimizer.state.step; lr = schedule(step)"),
         became(
             first="step = jax.numpy.asarray(optimizer.step, jax.numpy.int32); lr = schedule(step)",
-        ),
-    ),
-    "a parameter that a decorator counts": (
-        alone(
-            args="learning_rate_fn",
-            loop="optimizer = train_step(optimizer, grad, learning_rate_fn)",
-            above="""
-            import functools, jax
-
-            @functools.partial(jax.jit, static_argnums=(2,))
-            def train_step(optimizer, grad, learning_rate_fn):
-                lr = learning_rate_fn(optimizer.state.step)
-                return optimizer.apply_gradient(grad, learning_rate=lr)
-            """,
-        ),
-        became(
-            "optax.sgd(learning_rate_fn, momentum=0.9)",
-            args="learning_rate_fn",
-            loop="optimizer = train_step(optimizer, grad, learning_rate_fn)",
-            above="""
-            import functools, jax
-
-            @functools.partial(jax.jit, static_argnums=(2,))
-            def train_step(optimizer, grad, learning_rate_fn):
-                return optimizer.apply_gradients(grads=grad)
-            """,
-        ),
-    ),
-    "a parameter of a function that may be another": (
-        alone(
-            args="learning_rate_fn, frozen",
-            loop="optimizer = step(optimizer, grad, learning_rate_fn)",
-            above="""
-            def train_step(optimizer, grad, learning_rate_fn):
-                lr = learning_rate_fn(optimizer.state.step)
-                return optimizer.apply_gradient(grad, learning_rate=lr)
-
-            def quiet_step(optimizer, grad, learning_rate_fn):
-                return optimizer
-            """,
-            behind="step = quiet_step if frozen else train_step",
-        ),
-        became(
-            "optax.sgd(learning_rate_fn, momentum=0.9)",
-            args="learning_rate_fn, frozen",
-            loop="optimizer = step(optimizer, grad, learning_rate_fn)",
-            above="""
-            def train_step(optimizer, grad, learning_rate_fn):
-                return optimizer.apply_gradients(grads=grad)
-
-            def quiet_step(optimizer, grad, learning_rate_fn):
-                return optimizer
-            """,
-            behind="step = quiet_step if frozen else train_step",
         ),
     ),
     "of more terms than are tried": (
@@ -895,6 +725,106 @@ BECOME = {
 }
 
 WHOLE = {
+    "the metric that logs the rate keeps working": (
+        alone(
+            args="",
+            loop="optimizer, metrics = p_step(optimizer, grad)",
+            made="optim.Momentum().create(params)",
+            above="""
+            import functools
+            import jax
+
+            def train_step(optimizer, grad, learning_rate_fn):
+                step = optimizer.state.step
+                lr = learning_rate_fn(step)
+                optimizer = optimizer.apply_gradient(grad, learning_rate=lr)
+                return optimizer, {"learning_rate": lr}
+            """,
+            ahead="schedule = lambda step: 0.1 / (step + 1)",
+            behind="p_step = jax.jit(functools.partial(train_step, learning_rate_fn=schedule))",
+        ),
+        (
+            "lr = learning_rate_fn(step)",
+            "optimizer = optimizer.apply_gradients(grads=grad)",
+            "tx=optax.sgd(learning_rate=schedule, momentum=0.9)",
+            "functools.partial(train_step, learning_rate_fn=schedule)",
+        ),
+    ),
+    "in place of an argument of `partial`": (
+        alone(
+            args="schedule, resume",
+            made="make(params)",
+            above="""
+            import functools
+
+            def create(params, lr):
+                return optim.Momentum(lr).create(params)
+            """,
+            ahead="make = functools.partial(create, lr=0.1)",
+            behind="if resume:\n    optimizer = make(resume)",
+        ),
+        (
+            "tx=optax.sgd(lr, momentum=0.9)",
+            "make = functools.partial(create, lr=schedule)",
+            "optimizer = optimizer.apply_gradients(grads=grad)",
+        ),
+    ),
+    "given to the constructor already": (
+        alone(
+            made="create(params, schedule)",
+            above="""
+            def create(params, rate):
+                return optim.Momentum(rate).create(params)
+            """,
+        ),
+        (
+            "tx=optax.sgd(rate, momentum=0.9)",
+            "optimizer = create(params, schedule)",
+            "optimizer = optimizer.apply_gradients(grads=grad)",
+        ),
+    ),
+    "a parameter that a decorator counts": (
+        alone(
+            args="learning_rate_fn",
+            loop="optimizer = train_step(optimizer, grad, learning_rate_fn)",
+            above="""
+            import functools, jax
+
+            @functools.partial(jax.jit, static_argnums=(2,))
+            def train_step(optimizer, grad, learning_rate_fn):
+                lr = learning_rate_fn(optimizer.state.step)
+                return optimizer.apply_gradient(grad, learning_rate=lr)
+            """,
+        ),
+        (
+            "@functools.partial(jax.jit, static_argnums=(2,))",
+            "def train_step(optimizer, grad, learning_rate_fn):",
+            "return optimizer.apply_gradients(grads=grad)",
+            "tx=optax.sgd(learning_rate_fn, momentum=0.9)",
+            "optimizer = train_step(optimizer, grad, learning_rate_fn)",
+        ),
+    ),
+    "a parameter of a function that may be another": (
+        alone(
+            args="learning_rate_fn, frozen",
+            loop="optimizer = step(optimizer, grad, learning_rate_fn)",
+            above="""
+            def train_step(optimizer, grad, learning_rate_fn):
+                lr = learning_rate_fn(optimizer.state.step)
+                return optimizer.apply_gradient(grad, learning_rate=lr)
+
+            def quiet_step(optimizer, grad, learning_rate_fn):
+                return optimizer
+            """,
+            behind="step = quiet_step if frozen else train_step",
+        ),
+        (
+            "def train_step(optimizer, grad, learning_rate_fn):",
+            "return optimizer.apply_gradients(grads=grad)",
+            "tx=optax.sgd(learning_rate_fn, momentum=0.9)",
+            "optimizer = step(optimizer, grad, learning_rate_fn)",
+        ),
+    ),
     "read of an object ahead of a call out of view": (
         """
         import jax
@@ -1131,28 +1061,7 @@ WHOLE = {
         ),
     ),
     "a counter that `dataclasses.replace` moves on": (
-        """
-        import dataclasses
-        import typing
-        import flax
-        from flax import optim
-
-        @flax.struct.dataclass
-        class TrainState:
-            step: int
-            optimizer: typing.Any
-            model_state: typing.Any
-
-        def train_step(state, grad, schedule):
-            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
-            return dataclasses.replace(state, step=state.step + 1, optimizer=optimizer)
-
-        def train(params, grads, schedule, extra):
-            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params), model_state=extra)
-            for grad in grads:
-                state = train_step(state, grad, schedule)
-            return state
-        """,
+        COUNTED.replace("state.replace(", "dataclasses.replace(state, "),
         (
             "def train_step(state, grad):",
             "optimizer = state.optimizer.apply_gradients(grads=grad)",
@@ -1161,28 +1070,11 @@ WHOLE = {
         ),
     ),
     "an object of which something else is exchanged behind the step": (
-        """
-        import typing
-        import flax
-        from flax import optim
-
-        @flax.struct.dataclass
-        class TrainState:
-            step: int
-            optimizer: typing.Any
-            model_state: typing.Any
-
-        def train_step(state, grad, schedule):
-            optimizer = state.optimizer.apply_gradient(grad, learning_rate=schedule(state.step))
-            state = state.replace(step=state.step + 1, optimizer=optimizer)
-            return state.replace(model_state=None)
-
-        def train(params, grads, schedule, extra):
-            state = TrainState(step=0, optimizer=optim.Adam(1e-3).create(params), model_state=extra)
-            for grad in grads:
-                state = train_step(state, grad, schedule)
-            return state
-        """,
+        COUNTED.replace(
+            "return state.replace(step=state.step + 1, optimizer=optimizer)",
+            "state = state.replace(step=state.step + 1, optimizer=optimizer)\n"
+            "    return state.replace(model_state=None)",
+        ),
         (
             "class TrainState(train_state.TrainState):",
             "def train_step(state, grad):",
