@@ -77,11 +77,7 @@ class Interfaces:
         for node, unit in group.expressions.items():
             self._give(node, unit)
         for interface in self.found.values():
-            alone = {around is None for _, around in interface.returns}
-            # return optimizer, in one branch, and return optimizer, loss, in another
-            if len(alone) > 1:
-                where = group.where(interface.node, interface.unit)
-                raise Unproven("{} returns it alone or not", where)
+            self._check_returns(interface)
 
     def of(self, node: FunctionNode, unit: Unit) -> Interface:
         """The interface of a function, new if none is known."""
@@ -140,6 +136,18 @@ class Interfaces:
         if isinstance(function, FunctionNode):
             self.of(function, unit).returns.append((node, around))
 
+    def _check_returns(self, interface: Interface) -> None:
+        """Refuse a function that returns an optimizer in one branch alone."""
+        unit, node = interface.unit, interface.node
+        alone = {around is None for _, around in interface.returns}
+        known = {unit.parents[around or one] for one, around in interface.returns}
+        others = (inner for inner in ast.walk(node) if isinstance(inner, ast.Return))
+        is_mixed = any(
+            inner not in known and function_of(unit, inner) is node for inner in others
+        )
+        if len(alone) > 1 or (known and is_mixed):
+            raise Unproven("{} returns other things, too", self.group.where(node, unit))
+
     # Tuples in which the parts are elements of their own
 
     def is_flat(self, interface: Interface) -> bool:
@@ -157,7 +165,8 @@ class Interfaces:
         if None in arounds or len(sizes) != 1 or len(places) != 1:
             return False
         # -> tuple[optim.Optimizer, jax.Array], and what says so in other words
-        if getattr(interface.node, "returns", None) is not None:
+        node = interface.node
+        if not isinstance(node, ast.FunctionDef) or node.returns is not None:
             return False
         calls = [(one.unit, one.call) for one in interface.bindings or ()]
         [size] = sizes
@@ -226,4 +235,6 @@ class Interfaces:
                 is_told = True
             if name not in PLAIN or is_told:
                 where = unit.location(wrapper.lineno)
-                raise Unproven("its place among parameters is told at {}", where)
+                raise Unproven(
+                    "its parameters are told by positions or names at {}", where
+                )

@@ -10,6 +10,7 @@ from codemods.functional.interfaces import PARTIAL, Interface, Interfaces
 from codemods.functional.names import TRANSFORMATION, Names
 from codemods.idioms import Unproven
 from codemods.idioms.order import Edits
+from codemods.inference.binding import names_by_position
 from codemods.rewriting.edits import ChangeParameters
 from codemods.sources.modules import Unit
 from codemods.vocabulary import JIT
@@ -168,11 +169,11 @@ class Transformations:
         takes_any = node.args.kwarg or node.args.vararg
         if takes_any or not isinstance(node, ast.FunctionDef):
             raise Unproven("{} cannot take its transformation", where)
-        plain = len(node.args.posonlyargs) + len(node.args.args)
+        defaults = names_by_position(node.args)[-len(node.args.defaults) or None :]
         for binding in bindings:
-            keywords = [argument.keyword for argument in binding.given.values()]
-            if keywords.count(None) > plain - len(node.args.defaults):
-                raise Unproven("a default of {} is given by its position", where)
+            for one, argument in binding.given.items():
+                if node.args.defaults and argument.keyword is None and one in defaults:
+                    raise Unproven("a default of {} is given by its position", where)
         name = self.names.beside(interface.split[0], TRANSFORMATION, self.group)
         self._known[node] = self.taken[node] = name
         change = ChangeParameters(unit.span(node), added=((name, ""),))
@@ -180,7 +181,7 @@ class Transformations:
         for decorator in node.decorator_list:
             self._make_static(decorator, unit, name, where)
         by_name: list[ast.AST] = []
-        is_filled = False
+        filled: list[bool] = []
         for place, reference in self.origins.references(node):
             parent = place.parents[reference]
             wrapper = (
@@ -196,16 +197,17 @@ class Transformations:
             # partial(train_step, model)
             elif wrapper == PARTIAL:
                 self._fill(parent, name, place)
-                is_filled = True
+                filled.append(True)
             else:
                 self._make_static(parent, place, name, where)
+                filled.append(False)
+        # train_step = partial(train_step, model), and then train_step(optimizer, batch)
+        if len({*filled}) > 1 or (any(filled) and len(self._names(node)) > 1):
+            raise Unproven("{} has its transformation here and not there", where)
         for binding in bindings:
-            if not is_filled or binding.call in by_name:
+            if not any(filled) or binding.call in by_name:
                 here = self.at(binding.call, binding.unit)
                 self.edits.add_argument(binding.call, binding.unit, name, here)
-        # train_step = partial(train_step, model), and then train_step(optimizer, batch)
-        if is_filled and len(self._names(node)) > 1:
-            raise Unproven("{} is the name of something else, too", where)
 
     def _names(self, node: ast.AST) -> set[ast.AST]:
         """What sets the variables by which a function is called."""

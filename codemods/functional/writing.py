@@ -108,41 +108,44 @@ class Draft:
     # Calls that give an optimizer
 
     def _call(self, node: ast.Call, unit: Unit) -> None:
-        """Rewrite the statement of a call that makes or changes an optimizer; others may stay."""
-        use, parent, where = self.group.makers.get(node), unit.parents[node], None
+        """Rewrite the statement of a call that makes an optimizer or steps; others may stay."""
+        use, parent = self.group.makers.get(node), unit.parents[node]
         where = unit.location(node.lineno)
         around = parent if isinstance(parent, ast.Tuple) else node
         statement = unit.parents[around]
-        is_returned = isinstance(statement, ast.Return)
-        if use is not None:
-            # optimizer = optimizer.apply_gradient(grads)
-            if isinstance(parent, ast.Assign):
-                lines = self._made(use, node, self._target(parent, node))
-                self._done.add(parent)
-                self.outcomes[use.node] = lines.instead_of(parent)
-            # return optimizer.apply_gradient(grads), loss
-            elif isinstance(statement, ast.Return):
-                self.outcomes[use.node] = self._returned(use, node, around, statement)
-            else:
-                raise Unproven(
-                    "it is made or changed at {}, within something else", where
-                )
-            return
+        # optimizer = optimizer.apply_gradient(grads)
+        if use is not None and isinstance(parent, ast.Assign):
+            lines = self._made(use, node, self._target(parent, node))
+            self._done.add(parent)
+            self.outcomes[use.node] = lines.instead_of(parent)
+        # return optimizer.apply_gradient(grads), loss
+        elif use is not None and isinstance(statement, ast.Return):
+            self.outcomes[use.node] = self._returned(use, node, around, statement)
+        elif use is not None:
+            raise Unproven("it is made or changed at {}, within something else", where)
+        elif not self._stays(node, around, statement, unit):
+            raise Unproven("what a call gives is handed on at once at {}", where)
+
+    def _stays(
+        self, node: ast.Call, around: ast.expr, statement: ast.AST, unit: Unit
+    ) -> bool:
+        """Whether a call stays as it is but for its arguments, and gives the parts as a tuple."""
         functions = self.group.functions(node)
         is_known = functions and all(one in self.interfaces.found for one in functions)
         if not is_known and not self.group.is_of_pytrees(node):
+            where = unit.location(node.lineno)
             raise Unproven("it is handed to something else at {}", where)
-        gives = (
-            is_returned and function_of(unit, statement) in self.transformations.given
-        )
-        is_plain = isinstance(parent, ast.Assign | ast.Lambda | ast.Expr) or is_returned
-        # return create_optimizer(params), which returns its transformation, too
-        if gives != (is_returned and node in self.transformations.received):
-            is_plain = False
-        if not is_plain and node not in self._done and not self._is_inside(node, unit):
-            raise Unproven(
-                "what it is handed to is in view, but not plain, at {}", where
-            )
+        function = function_of(unit, node)
+        if isinstance(statement, ast.Return) and function is not None:
+            # return create_optimizer(params), 1
+            if around is not node:
+                interface = self.interfaces.of(function, unit)
+                return not self.interfaces.is_flat(interface)
+            # return create_optimizer(params), which returns its transformation, too
+            gives = function in self.transformations.given
+            return gives == (node in self.transformations.received)
+        is_whole = isinstance(unit.parents[node], ast.Assign | ast.Lambda | ast.Expr)
+        return is_whole or self._is_inside(node, unit)
 
     def _target(self, statement: ast.Assign, value: ast.expr) -> Parts:
         """The parts of the variable that an assignment of an optimizer sets."""

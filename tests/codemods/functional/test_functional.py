@@ -106,7 +106,7 @@ KEPT = {
     ),
     "static parameters by name": (
         (STEP, "        @functools.partial(jax.jit, static_argnames='grads')\n" + STEP),
-        "its place among parameters is told at train.py:10",
+        "its parameters are told by positions or names at train.py:10",
     ),
     "positions that are computed": (
         (
@@ -114,11 +114,11 @@ KEPT = {
             STEP
             + "\n        DONATED = (0,)\n        jitted = jax.jit(train_step, donate_argnums=DONATED)\n",
         ),
-        "its place among parameters is told at train.py:14",
+        "its parameters are told by positions or names at train.py:14",
     ),
     "the optimizer is static": (
         (STEP, STEP + "\n        jitted = jax.jit(train_step, static_argnums=0)\n"),
-        "its place among parameters is told at train.py:13",
+        "its parameters are told by positions or names at train.py:13",
     ),
     "a function that makes it is jitted": (
         (
@@ -187,7 +187,7 @@ KEPT_TOO = {
     ),
     "an argument that is made there": (
         (CALL, CALL.replace("(optimizer,", "(jax.device_put(optimizer),")),
-        "what it is handed to is in view, but not plain, at train.py:16",
+        "what a call gives is handed on at once at train.py:16",
     ),
     "a tuple in its place": (
         (STEP, STEP.replace("return ", "return 1, ")),
@@ -216,7 +216,7 @@ KEPT_TOO = {
     "a closure returns it alone or not": (
         (LOOP, "            def show():\n                if params:\n                    return optimizer\n"
          "                return optimizer, 1\n            serve(show)\n" + LOOP),
-        "`show` returns it alone or not",
+        "`show` returns other things, too",
     ),
 }  # fmt: skip
 
@@ -257,6 +257,48 @@ KEPT_BY_MORE = {
             (CALL, CALL.replace("optimizer =", "batch, optimizer =")),
         ),
         "the order of what train.py:11 computes matters",
+    ),
+    "something else in a branch": (
+        (
+            (
+                STEP,
+                STEP.replace(
+                    "return ",
+                    "if grads is None:\n                return None, 0\n            return ",
+                ).replace("(grads)", "(grads), 1"),
+            ),
+            (CALL, CALL.replace("optimizer =", "optimizer, _ =")),
+        ),
+        "`train_step` returns other things, too",
+    ),
+    "a call among what is unpacked": (
+        (
+            (
+                STEP,
+                STEP
+                + """
+        def twice(optimizer, grads):
+            return train_step(optimizer, grads), 1
+""",
+            ),
+            (CALL, CALL.replace("optimizer = train_step", "optimizer, _ = twice")),
+        ),
+        "what a call gives is handed on at once at train.py:14",
+    ),
+    "partly given its transformation": (
+        (
+            (
+                LOOP,
+                "            step = functools.partial(train_step)\n            other = jax.jit(train_step)\n"
+                + LOOP,
+            ),
+            (
+                CALL,
+                CALL.replace("train_step", "step")
+                + CALL.replace("train_step", "other"),
+            ),
+        ),
+        "`train_step` has its transformation here and not there",
     ),
     "one step of two": (
         ((STEP, IF),),
