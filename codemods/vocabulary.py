@@ -83,8 +83,6 @@ ARRAY = "jax.numpy.ndarray"
 INDEX = "jax.ops.index"
 """What made an index of slices: `jax.ops.index[1:]`."""
 
-FILL_ARRAYS = full_names("numpy", "copyto fill_diagonal place put putmask")
-"""What sets elements of its first argument."""
 
 # Functions of functions
 
@@ -255,13 +253,11 @@ ROOT = _of_numbers("sqrt")
 SUM = _of_numbers("sum") | {"builtins.sum"}
 SQUARE = _of_numbers("square")
 DOT = _of_numbers("vdot")
-RAVEL = _of_numbers("ravel")
 VECTOR_NORM = _of_numbers("linalg.norm")
 NUMPY_FLOATS = "numpy.float"
 """What begins the names of functions that give a float of NumPy."""
 
 MAKE_ARRAY = full_names("jax.numpy", "array asarray")
-STACK = _of_numbers("array", "asarray", "stack", "concatenate")
 OPTIMIZERS = "jax.experimental.optimizers jax.example_libraries.optimizers"
 CLIP_GRADIENTS = full_names(OPTIMIZERS, "clip_grads")
 TREE_NORM = full_names(OPTIMIZERS, "l2_norm")

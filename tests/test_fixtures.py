@@ -41,8 +41,8 @@ LONG = (
 """What takes two thirds of the time of all; `make parity` proves these, too, and some are trained in another form or style."""
 
 LONG_IN_FUNCTIONAL_STYLE = (
-    *("carried_by_loops", "clip_beside_chain", "clip_in_chain", "decay_mask"),
-    *("handwritten_schedules", "latent_inversion", "mnist_momentum", "pmap_replicate"),
+    *("carried_by_loops", "clip_beside_chain", "clip_in_chain"),
+    *("handwritten_schedules", "latent_inversion", "mnist_momentum"),
 )
 RENAMED = ("gan", "scan_over_steps", "schedule_made_late")
 MORE_RENAMED = ("clip_in_chain", "mnist_momentum", "pmap_replicate")

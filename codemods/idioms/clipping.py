@@ -9,7 +9,7 @@ from functools import cached_property
 
 from codemods.analysis.origins import FunctionNode
 from codemods.idioms import Unproven
-from codemods.idioms.forms import BY_NORM, BY_VALUE, Leaf
+from codemods.idioms.forms import Leaf
 from codemods.idioms.links import Link, Links
 from codemods.idioms.norms import Norms
 from codemods.inference.binding import Bound, bind, signature_of
@@ -26,15 +26,13 @@ class Clippings(Links):
     optax.identity()`.
 
     This holds where all steps of the optimizer clip alike, where the limit is known, or can be made
-    known, at the place that makes the optimizer and does not change behind that, and where the
-    leaves are scaled in one of a dozen forms that are shown, case by case, to be optax's for norms
-    of all kinds: zero, infinite and not a number among them. For every limit, 0, negative and
-    infinite ones, too, `jnp.minimum(1.0, limit / norm)` and `jnp.where(norm < limit, …)` are so.
-    `norm <= limit`, `limit / jnp.maximum(norm, limit)` and `g / jnp.maximum(1.0, norm / limit)` are
-    so for a positive number that is written there, and those that multiply a leaf by the limit
-    before they divide if it is not above 1, so that nothing overflows. An epsilon in the divisor is
-    another function. Leaves have one real type. What logs the norm stays. In every other case the
-    code stays as it is, and a note says why if it looked like clipping.
+    known, at the place that makes the optimizer and does not change behind that, and where it is
+    done by `clip_grads` of JAX's old optimizers, or the leaves are scaled by `jnp.minimum(1.0,
+    limit / norm)` or in `jnp.where(norm < limit, g, g * (limit / norm))`, or are clipped by
+    `jnp.clip(g, -limit, limit)`: those are optax's for norms and limits of all kinds, 0, infinite
+    and negative ones among them. An epsilon in the divisor is another function. Leaves have one
+    real type. What logs the norm stays. In every other case the code stays as it is, and a note
+    says why if it looked like clipping.
     """
 
     code = "FO502"
@@ -142,19 +140,12 @@ def train_step(optimizer, batch):
         if len(function.args.args) != 1:
             return None
         leaf = Leaf(self.origins, function.args.args[0].arg, function.body, tree)
-        doubtful: list[str] = []
-        for kind, forms in ((GLOBAL, BY_NORM), (EACH, BY_VALUE)):
-            for form, is_proven in forms.items():
-                for found in leaf.limits(form):
-                    limit = self._given(found, given)
-                    if is_proven(limit):
-                        return Link(kind, limit, tree)
-                    text = ast.unparse(limit)
-                    doubtful.append(
-                        f"`{text}` may be a limit for which this form is not `{kind}`"
-                    )
-        if doubtful:
-            raise Unproven(doubtful[0])
+        for kind, limit in (
+            (GLOBAL, leaf.clipped_by_norm()),
+            (EACH, leaf.clipped_by_value()),
+        ):
+            if limit is not None:
+                return Link(kind, self._given(limit, given), tree)
         if leaf.has_norm():
             raise Unproven(
                 "it is not done for all norms as `optax.clip_by_global_norm` does it"

@@ -13,7 +13,7 @@ from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
 from codemods.idioms.base import Idiom, Results
-from codemods.idioms.order import Edits, ahead_of, may_wait
+from codemods.idioms.order import Edits, may_wait
 from codemods.idioms.predicates import Predicates
 from codemods.idioms.schedules import Schedules
 from codemods.inference.binding import arguments_of, values_of
@@ -209,11 +209,10 @@ optimizer_def = decay
         unit, definition = use.unit, decaying.definition
         if isinstance(decaying.stepped_by, ast.Name):
             # optimizer_def = optax.adamw(…), without the name `decay_def`
-            if may_wait(definition, unit, statement_of(unit, call), self.origins):
-                leftover.append(decaying.stepped_by)
-                mask.stands_for = definition
-            else:
-                self._bring_forward(decaying, mask, unit)
+            if not may_wait(definition, unit, statement_of(unit, call), self.origins):
+                raise Unproven("what its optimizer is made of changes in between")
+            leftover.append(decaying.stepped_by)
+            mask.stands_for = definition
         for part in leftover:
             if isinstance(part, ast.Name):
                 self._take_away(part, mask)
@@ -330,15 +329,6 @@ optimizer_def = decay
         variable = self.origins.variable(name)
         if variable is None or len(self.origins.loads(variable)) != 1:
             raise Unproven(f"`{name.id}` is used elsewhere, too")
-
-    def _bring_forward(self, group: PartitionGroup, mask: Mask, unit: Unit) -> None:
-        """Let the predicate be there where the optimizer is made."""
-        if not isinstance(group.chosen_by, ast.Name):
-            raise Unproven("its traversal has no name, and its optimizer has one")
-        variable = self.origins.variable(group.chosen_by)
-        assert variable is not None
-        target = statement_of(unit, group.definition)
-        mask.edits.update(ahead_of(variable, target, self.origins))
 
     def _take_away(self, name: ast.Name, mask: Mask) -> None:
         """Take away the statement that sets a variable that nothing needs any more."""

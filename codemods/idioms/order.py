@@ -20,7 +20,6 @@ from codemods.rewriting.edits import (
     MoveStatement,
     Replace,
     ReplaceStatement,
-    Spread,
 )
 from codemods.sources.modules import Unit
 
@@ -46,10 +45,6 @@ class Edits(dict[ast.AST, tuple[Unit, Edit]]):
     def replace(self, node: ast.expr, unit: Unit, text: str) -> None:
         """Put source text in the place of an expression, together with its other change."""
         self.put(node, unit, Replace(unit.span(node), text))
-
-    def spread(self, element: ast.expr, unit: Unit, texts: tuple[str, ...]) -> None:
-        """Put several elements in the place of one, together with its other change."""
-        self.put(element, unit, Spread(unit.span(element), texts))
 
     def add_argument(self, call: ast.Call, unit: Unit, name: str, text: str) -> None:
         """Give a call one more argument; one without a name is by position."""

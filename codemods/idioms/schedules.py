@@ -51,13 +51,14 @@ class Schedules(Outcomes[Schedule]):
     computes by itself. So the function goes to the constructor, and the argument goes away, along
     with the variables and parameters that nothing else uses.
 
-    This holds where all steps of an optimizer give the same function of its own step, and where
-    that function is known, or can be made, at the place that makes the optimizer, through
-    parameters if need be. A statement that makes it moves up only if it does nothing else and finds
-    nothing changed. A step that the program keeps beside the optimizer will do where each place
-    that may make or change one of the two is in view, and lets both go together; for the
-    transformation counts by itself, whatever else is set. In every other case the rate is an
-    injected hyperparameter that is set before the step (FO204), and a note says why.
+    This holds where all steps of an optimizer give the same function of its own step, which the
+    function that takes the step computes, and where that function is known, or can be made, at the
+    place that makes the optimizer, through parameters if need be. A statement that makes it moves
+    up only if it does nothing else and finds nothing changed. A step that the program keeps beside
+    the optimizer will do where each place that may make or change one of the two is in view, and
+    lets both go together; for the transformation counts by itself, whatever else is set. In every
+    other case the rate is an injected hyperparameter that is set before the step (FO204), and a
+    note says why.
 
     The function stays the author's own, also where one of optax's looks like it, because optax's
     have other edges and other rounding: with no transition steps `optax.linear_schedule` stays at

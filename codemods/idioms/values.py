@@ -66,14 +66,13 @@ class Value:
     """An expression in which number N stands for the Nth of its parts.
 
     `read` has what is read for it in the original beside those, and must be the same from then on:
-    attributes, elements, what calls give. `until` is the step for which it is read, if that is in
-    another function. `common` has the values that were found to be all this one.
+    attributes, elements, what calls give. `common` has the values that were found to be all this
+    one.
     """
 
     expression: ast.expr
     parts: tuple[Part, ...]
     read: tuple[ast.expr, ...] = ()
-    until: ast.expr | None = None
     common: tuple[Value, ...] = ()
 
     @property
@@ -164,20 +163,17 @@ class Values:
             if part.given is not None:
                 self.refuse_changes(part.given, made, carriers)
         for node in value.read:
-            moments = [node] if value.until is None else [node, value.until]
             for call in made:
-                self._refuse_other(node, call, moments, carriers)
+                self._refuse_other(node, call, carriers)
 
     def _refuse_other(
         self,
         node: ast.expr,
         call: ast.AST,
-        moments: Sequence[ast.expr],
         carriers: Collection[Object],
     ) -> None:
         """Refuse what is read, if it is not the same from where a call makes an optimizer on."""
-        lasts = self.facts.dataflow.lasts
-        if not all(lasts([node], call, moment, carriers) for moment in moments):
+        if not self.facts.dataflow.lasts([node], call, node, carriers):
             unit = self.facts.scope(node).unit
             where = unit.location(node.lineno)
             text = ast.unparse(node)

@@ -16,10 +16,8 @@ from codemods.rewriting.edits import (
     ChangeParameters,
     DeriveState,
     ReplaceStatement,
-    Spread,
     TakeBody,
 )
-from codemods.rewriting.elements import spread
 from codemods.rewriting.expressions import carried_out
 from codemods.rewriting.fields import derived_state
 from codemods.rewriting.imports import ImportEditor
@@ -126,13 +124,8 @@ class Applier(cst.CSTTransformer):
 
     def _edited(self, span: Span, node: cst.BaseExpression) -> cst.BaseExpression:
         """What the expression at a span becomes. It is kept for the holes that take it."""
-        if span in self.planned.wanted_raw:
-            self.file.raw[span] = node
         edit = self.planned.of_expressions.get(span)
-        # the tuple or subscript around it puts several elements in its place
-        if isinstance(edit, Spread):
-            self.applied.after[span] = ", ".join(map(self.file.say, edit.templates))
-        elif edit is not None:
+        if edit is not None:
             node = carried_out(edit, node, self.file)
             self.applied.after[span] = self.file.module.code_for_node(node)
         if span in self.planned.wanted:
@@ -144,34 +137,6 @@ class Applier(cst.CSTTransformer):
     ) -> cst.FormattedString:
         # f"{optimizer.optimizer_def.hyper_params.learning_rate}"
         return within_quotes(updated_node, original_node)
-
-    def leave_Tuple(
-        self, original_node: cst.Tuple, updated_node: cst.Tuple
-    ) -> cst.Tuple:
-        # return optimizer, loss
-        elements = spread(
-            original_node.elements, updated_node.elements, self._values_for
-        )
-        if elements is None:
-            return updated_node
-        return updated_node.with_changes(elements=elements)
-
-    def leave_Subscript(
-        self, original_node: cst.Subscript, updated_node: cst.Subscript
-    ) -> cst.Subscript:
-        # Tuple[optim.Optimizer, jnp.ndarray]
-        elements = spread(original_node.slice, updated_node.slice, self._values_for)
-        if elements is None:
-            return updated_node
-        return updated_node.with_changes(slice=elements)
-
-    def _values_for(
-        self, original: cst.BaseExpression, it: cst.BaseExpression
-    ) -> list[cst.BaseExpression]:
-        """What takes the place of an element, if that is spread."""
-        edit = self.planned.of_expressions.get(self._span(original))
-        templates = edit.templates if isinstance(edit, Spread) else ()
-        return [expression(self.file.say(template), it=it) for template in templates]
 
     # Simple statements
 
@@ -261,7 +226,6 @@ class Applier(cst.CSTTransformer):
             comments = (line for line in above if line.comment is not None)
             return self._removed(edit, comments)
         holes = self.file.pieces(edit.holes)
-        holes |= {name: self.file.raw[span] for name, span in edit.raw}
         texts = (self.file.say(template, edit.supports) for template in edit.templates)
         lines = [
             self._fitting(statement(text, **holes), edit.span[1]) for text in texts

@@ -79,7 +79,6 @@ class EditedFile:
         self.indent = 0
         # what holes take: with what edits do at the same spans, and without
         self.done: dict[Span, cst.BaseExpression] = {}
-        self.raw: dict[Span, cst.BaseExpression] = {}
 
     def say(self, template: str, supports: Sequence[Support] = ()) -> str:
         """A template in which the placeholders for names are filled in, with the file's quotes."""

@@ -24,7 +24,6 @@ from codemods.rewriting.edits import (
     ConvertDefinition,
     ConvertLookup,
     Edit,
-    MakeStatic,
     Replace,
     ReplaceQuoted,
     RewriteCall,
@@ -213,24 +212,6 @@ def _arguments_changed(
     if edit.is_partial and len(kept) == 1:
         return kept[0].value
     return arrange(call, call.func, kept)
-
-
-@carried_out.register
-def _made_static(
-    edit: MakeStatic, node: cst.BaseExpression, file: EditedFile
-) -> cst.BaseExpression:
-    value: object = edit.names
-    # static_argnames="model"
-    if len(edit.names) == 1:
-        value = edit.names[0]
-    static = quoted_as(expression(repr(value)), file.quote)
-    # jax.jit(train_step, donate_argnums=0)
-    if isinstance(node, cst.Call):
-        arguments = [*node.args, _argument("static_argnames", static)]
-        return arrange(node, node.func, arguments)
-    # @jax.jit
-    template = file.say("{partial}({jit}, static_argnames={names})")
-    return expression(template, jit=node, names=static)
 
 
 def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:

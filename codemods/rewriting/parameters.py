@@ -34,8 +34,6 @@ def changed(
         parameters = _without(parameters, name)
     for name, annotation in edit.added:
         parameters = _with(parameters, name, annotation)
-    for name in edit.by_keyword:
-        parameters = _with_keyword(parameters, name)
     return parameters
 
 
@@ -153,27 +151,6 @@ def _with(parameters: cst.Parameters, name: str, annotation: str) -> cst.Paramet
         old[-1] = last.with_changes(comma=between, whitespace_after_param=NOTHING)
     old.insert(index, new)
     return parameters.with_changes(params=old)
-
-
-def _with_keyword(parameters: cst.Parameters, name: str) -> cst.Parameters:
-    """The parameters with one more that has to be named, laid out as those before."""
-    field = "kwonly_params" if parameters.kwonly_params else "params"
-    *rest, model = getattr(parameters, field)
-    between = rest[-1].comma if rest else SEPARATOR
-    new = cst.Param(
-        cst.Name(name),
-        comma=model.comma,
-        whitespace_after_param=model.whitespace_after_param,
-    )
-    ahead = model.with_changes(comma=between, whitespace_after_param=NOTHING)
-    before = [*rest, ahead]
-    if field == "kwonly_params":
-        return parameters.with_changes(kwonly_params=[*before, new])
-    # def step(optimizer, *, tx)
-    star = cst.ParamStar()
-    if isinstance(between, cst.Comma):
-        star = cst.ParamStar(between)
-    return parameters.with_changes(params=before, star_arg=star, kwonly_params=[new])
 
 
 def _documented(body: cst.BaseSuite, edit: ChangeParameters) -> cst.BaseSuite:

@@ -32,7 +32,6 @@ class Planned:
         self.moves: list[MoveStatement] = []
         self.statements: list[ReplaceStatement] = []
         self.wanted: set[Span] = set()
-        self.wanted_raw: set[Span] = set()
         self._of_statements: dict[type, dict[Start, StatementEdit]] = defaultdict(dict)
         for edit in planned:
             self.wanted.update(span for _, span in edit.holes)
@@ -45,9 +44,8 @@ class Planned:
         for replaced in self._of_statements[ReplaceStatement].values():
             if isinstance(replaced, ReplaceStatement):
                 self.statements.append(replaced)
-                self.wanted_raw.update(span for _, span in replaced.raw)
         # where a statement has to be looked into
-        self.spans = {*self.of_expressions, *self.wanted, *self.wanted_raw}
+        self.spans = {*self.of_expressions, *self.wanted}
         self._lines = sorted({span[0] for span in self.spans})
         # and where one changes at all
         starts = [edit.span[0] for edit in planned]

@@ -8,7 +8,6 @@ from codemods.rewriting.edits.base import IT, Edit, Holes, Keep, Made, Place
 from codemods.rewriting.edits.calls import (
     Argument,
     ChangeArguments,
-    MakeStatic,
     RewriteCall,
 )
 from codemods.rewriting.edits.definitions import (
@@ -17,7 +16,7 @@ from codemods.rewriting.edits.definitions import (
     ConvertLookup,
     TakePart,
 )
-from codemods.rewriting.edits.expressions import Replace, ReplaceQuoted, Spread
+from codemods.rewriting.edits.expressions import Replace, ReplaceQuoted
 from codemods.rewriting.edits.statements import (
     ChangeParameters,
     DeriveState,
@@ -42,7 +41,6 @@ __all__ = [
     "Holes",
     "Keep",
     "Made",
-    "MakeStatic",
     "MoveImport",
     "MoveStatement",
     "Place",
@@ -51,7 +49,6 @@ __all__ = [
     "ReplaceStatement",
     "RewriteCall",
     "SplitParameter",
-    "Spread",
     "StatementEdit",
     "TakeBody",
     "TakePart",

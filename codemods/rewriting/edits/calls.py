@@ -129,22 +129,6 @@ class ChangeArguments(Edit):
         return joined(self, other)
 
 
-@dataclass(frozen=True)
-class MakeStatic(Edit):
-    """Make parameters of these names static for the `jax.jit`, or the call of it, at `span`."""
-
-    names: tuple[str, ...]
-    is_called: bool
-
-    @property
-    def needs(self) -> set[str]:
-        # @jax.jit, which becomes `@functools.partial(jax.jit, static_argnames="model")`
-        return set() if self.is_called else {"partial"}
-
-    def merged(self, other: Edit) -> Edit | None:
-        return joined(self, other)
-
-
 def _call_at(span: Span, place: Place) -> ast.Call | None:
     """The call at a span, of which the construct of an edit is the whole or a part."""
     node, unit = place.node, place.unit

@@ -1,10 +1,10 @@
-"""Edits of expressions: another one in the place of one, or several elements."""
+"""Edits of expressions: another one in the place of one."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from codemods.optimizers.base import Support
 from codemods.rewriting.edits.base import (
@@ -80,30 +80,3 @@ class ReplaceQuoted(Edit):
 
     def merged(self, other: Edit) -> Edit | None:
         return joined(self, other)
-
-
-@dataclass(frozen=True)
-class Spread(Edit):
-    """Put several elements in the place of the one at `span` in a tuple or a subscript.
-
-    They are made from templates, in which `{it}` is the element that was there.
-    """
-
-    templates: tuple[str, ...]
-
-    def gone(self, place: Place) -> Iterable[ast.AST]:
-        return () if IT in self.templates else ast.walk(place.node)
-
-    def merged(self, other: Edit) -> Edit | None:
-        # (optimizer, rng) of which one edit spreads the optimizer, and another what is made of it
-        if self == other or not isinstance(other, Spread):
-            return super().merged(other)
-        inner, outer = other, self
-        if IT in other.templates:
-            inner, outer = self, other
-        if IT not in outer.templates:
-            return None
-        templates = list(outer.templates)
-        place = templates.index(IT)
-        templates[place : place + 1] = inner.templates
-        return replace(self, templates=tuple(templates))

@@ -22,13 +22,11 @@ class ReplaceStatement(StatementEdit):
     """Replace the simple statement at `span` by statements made from templates.
 
     Without templates, the statement or whole function is removed. The comments of a removed
-    statement stay where it was, or go to the one at the span `heir`. The holes of `raw` are filled
-    without what other edits do at the same spans, though with what these do within.
+    statement stay where it was, or go to the one at the span `heir`.
     """
 
     templates: tuple[str, ...]
     holes: Holes = ()
-    raw: Holes = ()
     heir: Span | None = None
     supports: tuple[Support, ...] = ()
 
@@ -77,14 +75,12 @@ class SplitParameter:
 class ChangeParameters(StatementEdit):
     """Add, split or drop parameters of the function at `span`, in its docstring, too.
 
-    `added` has names with the source text of their annotations, which may be empty; those of
-    `by_keyword` can be given by keyword alone. `unpacked` are the source texts of statements with
-    which the body begins.
+    `added` has names with the source text of their annotations, which may be empty. `unpacked` are
+    the source texts of statements with which the body begins.
     """
 
     added: tuple[tuple[str, str], ...] = ()
     dropped: tuple[str, ...] = ()
-    by_keyword: tuple[str, ...] = ()
     split: tuple[SplitParameter, ...] = ()
     unpacked: tuple[str, ...] = ()
 

@@ -268,16 +268,8 @@ def test_a_step_that_does_not_clip_keeps_the_others_from_it() -> None:
 SQUARES = [
     "jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))",
     "jnp.sqrt(sum(jnp.sum(g ** 2) for g in jax.tree_leaves(grads)))",
-    "jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in jax.tree_util.tree_leaves(grads)))",
-    "jnp.sqrt(sum((g * g).sum() for g in jax.tree_util.tree_leaves(grads)))",
-    "jnp.sqrt(jnp.sum(jnp.array([jnp.linalg.norm(g) ** 2 for g in jax.tree_util.tree_leaves(grads)])))",
-    "sum(jax.tree_util.tree_leaves(jax.tree_util.tree_map(lambda g: jnp.sum(g ** 2), grads))) ** 0.5",
-    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, 0.0))",
-    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, initializer=0))",
+    "jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in jax.tree_util.tree_flatten(grads)[0]))",
     "jnp.linalg.norm(ravel_pytree(grads)[0])",
-    "jnp.linalg.norm(jnp.concatenate([jnp.ravel(g) for g in jax.tree_util.tree_leaves(grads)]))",
-    "jnp.linalg.norm(jnp.concatenate([g.ravel() for g in jax.tree_util.tree_leaves(grads)]))",
-    "jnp.linalg.norm(jnp.array([jnp.linalg.norm(g.reshape(-1)) for g in jax.tree_util.tree_flatten(grads)[0]]))",
     "optax.global_norm(grads)",
     "old_optimizers.l2_norm(grads)",
 ]
@@ -295,67 +287,49 @@ def test_norms(norm: str) -> None:
     assert migrated(result) == result
 
 
-FOR_EVERY_LIMIT = [
+SCALED_BY = [
     "g * jnp.minimum(1.0, limit / norm)",
     "jnp.minimum(limit / norm, 1) * g",
     "jnp.where(norm < limit, g, (limit / norm) * g)",
-    "jnp.where(limit > norm, g, g / norm * limit)",
-    "jnp.where(norm < limit, 1.0, limit / norm) * g",
-    "g if norm < limit else g * (limit / norm)",
+    "jnp.where(limit > norm, g, g * (limit / norm))",
 ]
-FOR_POSITIVE_LIMITS = [
-    "g * (limit / jnp.maximum(norm, limit))",
-    "jnp.where(norm <= limit, g, (g / norm) * limit)",
-    "g / jnp.maximum(1.0, norm / limit)",
-]
-FOR_LIMITS_UP_TO_ONE = [
-    "g * limit / jnp.maximum(limit, norm)",
-    "jnp.where(norm < limit, g, g * limit / norm)",
-]
-OF_THE_CODE = ["limit", "config.grad_clip", "config['clip']"]
-SCALED_BY = [
-    *(
-        (scaled, limit, True)
-        for scaled in FOR_EVERY_LIMIT
-        for limit in [*OF_THE_CODE, "5.0", "1"]
-    ),
-    *(
-        (scaled, limit, limit == "5.0")
-        for scaled in FOR_POSITIVE_LIMITS
-        for limit in [*OF_THE_CODE, "5.0", "0.0"]
-    ),
-    *(
-        (scaled, limit, limit == "1")
-        for scaled in FOR_LIMITS_UP_TO_ONE
-        for limit in [*OF_THE_CODE, "5.0", "1"]
-    ),
-]
-
-
-@pytest.mark.parametrize(("scaled", "limit", "joins"), SCALED_BY)
-def test_a_form_joins_for_the_limits_for_which_it_is_the_same(
-    scaled: str, limit: str, joins: bool
-) -> None:
-    line = f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)\n"
-    result = result_of(closed(program(NORM + line)))
-
-    after = " ".join(result.after.decode().split())
-    assert (
-        f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in after
-    ) == joins
-    assert (line.encode() in result.after) != joins
-    assert (
-        any(
-            "may be a limit for which this form is not" in site.note
-            for site in result.sites
-        )
-        != joins
-    )
 
 
 @pytest.mark.parametrize(
-    "clipped",
-    ["jnp.clip(g, -limit, limit)", "jnp.minimum(jnp.maximum(g, -limit), limit)"],
+    "limit", ["limit", "config.grad_clip", "config['clip']", "5.0"]
+)
+@pytest.mark.parametrize("scaled", SCALED_BY)
+def test_forms_that_are_the_same_for_every_limit(scaled: str, limit: str) -> None:
+    line = f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)\n"
+    after = " ".join(migrated(closed(program(NORM + line))).split())
+
+    assert f"optax.chain(optax.clip_by_global_norm({limit}), optax.adam(0.1))" in after
+    assert line.strip() not in after
+
+
+OTHER_FORMS = [
+    "jnp.where(norm <= limit, g, (limit / norm) * g)",
+    "jnp.where(norm < limit, g, (5.0 / norm) * g)",
+    "jnp.where(norm < limit, 2 * g, (limit / norm) * g)",
+    "g / jnp.maximum(1.0, norm / limit)",
+    "g * jnp.minimum(2.0, limit / norm)",
+    "g * jnp.minimum(True, limit / norm)",
+    "g * jnp.maximum(1.0, limit / norm)",
+]
+
+
+@pytest.mark.parametrize("scaled", OTHER_FORMS)
+def test_forms_that_are_not_stay(scaled: str) -> None:
+    line = f"grads = jax.tree_util.tree_map(lambda g: {scaled}, grads)\n"
+    result = result_of(program(NORM + line))
+
+    assert line.encode() in result.after
+    why = "it is not done for all norms as `optax.clip_by_global_norm` does it"
+    assert any(why in site.note for site in result.sites)
+
+
+@pytest.mark.parametrize(
+    "clipped", ["jnp.clip(g, -limit, limit)", "jnp.clip(g, a_min=-limit, a_max=limit)"]
 )
 def test_by_value(clipped: str) -> None:
     result = migrated(
@@ -378,23 +352,14 @@ def test_a_condition_is_one_of_the_link(guard: str) -> None:
 
 
 OTHER_NUMBERS = [
-    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads))",
-    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, 1.0))",
-    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: total + jnp.sum(g ** 2), grads, initializer=eps))",
-    "jnp.sqrt(jax.tree_util.tree_reduce(lambda total, g: jnp.maximum(total, jnp.sum(g ** 2)), grads, 0.0))",
     "jnp.sqrt(sum(jnp.sum(jnp.abs(g)) for g in jax.tree_util.tree_leaves(grads)))",
     "jnp.sqrt(sum(jnp.sum(g ** 2) / 2 for g in jax.tree_util.tree_leaves(grads)))",
     "jnp.sqrt(sum(jnp.sum(g ** 2, axis=0) for g in jax.tree_util.tree_leaves(grads)))",
     "jnp.sqrt(sum(jnp.sum(g ** 2) for g in jax.tree_util.tree_leaves(grads) if g.ndim))",
-    "jnp.sqrt(sum(jnp.max(g) ** 2 for g in jax.tree_util.tree_leaves(grads)))",
+    "jnp.sqrt(sum(jnp.sum(g ** 3) for g in jax.tree_util.tree_leaves(grads)))",
     "jnp.sqrt(sum(weights))",
-    "jnp.sqrt(sum(list(grads)))",
-    "jnp.sqrt(sum(jax.tree_util.tree_leaves(squares(grads))))",
     "jnp.sqrt(limit)",
     "jnp.linalg.norm(grads)",
-    "jnp.linalg.norm(limit)",
-    "jnp.linalg.norm(jnp.array([g.max() for g in jax.tree_util.tree_leaves(grads)]))",
-    "jnp.linalg.norm(jnp.concatenate([g.reshape(2, 3) for g in jax.tree_util.tree_leaves(grads)]))",
     "jnp.linalg.norm(ravel_pytree(grads)[1])",
 ]
 
