@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from codemods.model import FileResult, Options, Source
 from optim2optax.dependencies import declares
-from optim2optax.dependencies.needs import LOWEST, Needs
-from optim2optax.dependencies.texts import mentions
 from optim2optax.project import Found, UnreadableError, concerning, read_file
+
+if TYPE_CHECKING:
+    from optim2optax.dependencies.needs import Needs
 
 Declaring = Callable[[], Sequence[Found]]
 """Finds the files that declare dependencies, when they are needed."""
 
 # also in the text of a notebook: "import optax\n",
 IMPORT = re.compile(rb'(?:^|"|\\n)[ \t]*(?:import|from)[ \t]+optax\b', re.MULTILINE)
-CODES = (
-    "FO851",
-    "FO852",
-    "FO853",
-    "FO854",
-    "FO950",
-    "FO951",
-    "FO952",
-    "FO953",
-    "FO954",
-    "FO955",
-)
-TOO_OLD = ("FO852", "FO853")
+CODES = (*(f"FO85{digit}" for digit in "1234"), *(f"FO95{digit}" for digit in "012345"))
+TOO_OLD = ("FO852", "FO853", "FO955")
 
 
 def with_dependencies(
@@ -98,6 +89,8 @@ def _sources(
     results: dict[Found, FileResult],
 ) -> dict[Found, Source]:
     """The files that mention Flax or JAX; `results` gets those that cannot be read."""
+    from optim2optax.dependencies.texts import mentions
+
     sources: dict[Found, Source] = {}
     for file in dict.fromkeys(files):
         try:
@@ -114,7 +107,7 @@ def _sources(
 
 def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs:
     """The lowest versions that the code needs, of optax only if the code uses it."""
-    from optim2optax.dependencies.releases import raised
+    from optim2optax.dependencies.needs import LOWEST, Needs, raised
 
     needs = Needs()
     # code that was rewritten may import optax only now

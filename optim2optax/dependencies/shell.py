@@ -14,7 +14,6 @@ from optim2optax.dependencies.declared import (
     Section,
     Span,
     TextEdit,
-    direct,
     not_read,
 )
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
@@ -28,46 +27,9 @@ REDIRECTION = re.compile(r"\d?>{1,2}&?[ \t]*\S+|<[ \t]*\S+")
 QUOTED = re.compile(r"""(?P<quote>["'])[^"'\\]*(?P=quote)""")
 COMPUTED = re.compile(r"[$`{\\]")
 WITH_ARGUMENT = frozenset(
-    (
-        "-r",
-        "-c",
-        "-e",
-        "-f",
-        "-i",
-        "-t",
-        "--requirement",
-        "--constraint",
-        "--editable",
-        "--find-links",
-        "--index-url",
-        "--extra-index-url",
-        "--target",
-        "--prefix",
-        "--root",
-        "--src",
-        "--platform",
-        "--python-version",
-        "--python",
-        "--trusted-host",
-        "--no-binary",
-        "--only-binary",
-        "--cache-dir",
-        "--proxy",
-        "--timeout",
-        "--retries",
-        "--progress-bar",
-        "--upgrade-strategy",
-        "--config-settings",
-        "--report",
-        "--log",
-        "--implementation",
-        "--abi",
-    )
-)
-"""The options of pip whose next word is their argument, and not a requirement."""
-
-EDITABLE = ("-e", "--editable")
-"""Those of them whose argument is a place of a package."""
+    ("-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links")
+) | {"--index-url", "--extra-index-url", "--target", "--trusted-host"}
+"""The options of pip whose next word is their argument, and neither package nor place of one."""
 
 
 class Word(NamedTuple):
@@ -92,10 +54,6 @@ def installs(
         previous = ""
         for word in words:
             option, previous = previous, word.text
-            # pip install -e git+https://github.com/google/flax
-            named = ABOUT.search(word.text) if option in EDITABLE else None
-            if named is not None:
-                problems.append(direct(word.span, named["name"].lower()))
             # pip install -r requirements.txt
             if option in WITH_ARGUMENT or word.text.startswith("-"):
                 continue

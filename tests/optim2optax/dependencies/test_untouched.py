@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from codemods import Options, Source
-from optim2optax.dependencies import declares, dependencies
+from optim2optax.dependencies import declares
+from optim2optax.dependencies.editing import dependencies
 from tests.optim2optax.dependencies.files import CHANGING, result_of, text
 
 ENOUGH = {
@@ -77,10 +78,6 @@ ENOUGH = {
     "what comes behind the command": (
         "Dockerfile",
         "RUN pip install numpy && echo flax==0.3.4\n",
-    ),
-    "arguments of options": (
-        "Dockerfile",
-        "RUN pip install -r flax==0.3.4 --target jax==0.2 numpy\n",
     ),
     "a cell of text": (
         "a.ipynb",
