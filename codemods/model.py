@@ -114,10 +114,9 @@ class Options:
     rule. `unproven` names optimizers that are not to be converted, by path, line and source text,
     because their parity was not proven. `modernize` is for what else has been removed since,
     `rename` for variables called `optimizer` that are a train state now. The `style` says whether
-    an optimizer becomes a train state or, where that can be, variables for its parts. With
-    `old_checkpoints`, the program loads what it stored before, too; `trace` asks for the way of its
-    optimizer to each site. `declined` has the groups (`Site.group`) that are left as they are, and
-    the places of sites of no group.
+    an optimizer becomes a train state or, where that can be, variables for its parts. `trace` asks
+    for the way of its optimizer to each site. `declined` has the groups (`Site.group`) that are
+    left as they are, and the places of sites of no group.
     """
 
     form: Form = "alias"
@@ -129,7 +128,6 @@ class Options:
     rename: bool = False
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
-    old_checkpoints: bool = False
     trace: bool = False
     declined: frozenset[Location] = frozenset()
 
