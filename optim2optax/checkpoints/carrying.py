@@ -23,7 +23,7 @@ from optim2optax.checkpoints.correspondence import (
     nodes_of,
     places_of,
 )
-from optim2optax.checkpoints.flax_msgpack import Array, Tree, as_numpy
+from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.signs import descending
 from optim2optax.checkpoints.state_dict_places import Path, leaves, said
 
@@ -165,7 +165,7 @@ class _Carrying:
                 f"{said(path)} is one of several places in the new state for {said(source)}."
             )
         self.used.add(source)
-        value = fitted(as_numpy(self.leaves[source]), place, path, self.copies)
+        value = fitted(self.leaves[source], place, path, self.copies)
         if path in self.negative:
             # in place where possible: the traces may be half of the checkpoint
             out = value if value.flags.writeable else None
@@ -182,13 +182,13 @@ class _Carrying:
         if not all((*param_state, field) in self.leaves for field in kept):
             return False
         value = self.leaves[path]
-        return isinstance(value, Array) and value.shape in ((1,), (self.copies, 1))
+        return isinstance(value, np.ndarray) and value.shape in ((1,), (self.copies, 1))
 
 
 def copies_of(step: Tree) -> int | None:
     """The number of copies of a replicated optimizer, by its step; None if it is not replicated."""
-    if isinstance(step, Array) and len(step.shape) == 1 and step.nbytes:
-        return step.shape[0]
+    if isinstance(step, np.ndarray) and step.ndim == 1 and step.size:
+        return len(step)
     return None
 
 

@@ -13,12 +13,11 @@ from flax.training.train_state import TrainState
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import carried_parts, copies_of, fitted
-from optim2optax.checkpoints.confirming import confirm, marks_of
 from optim2optax.checkpoints.contents import has_groups, is_legacy
-from optim2optax.checkpoints.correspondence import STEP, has_interface
+from optim2optax.checkpoints.correspondence import STEP
 from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
-from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
+from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.leaf_kinds import refuse_other_kinds
 from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.remote import local_copies
@@ -142,8 +141,8 @@ class _Loading:
         if place not in self.others:
             return
         self.taken.add(place)
-        step = as_numpy(self.others[place])
-        steps = as_numpy(_steps(optimizer)[0])
+        step = self.others[place]
+        steps = _steps(optimizer)[0]
         if not np.all(np.asarray(step) == steps):
             raise CheckpointError(
                 f"{said(place)} of the checkpoint is {step}, and its optimizer's step {steps}: the "
@@ -166,7 +165,7 @@ class _Loading:
                 f"{said(path)} of the new state is not in the checkpoint."
             )
         self.taken.add(path)
-        value = as_numpy(self.others[path])
+        value = self.others[path]
         return value if like is None else fitted(value, like, path, self.copies)
 
 
@@ -175,15 +174,7 @@ def _carried(
 ) -> dict[Path, Any]:
     """The state dicts of what goes on from an optimizer, by their places."""
     try:
-        optimizer = renewed(old, like, tx)
-        # ahead of what may negate traces in place
-        marks = marks_of(optimizer)
-        found = carried_parts(optimizer, like, tx)
-        loaded = {
-            name: serialization.from_state_dict(part, found[name])
-            for name, part in like.items()
-        }
-        confirm(marks, loaded, has_interface(tx))
+        found = carried_parts(renewed(old, like, tx), like, tx)
     except CheckpointError as error:
         raise CheckpointError(
             f"at {said(place)}: {error}" if place else str(error)
@@ -193,8 +184,7 @@ def _carried(
 
 def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
     """Steps are counted: by one number, or by one for each copy."""
-    for step in _steps(optimizer):
-        value = as_numpy(step)
+    for value in _steps(optimizer):
         if isinstance(value, np.ndarray):
             shown = f"{value.dtype} of shape {value.shape}"
             is_count = value.dtype.kind in "iu" and value.ndim < 2 and value.size > 0

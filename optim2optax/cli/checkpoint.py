@@ -219,7 +219,7 @@ def convert(
             click.echo(printable(copies.named(words)), err=err)
 
         try:
-            target = copies.place_for(new, old)
+            target = copies.place_for(new)
             source = copies.copy_of(old, everything=whole_folder)
             pairs = [(source, target)]
             if whole_folder:
