@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from codemods.model import FileResult, Options, Source
-from optim2optax.dependencies import declares
+from optim2optax.dependencies import declares, mentions
 from optim2optax.project import Found, UnreadableError, concerning, read_file
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def with_dependencies(
     sources = _sources(files, contents, options, found)
     if not sources:
         return found
-    from optim2optax.dependencies.editing import dependencies
+    from optim2optax.dependencies.updating import dependencies
 
     needs = _needs(users, results)
     declared = dependencies([*sources.values()], options, needs)
@@ -89,8 +89,6 @@ def _sources(
     results: dict[Found, FileResult],
 ) -> dict[Found, Source]:
     """The files that mention Flax or JAX; `results` gets those that cannot be read."""
-    from optim2optax.dependencies.texts import mentions
-
     sources: dict[Found, Source] = {}
     for file in dict.fromkeys(files):
         try:
@@ -132,7 +130,7 @@ def _beside(
     after = declared.after
     if code.changed and options.modernize:
         # both change the file: dependencies are edited in the migrated text
-        from optim2optax.dependencies.editing import dependencies
+        from optim2optax.dependencies.updating import dependencies
 
         [again] = dependencies([Source(source.path, code.after)], options, needs)
         after = again.after

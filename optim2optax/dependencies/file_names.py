@@ -1,11 +1,18 @@
-"""Which files declare dependencies, by their names."""
+"""Which files declare dependencies, by their names, and which of them matter here."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 
-from optim2optax.dependencies.elsewhere import COMMANDS
+COMMANDS = {
+    "poetry.lock": "poetry lock",
+    "pdm.lock": "pdm lock",
+    "uv.lock": "uv lock",
+    "Pipfile.lock": "pipenv lock",
+    "conda-lock.yml": "conda-lock",
+}
+"""The names of lock files, and the commands that make them."""
 
 FORMATS = {
     # requirements-gpu.txt, dev_requirements.in, constraints.txt
@@ -15,8 +22,8 @@ FORMATS = {
     r"pyproject\.toml": "pyproject",
     r".*\.ipynb": "notebooks",
     # environment.yml, conda_gpu.yaml, gpu.Dockerfile, Dockerfile.tpu
-    r"Pipfile|(.*[-_.])?(environment|env|conda)([-_.].*)?\.ya?ml": "elsewhere",
-    r"(.*\.)?[Dd]ockerfile(\..*)?": "elsewhere",
+    r"Pipfile|(.*[-_.])?(environment|env|conda)([-_.].*)?\.ya?ml": "not_edited",
+    r"(.*\.)?[Dd]ockerfile(\..*)?": "not_edited",
 }
 """The names of files, and the modules that read them."""
 
@@ -25,7 +32,7 @@ def format_of(path: str) -> str | None:
     """The module that reads a file of this name; None if it declares nothing."""
     folder, name = posixpath.split(path.replace("\\", "/"))
     if name in COMMANDS:
-        return "elsewhere"
+        return "not_edited"
     # requirements/train.txt
     if posixpath.basename(folder) == "requirements" and name.endswith((".txt", ".in")):
         return "requirements_txt"
@@ -38,3 +45,10 @@ def format_of(path: str) -> str | None:
 def declares(path: str) -> bool:
     """Whether a file of this name declares dependencies, or locks them."""
     return format_of(path) is not None
+
+
+def mentions(content: bytes) -> bool:
+    """Whether a file says `flax` or `jax` at all, in any encoding."""
+    # of UTF-16, every second byte of these letters is 0
+    letters = content.replace(b"\0", b"").lower()
+    return b"flax" in letters or b"jax" in letters

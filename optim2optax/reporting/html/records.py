@@ -16,7 +16,7 @@ from optim2optax.reporting.causes import DEPENDENCIES, ESCAPE, LEFT, Sites, wait
 from optim2optax.reporting.html.code import highlighted
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.html.flows import Step, flow
-from optim2optax.reporting.html.places import Link, Places
+from optim2optax.reporting.html.page_links import Link, PageLinks
 from optim2optax.reporting.html.plots import plot
 from optim2optax.reporting.report import Report
 
@@ -43,7 +43,7 @@ class _Records:
     def __init__(self, report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> None:
         self.report = report
         self.proofs = proofs
-        self.places = Places(report.results)
+        self.places = PageLinks(report.results)
         self.waiting = waiting(report)
         self.members: dict[Location, list[Step]] = defaultdict(list)
         for result, site in report.sites:

@@ -6,7 +6,7 @@ import pytest
 
 from codemods import Options, Source
 from optim2optax.dependencies import declares
-from optim2optax.dependencies.editing import dependencies
+from optim2optax.dependencies.updating import dependencies
 from tests.optim2optax.dependencies.files import CHANGING, result_of, text
 
 ENOUGH = {

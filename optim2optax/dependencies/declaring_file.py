@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from codemods.model import Source
 from codemods.sources.text import LINE_END, UndecodableError
 from codemods.sources.text import decode as decode_python
-from optim2optax.dependencies import elsewhere
+from optim2optax.dependencies import not_edited
 from optim2optax.dependencies.declared import Declarations, FormatError, not_read
-from optim2optax.dependencies.file_names import format_of
+from optim2optax.dependencies.file_names import format_of, mentions
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -35,13 +35,6 @@ class DeclaringFile:
         """The line and the column of an index, from 1."""
         starts = [start for start in _line_starts(self.text) if start <= index]
         return len(starts), index - starts[-1] + 1
-
-
-def mentions(content: bytes) -> bool:
-    """Whether a file says `flax` or `jax` at all, in any encoding."""
-    # of UTF-16, every second byte of these letters is 0
-    letters = content.replace(b"\0", b"").lower()
-    return b"flax" in letters or b"jax" in letters
 
 
 def read_source(source: Source) -> DeclaringFile:
@@ -67,9 +60,9 @@ def read_source(source: Source) -> DeclaringFile:
 
 def parse(text: str, path: str) -> Declarations:
     """What a file declares, in the format that its name tells. Raises FormatError."""
-    command = elsewhere.command_of(posixpath.basename(path), text)
+    command = not_edited.command_of(posixpath.basename(path), text)
     if command:
-        return elsewhere.read_lock(text, command)
+        return not_edited.read_lock(text, command)
     module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
     declares: Declarations = module.read(text, path)
     return declares

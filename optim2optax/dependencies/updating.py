@@ -8,9 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from codemods.model import FileResult, Options, Site, Source, Status
 from codemods.sources.suppression import COMMENT, Suppression
 from optim2optax.dependencies.declared import Finding, FormatError, TextEdit, not_read
-from optim2optax.dependencies.judging import OPTAX, additions, judged, locked, told
+from optim2optax.dependencies.declaring_file import DeclaringFile, parse, read_source
 from optim2optax.dependencies.needs import Needs
-from optim2optax.dependencies.texts import DeclaringFile, parse, read_source
+from optim2optax.dependencies.requirement_findings import (
+    OPTAX,
+    additions,
+    judged,
+    locked,
+    told,
+)
 
 
 def dependencies(
