@@ -15,7 +15,7 @@ Form = Literal["alias", "chain"]
 Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "vendored", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
-Kind = Literal["edited", "new", "deleted"]
+Kind = Literal["edited", "new"]
 Stage = Literal["Reading", "Analysing", "Rewriting", "Writing", "Importing"]
 Progress = Callable[[Stage, int, int], None]
 """Is called with the stage, the number of files that are done, and that of all: 0 if unknown."""
@@ -220,7 +220,7 @@ class FileResult(NamedTuple):
     """What became of one file.
 
     `error` is set, and nothing is changed, if the file could not be read as Python. A new file has
-    no content before, a deleted one none after. `needs` are the versions that have what was written
+    no content before. `needs` are the versions that have what was written
     in the place of removed names. `analysed` is false for files that no optimizer can get to.
     `tracebacks` are those of the internal errors because of which something in the file stays.
     """

@@ -62,7 +62,7 @@ def _details(report: Report) -> Iterator[str]:
 
 
 def _changed(report: Report, done: str) -> Iterator[str]:
-    """A line for each file that is edited, and for each folder with new or deleted files."""
+    """A line for each file that is edited, and for each folder with new files."""
     would_be = "would be " if report.preview else ""
     for result in report.changed:
         if result.kind == "edited":
@@ -71,13 +71,12 @@ def _changed(report: Report, done: str) -> Iterator[str]:
                 yield f"{path}: {_edited(report, result, done)}"
             else:
                 yield f"{path}: {would_be}pointed at the copy of flax.optim by its name"
-    for kind, what in (("new", "written"), ("deleted", "deleted")):
-        # of a copy of flax.optim, which has 14 files
-        for folder, names in _folders(report, kind).items():
-            title = click.style(folder, bold=True)
-            files = _counted(len(names), "file")
-            listed = ", ".join(names)
-            yield f"{title}: {files} {would_be}{what}: {listed}"
+    # of a copy of flax.optim, which has 14 files
+    for folder, names in _new_files(report).items():
+        title = click.style(folder, bold=True)
+        files = _counted(len(names), "file")
+        listed = ", ".join(names)
+        yield f"{title}: {files} {would_be}written: {listed}"
 
 
 def _edited(report: Report, result: FileResult, done: str) -> str:
@@ -88,11 +87,11 @@ def _edited(report: Report, result: FileResult, done: str) -> str:
     return f"{sites} {done}"
 
 
-def _folders(report: Report, kind: str) -> dict[str, list[str]]:
-    """The names of the files of a kind, by folder."""
+def _new_files(report: Report) -> dict[str, list[str]]:
+    """The names of new files, by folder."""
     folders: dict[str, list[str]] = {}
     for result in report.changed:
-        if result.kind == kind:
+        if result.kind == "new":
             folder, _, name = printable(result.path).rpartition("/")
             folders.setdefault(folder or ".", []).append(name)
     return folders

@@ -75,8 +75,9 @@ def migrated_with_copies(
     by_path = {result.path: result for result in finished}
     for copy in own:
         # what needed a copy may have been migrated now
-        for result in copy.if_unneeded(finished, root, files):
-            by_path[result.path] = result
+        unneeded = copy.if_unneeded(finished, root, files)
+        if unneeded is not None:
+            by_path[unneeded.path] = unneeded
     kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
     if place is None or place in existing:
         return [*kept, *modules]
