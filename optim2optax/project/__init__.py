@@ -5,7 +5,6 @@ from optim2optax.project.finding import (
     Found,
     by_repository,
     find_files,
-    printable,
     repository_finder,
     shown,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "find_context",
     "find_declaring",
     "find_files",
-    "printable",
     "read_file",
     "repository_finder",
     "root_of",

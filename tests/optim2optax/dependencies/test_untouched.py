@@ -101,54 +101,22 @@ def test_untouched(path: str, content: str) -> None:
     assert result.sites == ()
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "train.py",
-        "notes.txt",
-        "setup.md",
-        "config.yml",
-        "Dockerfile2",
-        "lock.json",
-        "a/b.toml",
-    ],
-)
+OTHER = "train.py notes.txt setup.md config.yml Dockerfile2 lock.json a/b.toml"
+DECLARING = """
+    requirements.txt requirements-dev.txt dev_requirements.txt a/requirements/gpu.txt
+    constraints.txt requirements.in setup.py setup.cfg a/pyproject.toml a.ipynb
+    Pipfile environment.yml environment-gpu.yaml conda_env.yml
+    Dockerfile gpu.Dockerfile Dockerfile.gpu
+    poetry.lock uv.lock pdm.lock Pipfile.lock conda-lock.yml
+"""
+
+
+@pytest.mark.parametrize("path", OTHER.split())
 def test_other_files(path: str) -> None:
     assert not declares(path)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(
-            "requirements.txt",
-            "requirements-dev.txt",
-            "dev_requirements.txt",
-            "a/requirements/gpu.txt",
-            "constraints.txt",
-        ),
-        *(
-            "requirements.in",
-            "setup.py",
-            "setup.cfg",
-            "a/pyproject.toml",
-            "Pipfile",
-            "environment.yml",
-            "environment-gpu.yaml",
-        ),
-        *(
-            "conda_env.yml",
-            "Dockerfile",
-            "gpu.Dockerfile",
-            "Dockerfile.gpu",
-            "a.ipynb",
-            "poetry.lock",
-            "uv.lock",
-            "pdm.lock",
-        ),
-        *("Pipfile.lock", "conda-lock.yml"),
-    ],
-)
+@pytest.mark.parametrize("path", DECLARING.split())
 def test_files_that_declare(path: str) -> None:
     assert declares(path)
 
