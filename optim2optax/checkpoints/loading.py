@@ -21,7 +21,13 @@ from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.leaf_kinds import refuse_other_kinds
 from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.remote import local_copies
-from optim2optax.checkpoints.state_dict_places import Path, at, child_at, key_of, said
+from optim2optax.checkpoints.state_dict_places import (
+    Path,
+    at,
+    child_at,
+    key_of,
+    quoted,
+)
 
 State = TypeVar("State")
 
@@ -92,7 +98,7 @@ class _Loading:
         left += (path for path in self.others if path not in self.taken)
         if left:
             raise CheckpointError(
-                f"{said(left[0])} of the checkpoint has no place in the new state."
+                f"{quoted(left[0])} of the checkpoint has no place in the new state."
             )
         refuse_other_kinds(new, fresh, {*self.values})
         return serialization.from_state_dict(self.state, new)
@@ -132,7 +138,7 @@ class _Loading:
         if len(below) == 1:
             return below[0]
         raise CheckpointError(
-            f"the checkpoint has no legacy optimizer at {said(place)}, where the new state has a "
+            f"the checkpoint has no legacy optimizer at {quoted(place)}, where the new state has a "
             "train state."
         )
 
@@ -145,8 +151,8 @@ class _Loading:
         steps = _steps(optimizer)[0]
         if not np.all(np.asarray(step) == steps):
             raise CheckpointError(
-                f"{said(place)} of the checkpoint is {step}, and its optimizer's step {steps}: the "
-                "new state has one for both."
+                f"{quoted(place)} of the checkpoint is {step}, and its optimizer's step {steps}: "
+                "the new state has one for both."
             )
 
     def _filled(self, like: Any, path: Path) -> Any:
@@ -162,7 +168,7 @@ class _Loading:
             }
         if path not in self.others:
             raise CheckpointError(
-                f"{said(path)} of the new state is not in the checkpoint."
+                f"{quoted(path)} of the new state is not in the checkpoint."
             )
         self.taken.add(path)
         value = self.others[path]
@@ -177,7 +183,7 @@ def _carried(
         found = carried_parts(renewed(old, like, tx), like, tx)
     except CheckpointError as error:
         raise CheckpointError(
-            f"at {said(place)}: {error}" if place else str(error)
+            f"at {quoted(place)}: {error}" if place else str(error)
         ) from None
     return {(*place, name): value for name, value in found.items()}
 
@@ -197,7 +203,7 @@ def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
             shown = "negative"
         if not is_count:
             raise CheckpointError(
-                f"{said((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
+                f"{quoted((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
             )
 
 

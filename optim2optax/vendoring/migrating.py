@@ -61,7 +61,7 @@ def migrated_with_copies(
     # `from . import legacy_flax_optim as optim` is read as `from flax import optim`
     migrated = migrate(copies.pointed_back)
     results, modules = migrated[: len(sources)], migrated[len(sources) :]
-    new = copies.homeless(results) if vendoring.wanted else []
+    new = copies.without_copy(results) if vendoring.wanted else []
     place: str | None = None
     if new:
         # --vendor-as kit/old_optim is imported as `old_optim`
