@@ -204,7 +204,8 @@ def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
         return value
     if copies is None or shape != (copies, *wanted):
         raise CheckpointError(
-            f"{quoted(path)} has the shape {shape} in the checkpoint, and {wanted} in the new state."
+            f"{quoted(path)} has the shape {shape} in the checkpoint, and {wanted} in the "
+            "new state."
         )
     first = value[0].tobytes()
     if any(copy.tobytes() != first for copy in value[1:]):
