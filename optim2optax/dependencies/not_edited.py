@@ -15,7 +15,7 @@ PINNED = re.compile(
     (?P<name>python(?![a-zA-Z-])|(?<!/)(?:flax|jaxlib|jax|optax|numpy|scipy)(?![\w-]))
     (?P<extras>\[[^\]\n]*\])?
     (?:
-        (?:[ \t"'=:]|_version|\s+version\b|\{[^{}]*?\bversion\b)*?
+        (?:[ \t"'=:]|_version|\s{1,60}version\b|\{[^{}]*?\bversion\b){0,60}?
         (?P<spec>\*|[<>!~^=]?=?\s*[\d$][\w.*{}]*(?:\s*,\s*[<>!~]?=?\s*\d[\w.*]*)*)
     )?""",
     re.VERBOSE | re.MULTILINE,
