@@ -15,7 +15,7 @@ Form = Literal["alias", "chain"]
 Style = Literal["train-state", "functional"]
 Status = Literal["rewritten", "suppressed", "vendored", "unresolved", "hint"]
 Evidence = Literal["proven", "declared", "deduced", "likely"]
-Kind = Literal["edited", "new", "deleted"]
+Kind = Literal["edited", "new"]
 Stage = Literal["Reading", "Analysing", "Rewriting", "Writing", "Importing"]
 Progress = Callable[[Stage, int, int], None]
 """Is called with the stage, the number of files that are done, and that of all: 0 if unknown."""
@@ -114,10 +114,9 @@ class Options:
     rule. `unproven` names optimizers that are not to be converted, by path, line and source text,
     because their parity was not proven. `modernize` is for what else has been removed since,
     `rename` for variables called `optimizer` that are a train state now. The `style` says whether
-    an optimizer becomes a train state or, where that can be, variables for its parts. With
-    `old_checkpoints`, the program loads what it stored before, too; `trace` asks for the way of its
-    optimizer to each site. `declined` has the groups (`Site.group`) that are left as they are, and
-    the places of sites of no group.
+    an optimizer becomes a train state or, where that can be, variables for its parts. `trace` asks
+    for the way of its optimizer to each site. `declined` has the groups (`Site.group`) that are
+    left as they are, and the places of sites of no group.
     """
 
     form: Form = "alias"
@@ -129,7 +128,6 @@ class Options:
     rename: bool = False
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
-    old_checkpoints: bool = False
     trace: bool = False
     declined: frozenset[Location] = frozenset()
 
@@ -222,7 +220,7 @@ class FileResult(NamedTuple):
     """What became of one file.
 
     `error` is set, and nothing is changed, if the file could not be read as Python. A new file has
-    no content before, a deleted one none after. `needs` are the versions that have what was written
+    no content before. `needs` are the versions that have what was written
     in the place of removed names. `analysed` is false for files that no optimizer can get to.
     `tracebacks` are those of the internal errors because of which something in the file stays.
     """

@@ -83,7 +83,6 @@ ARRAY = "jax.numpy.ndarray"
 INDEX = "jax.ops.index"
 """What made an index of slices: `jax.ops.index[1:]`."""
 
-
 # Functions of functions
 
 JIT = "jax.jit"

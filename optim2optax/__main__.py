@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-INTERRUPTED = 130
+from optim2optax.exit_codes import INTERRUPTED
 
 
 def main() -> None:

@@ -129,7 +129,6 @@ KEYS: Mapping[str, Check] = {
     "unsafe": BOOLEAN,
     "rename": BOOLEAN,
     "modernize": BOOLEAN,
-    "old-checkpoints": BOOLEAN,
     "vendor": BOOLEAN,
     "vendor-as": STRING,
     "jobs": COUNT,

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from codemods.model import FileResult, Options, Source
-from optim2optax.dependencies import declares
-from optim2optax.dependencies.needs import LOWEST, Needs
-from optim2optax.dependencies.texts import mentions
+from optim2optax.dependencies import declares, mentions
 from optim2optax.project import Found, UnreadableError, concerning, read_file
+
+if TYPE_CHECKING:
+    from optim2optax.dependencies.needs import Needs
 
 Declaring = Callable[[], Sequence[Found]]
 """Finds the files that declare dependencies, when they are needed."""
 
 # also in the text of a notebook: "import optax\n",
 IMPORT = re.compile(rb'(?:^|"|\\n)[ \t]*(?:import|from)[ \t]+optax\b', re.MULTILINE)
-CODES = (
-    "FO851",
-    "FO852",
-    "FO853",
-    "FO854",
-    "FO950",
-    "FO951",
-    "FO952",
-    "FO953",
-    "FO954",
-    "FO955",
-)
-TOO_OLD = ("FO852", "FO853")
+CODES = (*(f"FO85{digit}" for digit in "1234"), *(f"FO95{digit}" for digit in "012345"))
+TOO_OLD = ("FO852", "FO853", "FO955")
 
 
 def with_dependencies(
@@ -58,7 +49,7 @@ def with_dependencies(
     sources = _sources(files, contents, options, found)
     if not sources:
         return found
-    from optim2optax.dependencies.editing import dependencies
+    from optim2optax.dependencies.updating import dependencies
 
     needs = _needs(users, results)
     declared = dependencies([*sources.values()], options, needs)
@@ -114,7 +105,7 @@ def _sources(
 
 def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs:
     """The lowest versions that the code needs, of optax only if the code uses it."""
-    from optim2optax.dependencies.releases import raised
+    from optim2optax.dependencies.needs import LOWEST, Needs, raised
 
     needs = Needs()
     # code that was rewritten may import optax only now
@@ -139,7 +130,7 @@ def _beside(
     after = declared.after
     if code.changed and options.modernize:
         # both change the file: dependencies are edited in the migrated text
-        from optim2optax.dependencies.editing import dependencies
+        from optim2optax.dependencies.updating import dependencies
 
         [again] = dependencies([Source(source.path, code.after)], options, needs)
         after = again.after

@@ -256,8 +256,7 @@ def _write(results: Results) -> None:
 def _change(location: str, result: FileResult) -> FileChange:
     # None: there is no file
     before = None if result.kind == "new" else result.before
-    after = None if result.kind == "deleted" else result.after
-    return FileChange(location, before, after)
+    return FileChange(location, before, result.after)
 
 
 def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:

@@ -19,7 +19,6 @@ from codemods.analysis.stepping import Stepping
 from codemods.analysis.steps import Steps
 from codemods.analysis.uses import Use
 from codemods.analysis.viewed import Viewed
-from codemods.functional import Functional
 from codemods.idioms.base import Results
 from codemods.idioms.float_rates import FloatRates
 from codemods.idioms.made_with import MadeWith
@@ -29,7 +28,6 @@ from codemods.model import Message, Options
 from codemods.rewriting.edits import Edit, Keep
 from codemods.rules.idioms import in_order
 from codemods.rules.notes import Notes
-from codemods.rules.older_checkpoints import OlderCheckpoints
 from codemods.sources.modules import Unit
 
 
@@ -78,14 +76,9 @@ class Context:
         return self.facts.of(Handling)
 
     @cached_property
-    def older_checkpoints(self) -> OlderCheckpoints:
-        """The calls that load checkpoints from before the migration too."""
-        return OlderCheckpoints(self.stepping, self.idioms[Functional])
-
-    @cached_property
     def notes(self) -> Notes:
         """What the report says at uses beside what becomes of them."""
-        return Notes(self.stepping, self.idioms, self.older_checkpoints)
+        return Notes(self.stepping, self.idioms)
 
     @cached_property
     def exposed(self) -> frozenset[LegacyName]:
@@ -110,7 +103,7 @@ class Context:
 
         Of several uses at one node, the last stands for all, with the objects of all.
         """
-        uses = [*self.older_checkpoints.uses()]
+        uses: list[Use] = []
         for idiom in self.idioms:
             uses += idiom.uses()
         uses += self.handling.uses(self.overrides.is_fixed)

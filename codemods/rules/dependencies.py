@@ -39,7 +39,7 @@ PYTHON = describe(
     "the Python version is raised",
     """optax 0.2.4 needs Python 3.9, and JAX Python 3.10 since 0.4.31 and 3.11 since 0.7.0. A
     declared version that excludes what the code needs is raised: `python_requires`,
-    `requires-python`, and the `python` of Poetry, Pipenv and conda. In `pyproject.toml` the lower
+    `requires-python`, and the `python` of Poetry. In `pyproject.toml` the lower
     end is raised, too, as Poetry, uv and PDM look for versions of all packages that fit each Python
     that the project admits.""",
     before='requires-python = ">=3.7"\n',
@@ -82,10 +82,10 @@ NOT_READ = describe(
     "a declaration that is not understood",
     """What is computed, has a form of its own or cannot be parsed stays as it is.""",
 )
-IMAGE = describe(
+TOLD = describe(
     "FO955",
-    "an image has an older Python",
-    """The image that a Dockerfile begins with has a Python below 3.9, which optax 0.2.4 needs, or
-    below what a later JAX needs that the code does. What else comes with another image is not known
-    here.""",
+    "a file that is not edited installs older versions",
+    """A Dockerfile, an `environment.yml` of conda or a `Pipfile` installs versions that are too old
+    for the new code, or Flax without optax, or begins with the image of an older Python. Each line
+    is told. What else such a file installs, and what fits to that, is not known here.""",
 )

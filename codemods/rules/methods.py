@@ -116,18 +116,9 @@ def restored(use: Use, context: Context) -> Edit | Keep:
 
     What was stored before the migration has another layout. `optim2optax checkpoint convert` writes
     it anew, and `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads it; the report
-    offers both where an optimizer is created that the program restores. With `--old-checkpoints`
-    the program does it itself: the call becomes
-    `restore_old_or_new(checkpoints.restore_checkpoint, directory, optimizer)`, by functions that
-    are added to the project. They restore as before, and where that fails for a checkpoint with an
-    optimizer in the place of the train state, each value goes to its place, or an error names it.
-    That is so for `restore_checkpoint` and the optimizers of which optax keeps the same; where it
-    is not, the report says why.
+    offers both where an optimizer is created that the program restores.
     """
     assert isinstance(use.node, ast.Call)
-    loading = context.older_checkpoints.edit(use)
-    if loading is not None:
-        return loading
     optimizers = (
         value
         for value in values_of(use.node)

@@ -12,22 +12,17 @@ from codemods.idioms.near_misses import NearMisses
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
-from codemods.rules.older_checkpoints import OlderCheckpoints
+from codemods.rules.older_checkpoints import OlderCheckpoints, note
 
 
 class Notes:
     """The notes on the uses of a program."""
 
-    def __init__(
-        self,
-        stepping: Stepping,
-        idioms: Results,
-        older: OlderCheckpoints,
-    ) -> None:
+    def __init__(self, stepping: Stepping, idioms: Results) -> None:
         self.facts = stepping.facts
         self.stepping = stepping
         self.idioms = idioms
-        self.older = older
+        self.older = OlderCheckpoints(stepping.facts)
         self.near_misses = NearMisses(stepping.origins)
 
     def of(self, use: Use) -> list[Prose]:
@@ -35,14 +30,8 @@ class Notes:
         if use.kind in ("definition", "definition.create"):
             kept = self._why_interface(use)
             if kept is not None:
-                is_told = (
-                    self.stepping.options.old_checkpoints
-                    and use.kind == "definition.create"
-                )
-                older = self._older_checkpoints(use) if is_told else ()
                 return [
-                    message("Its definition keeps the interface that it had: {}", kept),
-                    *older,
+                    message("Its definition keeps the interface that it had: {}", kept)
                 ]
         of_idioms = (idiom.note(use) for idiom in self.idioms)
         sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
@@ -64,8 +53,7 @@ class Notes:
         restored = (
             use for use in self.older.restored if ours & self._groups(use.objects)
         )
-        notes = map(self.older.note, restored)
-        yield from islice(filter(None, notes), 1)
+        yield from islice(map(note, restored), 1)
 
     def _groups(self, objects: Iterable[LegacyObject]) -> set[LegacyObject]:
         """The groups, each of which migrates as a whole, to which some objects belong."""

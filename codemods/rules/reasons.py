@@ -183,11 +183,11 @@ no_place = reason(
     Scripts in several folders, each of which imports what lies beside it, have no place in
     common.""",
 )
-changed_copy = reason(
+unneeded_copy = reason(
     "FO929",
-    "a copy of flax.optim that nothing needs has been changed",
-    """When the last optimizer has been migrated, the copy that `--vendor` made is deleted. One in
-    which something was changed since, or to which a file was added, is left as it is.""",
+    "nothing needs a copy of flax.optim any more",
+    """When the last optimizer has been migrated, nothing imports the copy that `--vendor` made, and
+    its folder can be deleted.""",
 )
 out_of_view = reason(
     "FO932",

@@ -50,7 +50,7 @@ class Copies:
         """The files as they are to be migrated."""
         return [self.back.get(source.path, source) for source in self.sources]
 
-    def homeless(self, results: Iterable[FileResult]) -> list[str]:
+    def without_copy(self, results: Iterable[FileResult]) -> list[str]:
         """The files that import no copy, and still have something that needs `flax.optim`."""
         found: list[str] = []
         writable = {source.path for source in self.sources if source.writable}

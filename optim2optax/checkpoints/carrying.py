@@ -23,9 +23,9 @@ from optim2optax.checkpoints.correspondence import (
     nodes_of,
     places_of,
 )
-from optim2optax.checkpoints.flax_msgpack import Array, Tree, as_numpy
+from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.signs import descending
-from optim2optax.checkpoints.state_dict_places import Path, leaves, said
+from optim2optax.checkpoints.state_dict_places import Path, leaves, quoted
 
 AVERAGE = "m"
 """The average of Adafactor. Without it, Adafactor keeps one number in its place."""
@@ -110,7 +110,7 @@ def _refuse_unknown_signs(opt_state: Any) -> None:
             first = next(
                 (below for below, _ in leaves(serialization.to_state_dict(node))), ()
             )
-            place = said(("opt_state", *path, *first))
+            place = quoted(("opt_state", *path, *first))
             raise CheckpointError(
                 f"{place} of the new state may follow the way up or down, which a state of optax "
                 "alone does not tell: give a TrainState with the same parameters and "
@@ -145,7 +145,7 @@ class _Carrying:
         left = sorted(path for path in unused if not self._is_placeholder(path))
         if left:
             raise CheckpointError(
-                f"{said(left[0])} has no place in the new state: does it have the same optimizer?"
+                f"{quoted(left[0])} has no place in the new state: does it have the same optimizer?"
             )
         return found
 
@@ -156,16 +156,16 @@ class _Carrying:
             return place
         if source not in self.leaves:
             raise CheckpointError(
-                f"{said(path)} of the new state is not in the checkpoint, "
-                f"which would have it at {said(source)}."
+                f"{quoted(path)} of the new state is not in the checkpoint, "
+                f"which would have it at {quoted(source)}."
             )
         # several states of optax may count the steps
         if source in self.used and source != STEP:
             raise CheckpointError(
-                f"{said(path)} is one of several places in the new state for {said(source)}."
+                f"{quoted(path)} is one of several places in the new state for {quoted(source)}."
             )
         self.used.add(source)
-        value = fitted(as_numpy(self.leaves[source]), place, path, self.copies)
+        value = fitted(self.leaves[source], place, path, self.copies)
         if path in self.negative:
             # in place where possible: the traces may be half of the checkpoint
             out = value if value.flags.writeable else None
@@ -182,13 +182,13 @@ class _Carrying:
         if not all((*param_state, field) in self.leaves for field in kept):
             return False
         value = self.leaves[path]
-        return isinstance(value, Array) and value.shape in ((1,), (self.copies, 1))
+        return isinstance(value, np.ndarray) and value.shape in ((1,), (self.copies, 1))
 
 
 def copies_of(step: Tree) -> int | None:
     """The number of copies of a replicated optimizer, by its step; None if it is not replicated."""
-    if isinstance(step, Array) and len(step.shape) == 1 and step.nbytes:
-        return step.shape[0]
+    if isinstance(step, np.ndarray) and step.ndim == 1 and step.size:
+        return len(step)
     return None
 
 
@@ -204,13 +204,14 @@ def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
         return value
     if copies is None or shape != (copies, *wanted):
         raise CheckpointError(
-            f"{said(path)} has the shape {shape} in the checkpoint, and {wanted} in the new state."
+            f"{quoted(path)} has the shape {shape} in the checkpoint, and {wanted} in the "
+            "new state."
         )
     first = value[0].tobytes()
     if any(copy.tobytes() != first for copy in value[1:]):
         raise CheckpointError(
-            f"{said(path)} has {copies} copies in the checkpoint, which differ, and one in the new "
-            "state: if they are the members of an ensemble, give a state with as many."
+            f"{quoted(path)} has {copies} copies in the checkpoint, which differ, and one in the "
+            "new state: if they are the members of an ensemble, give a state with as many."
         )
     return value[0]
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+import numpy as np
+
 from codemods.optimizers import optimizers
-from optim2optax.checkpoints.flax_msgpack import Array, Tree
+from optim2optax.checkpoints.flax_msgpack import Tree
 
 Kind = Literal["legacy optimizer", "train state"]
 COMPOSITE = "MultiOptimizer"
@@ -126,10 +128,10 @@ def _steps(step: Tree) -> tuple[int | None, int | None]:
     if isinstance(step, int):
         return step, None
     # a replicated optimizer has an array of equal steps
-    if not isinstance(step, Array) or 0 in step.shape or step.dtype.kind not in "iu":
+    if not isinstance(step, np.ndarray) or not step.size or step.dtype.kind not in "iu":
         return None, None
     copies = step.shape[0] if step.shape else None
-    return int(step.item()), copies
+    return int(step.flat[0]), copies
 
 
 def _names(states: Tree, params: Tree) -> set[str]:
@@ -175,6 +177,6 @@ def _below(path: str, key: str) -> str:
 
 
 def _leaf(path: str, value: Tree) -> StoredLeaf:
-    if isinstance(value, Array):
+    if isinstance(value, np.ndarray):
         return StoredLeaf(path, value.shape, str(value.dtype), value.nbytes)
     return StoredLeaf(path, None, type(value).__name__, 0)

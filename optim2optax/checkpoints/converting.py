@@ -29,7 +29,7 @@ from optim2optax.checkpoints.loading import load
 from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.replaceable import refuse_to_replace
 from optim2optax.checkpoints.serializing import write
-from optim2optax.checkpoints.state_dict_places import leaves, said
+from optim2optax.checkpoints.state_dict_places import leaves, quoted
 
 Format = Literal["msgpack", "orbax"]
 AT_ONCE = 2**20
@@ -81,7 +81,7 @@ def convert(
             write(new, tree, overwrite)
     except MemoryError:
         raise CheckpointError(f"{source} takes more memory than there is.") from None
-    return source, [said(path) for path, leaf in leaves(tree) if not _is_finite(leaf)]
+    return source, [quoted(path) for path, leaf in leaves(tree) if not _is_finite(leaf)]
 
 
 def planned(old: Path, new: Path) -> list[tuple[Path, Path]]:

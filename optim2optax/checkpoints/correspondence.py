@@ -18,7 +18,7 @@ from flax import serialization
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, said
+from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, quoted
 
 STEP = ("state", "step")
 COUNT = "count"
@@ -132,7 +132,7 @@ def _refuse_leaves(node: Any, path: Path, kind: str) -> None:
     """Refuse a state of an unknown type, unless it has no leaf."""
     for below, leaf in _leaves(node):
         if leaf is not None:
-            place = said(("opt_state", *path, *below))
+            place = quoted(("opt_state", *path, *below))
             raise CheckpointError(
                 f"{place} of the new state is of {_called(kind)}, which no legacy optimizer had."
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from optim2optax.checkpoints.flax_msgpack import Array, Tree, as_numpy
+from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.state_dict_places import leaves
 
 AT_ONCE = 2**20
@@ -45,7 +45,7 @@ def differences(first: Tree, second: Tree) -> Iterator[LeafDifference]:
 
 def _between(place: str, old: Tree, new: Tree) -> Iterator[LeafDifference]:
     """The difference between two leaves, if there is one."""
-    are_arrays = isinstance(old, Array) and isinstance(new, Array)
+    are_arrays = isinstance(old, np.ndarray) and isinstance(new, np.ndarray)
     if are_arrays:
         is_alike = (old.shape, old.dtype) == (new.shape, new.dtype)
     else:
@@ -53,14 +53,14 @@ def _between(place: str, old: Tree, new: Tree) -> Iterator[LeafDifference]:
         is_alike = type(old) is type(new) and old == new
     if not is_alike:
         yield LeafDifference(place, f"is {_described(old)}, then {_described(new)}")
-    elif are_arrays and old.data != new.data:
-        largest = _largest(as_numpy(old).ravel(), as_numpy(new).ravel())
+    elif are_arrays and old.tobytes() != new.tobytes():
+        largest = _largest(old.ravel(), new.ravel())
         finite = largest if math.isfinite(largest) else None  # JSON has no NaN
         yield LeafDifference(place, f"differs by {largest:.3g} at most", finite)
 
 
 def _described(leaf: Tree) -> str:
-    if isinstance(leaf, Array):
+    if isinstance(leaf, np.ndarray):
         return f"{leaf.shape} {leaf.dtype}"
     return repr(leaf)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import has_groups
 from optim2optax.checkpoints.correspondence import StatePlace, has_interface, places_of
-from optim2optax.checkpoints.flax_msgpack import Array, Tree
+from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.state_dict_places import Path, leaves
 
 MODEL = "params"
@@ -107,9 +108,9 @@ def _one_step(groups: Mapping[str, Tree]) -> Tree:
 
 
 def _number(step: Tree) -> Any:
-    if isinstance(step, Array) and step.nbytes:
+    if isinstance(step, np.ndarray) and step.size:
         # of copies, the first
-        return step.item()
+        return step.flat[0].item()
     return step
 
 
@@ -137,7 +138,7 @@ def _has_shapes(state: Mapping[str, Tree], shapes: Mapping[str, Shape]) -> bool:
 
 
 def _shape(value: Tree) -> Shape | None:
-    return value.shape if isinstance(value, Array) else None
+    return value.shape if isinstance(value, np.ndarray) else None
 
 
 def _set(tree: dict[str, Any], path: Path, value: Tree) -> None:

@@ -56,7 +56,7 @@ def made(factory: str) -> Fresh:
         return Fresh(*split(make()))
     except (Exception, SystemExit) as error:
         # SystemExit: argparse, if the program needs arguments
-        raise CheckpointError(f"{factory} failed with {said_of(error)}") from error
+        raise CheckpointError(f"{factory} failed with {error_text(error)}") from error
 
 
 def made_by(factory: str) -> Callable[[], Any]:
@@ -123,7 +123,7 @@ def _is_here(module: Any) -> bool:
     return FilePath(file).resolve().is_relative_to(FilePath.cwd().resolve())
 
 
-def said_of(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An error in one line."""
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}"

@@ -11,7 +11,6 @@ import math
 import os
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,9 @@ LARGEST_GAP = 7
 
 NOT_ONE = "give a file that `flax.serialization.to_bytes` or `flax.training.checkpoints` wrote"
 
+Array = np.ndarray[Any, Any]
 Tree = Any
-"""Dicts with string keys, and leaves: `Array`, numbers, strings, bytes, bool, None, and lists."""
+"""Dicts with string keys, and leaves: arrays, numbers, strings, bytes, bool, None, and lists."""
 
 
 class BadContentError(ValueError):
@@ -52,34 +52,6 @@ class BadContentError(ValueError):
 
 class CutOffError(ValueError):
     """The file ends in the middle of a value."""
-
-
-@dataclass(frozen=True, eq=False)
-class Array:
-    """An array: its shape, its dtype, and its bytes in C order.
-
-    They begin at `offset` in the buffer of the file.
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    data: memoryview
-    offset: int = 0
-
-    @property
-    def nbytes(self) -> int:
-        return len(self.data)
-
-    def item(self) -> Any:
-        """The first element, as a Python number."""
-        return np.frombuffer(self.data, self.dtype, count=1)[0].item()
-
-
-def as_numpy(leaf: Tree) -> Any:
-    """A leaf as Flax would read it: an array of NumPy, which is no copy."""
-    if not isinstance(leaf, Array):
-        return leaf
-    return np.frombuffer(leaf.data, leaf.dtype).reshape(leaf.shape)
 
 
 def read(path: Path) -> Tree:
@@ -135,6 +107,7 @@ class _Reader:
 
     def __init__(self, content: memoryview) -> None:
         self.content = content
+        self.address = _address(np.frombuffer(content, np.uint8))
         self.position = 0
         self.end = len(content)
         self.values = 0
@@ -261,7 +234,7 @@ class _Reader:
         if gap:
             begin -= gap
             self.content[begin : begin + size] = data
-        return _checked(Array(shape, dtype, self.content[begin : begin + size], begin))
+        return _shaped(self.content[begin : begin + size], dtype, shape)
 
     def _joined(self, tree: Mapping[str, Any]) -> Array:
         """An array in pieces as one: they move together in the buffer, over their headers."""
@@ -272,17 +245,17 @@ class _Reader:
             raise BadContentError(
                 "an array whose pieces are none, or do not belong together"
             )
-        begin = end = pieces[0].offset
+        begin = end = _address(pieces[0]) - self.address
         for piece in pieces:
-            if piece.offset < end:
+            start = _address(piece) - self.address
+            if start < end:
                 raise BadContentError(
                     "an array whose pieces are in another order than their numbers"
                 )
-            self.content[end : end + piece.nbytes] = piece.data
+            part = self.content[start : start + piece.nbytes]
+            self.content[end : end + piece.nbytes] = part
             end += piece.nbytes
-        return _checked(
-            Array(_shape(sizes), pieces[0].dtype, self.content[begin:end], begin)
-        )
+        return _shaped(self.content[begin:end], pieces[0].dtype, _shape(sizes))
 
 
 CONSTANTS: Mapping[int, object] = {0xC0: None, 0xC2: False, 0xC3: True}
@@ -317,8 +290,13 @@ def _belong_together(pieces: list[Any]) -> bool:
         return False
     first = pieces[0]
     return all(
-        isinstance(piece, Array) and piece.dtype == first.dtype for piece in pieces
+        isinstance(piece, np.ndarray) and piece.dtype == first.dtype for piece in pieces
     )
+
+
+def _address(array: Array) -> int:
+    """Where an array begins in memory."""
+    return int(array.__array_interface__["data"][0])
 
 
 def _shape(value: object) -> tuple[int, ...]:
@@ -360,13 +338,13 @@ CODES = {dtype.str: dtype for dtype in DTYPES.values() if dtype.kind != "V"} | {
 """The names in Flax up to 0.2. JAX had only bfloat16 then, whose name told only its size."""
 
 
-def _checked(array: Array) -> Array:
-    if array.nbytes != math.prod(array.shape) * array.dtype.itemsize:
+def _shaped(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """The array of some bytes, which is no copy."""
+    if len(data) != math.prod(shape) * dtype.itemsize:
         raise BadContentError(
-            f"an array of shape {array.shape} and type {array.dtype} "
-            "that has another number of bytes"
+            f"an array of shape {shape} and type {dtype} that has another number of bytes"
         )
-    return array
+    return np.frombuffer(data, dtype).reshape(shape)
 
 
 def _named_tuple(tree: Mapping[str, Any]) -> Tree:

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.state_dict_places import Path, at, leaves, said
+from optim2optax.checkpoints.state_dict_places import Path, at, leaves, quoted
 
 KINDS = {
     "bool": jnp.bool_,
@@ -41,7 +41,7 @@ def refuse_other_kinds(
         wanted = _kind(like, is_carried)
         if kind != wanted:
             raise CheckpointError(
-                f"{said(path)} is {kind} in the checkpoint, and {wanted} in the new state."
+                f"{quoted(path)} is {kind} in the checkpoint, and {wanted} in the new state."
             )
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.contents import Contents, FoundState, StoredLeaf, contents
-from optim2optax.checkpoints.differing import LeafDifference, differences
+from optim2optax.checkpoints.differing import LeafDifference
 from optim2optax.checkpoints.files import read, size_of
-from optim2optax.checkpoints.flax_msgpack import Tree
-from optim2optax.project.finding import printable
+from optim2optax.wording import counted, printable
 
 MOST_OTHERS = 12
 """The number of leaves beside optimizers that the text names."""
@@ -83,17 +82,12 @@ def _described(found: FoundState) -> str:
     words.append("step unknown" if found.step is None else f"step {found.step}")
     if found.copies is not None:
         words.append(f"{found.copies} copies")
-    parameters = _counted(len(found.parameters), "parameter")
+    parameters = counted(len(found.parameters), "parameter")
     # a leaf without a shape is one number
     of_all = sum(math.prod(leaf.shape or ()) for leaf in found.parameters)
-    numbers = _counted(of_all, "number")
+    numbers = counted(of_all, "number")
     words.append(f"{parameters} of {numbers}")
     return ", ".join(words)
-
-
-def _counted(number: int, noun: str) -> str:
-    plural = "" if number == 1 else "s"
-    return f"{number:,} {noun}{plural}"
 
 
 def _kind(found: FoundState) -> str:
@@ -142,11 +136,6 @@ def _object(file: Inspected) -> dict[str, Any]:
         "optimizers": [asdict(found) for found in file.contents.found],
         "others": [asdict(leaf) for leaf in file.contents.others],
     }
-
-
-def compared(first: Tree, second: Tree) -> list[LeafDifference]:
-    """What differs between two checkpoints."""
-    return list(differences(first, second))
 
 
 def differences_as_text(found: Sequence[LeafDifference]) -> str:

@@ -13,16 +13,21 @@ from flax.training.train_state import TrainState
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import carried_parts, copies_of, fitted
-from optim2optax.checkpoints.confirming import confirm, marks_of
 from optim2optax.checkpoints.contents import has_groups, is_legacy
-from optim2optax.checkpoints.correspondence import STEP, has_interface
+from optim2optax.checkpoints.correspondence import STEP
 from optim2optax.checkpoints.earlier_flax import renewed
 from optim2optax.checkpoints.files import newest_at, read
-from optim2optax.checkpoints.flax_msgpack import Tree, as_numpy
+from optim2optax.checkpoints.flax_msgpack import Tree
 from optim2optax.checkpoints.leaf_kinds import refuse_other_kinds
 from optim2optax.checkpoints.missing_transformations import split
 from optim2optax.checkpoints.remote import local_copies
-from optim2optax.checkpoints.state_dict_places import Path, at, child_at, key_of, said
+from optim2optax.checkpoints.state_dict_places import (
+    Path,
+    at,
+    child_at,
+    key_of,
+    quoted,
+)
 
 State = TypeVar("State")
 
@@ -93,7 +98,7 @@ class _Loading:
         left += (path for path in self.others if path not in self.taken)
         if left:
             raise CheckpointError(
-                f"{said(left[0])} of the checkpoint has no place in the new state."
+                f"{quoted(left[0])} of the checkpoint has no place in the new state."
             )
         refuse_other_kinds(new, fresh, {*self.values})
         return serialization.from_state_dict(self.state, new)
@@ -133,7 +138,7 @@ class _Loading:
         if len(below) == 1:
             return below[0]
         raise CheckpointError(
-            f"the checkpoint has no legacy optimizer at {said(place)}, where the new state has a "
+            f"the checkpoint has no legacy optimizer at {quoted(place)}, where the new state has a "
             "train state."
         )
 
@@ -142,12 +147,12 @@ class _Loading:
         if place not in self.others:
             return
         self.taken.add(place)
-        step = as_numpy(self.others[place])
-        steps = as_numpy(_steps(optimizer)[0])
+        step = self.others[place]
+        steps = _steps(optimizer)[0]
         if not np.all(np.asarray(step) == steps):
             raise CheckpointError(
-                f"{said(place)} of the checkpoint is {step}, and its optimizer's step {steps}: the "
-                "new state has one for both."
+                f"{quoted(place)} of the checkpoint is {step}, and its optimizer's step {steps}: "
+                "the new state has one for both."
             )
 
     def _filled(self, like: Any, path: Path) -> Any:
@@ -163,10 +168,10 @@ class _Loading:
             }
         if path not in self.others:
             raise CheckpointError(
-                f"{said(path)} of the new state is not in the checkpoint."
+                f"{quoted(path)} of the new state is not in the checkpoint."
             )
         self.taken.add(path)
-        value = as_numpy(self.others[path])
+        value = self.others[path]
         return value if like is None else fitted(value, like, path, self.copies)
 
 
@@ -175,26 +180,17 @@ def _carried(
 ) -> dict[Path, Any]:
     """The state dicts of what goes on from an optimizer, by their places."""
     try:
-        optimizer = renewed(old, like, tx)
-        # ahead of what may negate traces in place
-        marks = marks_of(optimizer)
-        found = carried_parts(optimizer, like, tx)
-        loaded = {
-            name: serialization.from_state_dict(part, found[name])
-            for name, part in like.items()
-        }
-        confirm(marks, loaded, has_interface(tx))
+        found = carried_parts(renewed(old, like, tx), like, tx)
     except CheckpointError as error:
         raise CheckpointError(
-            f"at {said(place)}: {error}" if place else str(error)
+            f"at {quoted(place)}: {error}" if place else str(error)
         ) from None
     return {(*place, name): value for name, value in found.items()}
 
 
 def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
     """Steps are counted: by one number, or by one for each copy."""
-    for step in _steps(optimizer):
-        value = as_numpy(step)
+    for value in _steps(optimizer):
         if isinstance(value, np.ndarray):
             shown = f"{value.dtype} of shape {value.shape}"
             is_count = value.dtype.kind in "iu" and value.ndim < 2 and value.size > 0
@@ -207,7 +203,7 @@ def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:
             shown = "negative"
         if not is_count:
             raise CheckpointError(
-                f"{said((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
+                f"{quoted((*place, *STEP))} of the checkpoint is no number of steps, but {shown}."
             )
 
 

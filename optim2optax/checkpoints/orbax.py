@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from optim2optax.checkpoints import CheckpointError, UnwritablePathError, to_be_written
-from optim2optax.checkpoints.flax_msgpack import DTYPES, Array, Tree
+from optim2optax.checkpoints.flax_msgpack import DTYPES, Tree
 
 MARKS = ("_METADATA", "manifest.ocdbt", "checkpoint")
 """A folder with one of these files is a checkpoint of Orbax. Its first versions wrote the last."""
@@ -97,8 +97,7 @@ def _plain(tree: Any) -> Tree:
         return tree
     if tree.dtype.name not in DTYPES:
         raise ValueError(f"an array of type {tree.dtype}")
-    flat = np.ascontiguousarray(tree).reshape(-1)
-    return Array(tree.shape, tree.dtype, flat.view(np.uint8).data)
+    return np.asarray(tree)
 
 
 def write(path: Path, state: Any, overwrite: bool = False) -> None:

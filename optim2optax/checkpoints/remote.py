@@ -1,8 +1,4 @@
-"""Checkpoints at addresses such as `gs://bucket/run`, which `fsspec` opens, as local copies.
-
-The code that reads and writes checkpoints knows only local paths. A file is sent whole: under
-another name first, and then renamed.
-"""
+"""Checkpoints at addresses such as `gs://bucket/run`, which `fsspec` opens, as local copies."""
 
 from __future__ import annotations
 
@@ -11,21 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from optim2optax.checkpoints import CheckpointError, UnwritablePathError
 from optim2optax.checkpoints.files import newest_at
 
-SEPARATOR = "://"
-OF_THIS_MACHINE = "file:///"
-
 
 def is_address(path: Path | str) -> bool:
     """Whether this is an address, and not a local path."""
-    if not isinstance(path, str):
-        return False
-    return SEPARATOR in path and not path.startswith(OF_THIS_MACHINE)
+    return isinstance(path, str) and "://" in path
 
 
 @contextmanager
@@ -55,9 +45,9 @@ class LocalCopies:
           CheckpointError: if it cannot be read.
         """
         if not is_address(path):
-            return _local(path)
-        address = _without_end(str(path))
+            return Path(path)
         place = self._place_of(str(path))
+        address = self._addresses[place]
         with _explained(f"{address} cannot be read", CheckpointError):
             system, root = _opened(address)
             files = {
@@ -76,41 +66,29 @@ class LocalCopies:
                     system.get_file(name, str(file))
         return place
 
-    def place_for(self, path: Path | str, source: Path | str) -> Path:
+    def place_for(self, path: Path | str) -> Path:
         """Where to write a file that `send` then sends to a path.
 
-        The place has a copy of what is at the path now.
-
         Raises:
-          CheckpointError: if the path is the source, or is in it, or contains it.
-          UnwritableError: if the system does not tell what is at the path.
+          CheckpointError: if something is at an address already.
+          UnwritablePathError: if the system does not tell.
         """
         if not is_address(path):
-            return _local(path)
-        # with a slash, so that runs/1 does not contain runs/10
-        here = f"{_without_end(str(path))}/"
-        there = f"{_without_end(str(source))}/"
-        if here.startswith(there) or there.startswith(here):
-            raise CheckpointError(
-                f"{path} is or holds what is read, or is in it: choose another name."
-            )
-        address = _without_end(str(path))
+            return Path(path)
+        place = self._place_of(str(path))
+        address = self._addresses[place]
         with _explained(f"{address} cannot be written", UnwritablePathError):
             system, root = _opened(address)
-            is_there = system.exists(root)
-        place = (
-            self.copy_of(path, everything=True)
-            if is_there
-            else self._place_of(str(path))
-        )
-        place.parent.mkdir(parents=True, exist_ok=True)
+            if system.exists(root):
+                raise CheckpointError(f"{address} exists: choose another name.")
+        place.parent.mkdir(parents=True)
         return place
 
     def send(self, place: Path) -> None:
         """Send the file that has been written in a place. It appears whole or not at all.
 
         Raises:
-          UnwritableError: if it cannot be sent.
+          UnwritablePathError: if it cannot be sent.
         """
         address = self._addresses.get(place)
         if address is None:  # a local path, where the file is already
@@ -129,23 +107,10 @@ class LocalCopies:
 
     def _place_of(self, address: str) -> Path:
         """A local path for the copy of what is at an address."""
-        address = _without_end(address)
-        name = PurePosixPath(urlsplit(address).path).name or "root"
-        place = self._folder / str(len(self._addresses)) / name
+        address = address.rstrip("/")
+        place = self._folder / str(len(self._addresses)) / PurePosixPath(address).name
         self._addresses[place] = address
         return place
-
-
-def _local(path: Path | str) -> Path:
-    """A local path, which may be given as an address."""
-    text = str(path)
-    if text.startswith(OF_THIS_MACHINE):
-        return Path(unquote(urlsplit(text).path))
-    return Path(path)
-
-
-def _without_end(address: str) -> str:
-    return address.rstrip("/")
 
 
 def _opened(address: str) -> tuple[Any, str]:
@@ -172,9 +137,8 @@ def _explained(what: str, kind: type[CheckpointError]) -> Iterator[None]:
     except CheckpointError:
         raise
     except ImportError as error:
-        missing = str(error)
-        if getattr(error, "name", "") == "fsspec":
-            missing = "fsspec is missing: install it"
-        raise kind(f"{what}: {missing}.") from None
+        is_missing = getattr(error, "name", "") == "fsspec"
+        why = "fsspec is missing: install it" if is_missing else str(error)
+        raise kind(f"{what}: {why}.") from None
     except Exception as error:
         raise kind(f"{what} ({type(error).__name__}: {error}).") from error

@@ -15,7 +15,7 @@ import numpy as np
 from codemods.optimizers.base import RATE
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.correspondence import STEP, is_trace, nodes_of, places_of
-from optim2optax.checkpoints.state_dict_places import Path, key_of, said
+from optim2optax.checkpoints.state_dict_places import Path, key_of, quoted
 
 LARGEST = 2
 """The size of each axis of the parameters on which a transformation is tried.
@@ -62,7 +62,7 @@ def _of_whole_parameters(tx: Any, params: Any, wanted: list[Path]) -> dict[Path,
 
 
 def _unknown_sign(state: Path, why: str) -> CheckpointError:
-    place = said(("opt_state", *state, "trace"))
+    place = quoted(("opt_state", *state, "trace"))
     return CheckpointError(
         f"{place} of the new state may follow the way up or down, which cannot be told: {why}."
     )

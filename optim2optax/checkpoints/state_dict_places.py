@@ -44,7 +44,7 @@ def key_of(key: Any) -> str:
     return str(getattr(key, attribute))
 
 
-def said(path: Path) -> str:
+def quoted(path: Path) -> str:
     """A place, for people."""
     if not path:
         return "the top"

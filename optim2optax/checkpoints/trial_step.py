@@ -14,9 +14,8 @@ from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.files import read
-from optim2optax.checkpoints.flax_msgpack import as_numpy
 from optim2optax.checkpoints.loading import parts_at, train_states
-from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, said
+from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, quoted
 from optim2optax.legacy import legacy_flax, load_module
 from optim2optax.precision import precise
 
@@ -74,10 +73,7 @@ def _optimizers(flax: Any, source: FilePath, before: str) -> dict[Path, Any]:
     """The legacy optimizers of a checkpoint, by their places."""
     file, _, function = before.rpartition(":")
     fresh = getattr(load_module(FilePath(file), "before", legacy=True), function)()
-    tree = jax.tree_util.tree_map(
-        as_numpy, read(source), is_leaf=lambda node: node is None
-    )
-    state = serialization.from_state_dict(fresh, tree)
+    state = serialization.from_state_dict(fresh, read(source))
 
     def is_optimizer(node: Any) -> bool:
         return isinstance(node, flax.optim.Optimizer)
@@ -109,7 +105,7 @@ def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
         movement = np.max(np.abs(leaf - start[path]))
         if not difference <= GATE * movement:  # false for NaN, too
             raise CheckpointError(
-                f"{said((*place, 'target', *path))} steps otherwise than before: "
+                f"{quoted((*place, 'target', *path))} steps otherwise than before: "
                 f"by {movement:.3g}, and now differs by {difference:.3g}. "
                 "Is it the same optimizer, with the same numbers?"
             )

@@ -13,8 +13,8 @@ from typing import Any, cast
 import click
 
 from optim2optax import __version__
-from optim2optax.__main__ import INTERRUPTED
 from optim2optax.cli.colour import forced_colour
+from optim2optax.exit_codes import INTERRUPTED
 
 COMMANDS = ("doctor", "rewrite", "parity", "checkpoint", "explain", "rules")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

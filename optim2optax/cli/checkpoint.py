@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from optim2optax.project.finding import printable
+from optim2optax.wording import printable
 
 Format = Literal["msgpack", "orbax"]
 
@@ -112,6 +112,7 @@ def _print_differences(
 ) -> None:
     """Print which leaves of two checkpoints differ, and exit."""
     from optim2optax.checkpoints import CheckpointError, listing
+    from optim2optax.checkpoints.differing import differences
     from optim2optax.checkpoints.files import newest_at, read
     from optim2optax.checkpoints.remote import local_copies
 
@@ -120,7 +121,7 @@ def _print_differences(
     try:
         with local_copies() as copies:
             first, second = [read(newest_at(copies.copy_of(path))) for path in paths]
-            found = listing.compared(first, second)
+            found = list(differences(first, second))
     except CheckpointError as error:
         click.echo(printable(f"error: {copies.named(str(error))}"), err=True)
         context.exit(1)
@@ -219,7 +220,7 @@ def convert(
             click.echo(printable(copies.named(words)), err=err)
 
         try:
-            target = copies.place_for(new, old)
+            target = copies.place_for(new)
             source = copies.copy_of(old, everything=whole_folder)
             pairs = [(source, target)]
             if whole_folder:

@@ -24,6 +24,7 @@ from optim2optax.project import (
     find_files,
     read_file,
 )
+from optim2optax.wording import counted
 
 SHOWN = 3
 """The number of places that are shown of each obstacle."""
@@ -172,9 +173,8 @@ def _print(
         )
     if obstructing or failure:
         click.echo("")
-    plural = "" if files == 1 else "s"
     jax, flax = _titled("jax", versions), _titled("flax", versions)
-    click.echo(f"{files} file{plural}, on {jax} and {flax}.")
+    click.echo(f"{counted(files, 'file')}, on {jax} and {flax}.")
     # by command, in the order of the obstacles
     commands = Counter(obstacle.command for obstacle in obstructing)
     by_hand = commands.pop("", 0)

@@ -13,8 +13,8 @@ from optim2optax.choosing import Answer, Chooser, Question
 from optim2optax.cli.colour import wants_colour
 from optim2optax.cli.explain import wrapped
 from optim2optax.cli.output import clear_progress, write_bytes
-from optim2optax.project import printable
 from optim2optax.reporting.diff import unified_diff
+from optim2optax.wording import counted, printable
 
 ANSWERS: dict[str, Answer] = {"y": "yes", "n": "no", "a": "all", "q": "quit"}
 EXPLAIN = "e"
@@ -66,7 +66,7 @@ def make_chooser() -> Chooser:
 def print_choice(chooser: Chooser) -> None:
     """Print how much was accepted."""
     if chooser.accepted or chooser.declined:
-        optimizers = _counted(chooser.accepted + chooser.declined, "optimizer")
+        optimizers = counted(chooser.accepted + chooser.declined, "optimizer")
         click.echo(
             f"{optimizers}: {chooser.accepted} accepted, {chooser.declined} declined"
         )
@@ -116,8 +116,8 @@ def _tell(group: Location) -> None:
 
 def _title(question: Question) -> str:
     """`Optimizer 1 of 3, train.py:6: Adam, 5 sites in 1 file`."""
-    files = _counted(len({path for path, _ in question.sites}), "file")
-    sites = f"{_counted(len(question.sites), 'site')} in {files}"
+    files = counted(len({path for path, _ in question.sites}), "file")
+    sites = f"{counted(len(question.sites), 'site')} in {files}"
     if not question.groups:
         return f"Of no optimizer: {sites}"
     last = question.number + len(question.groups) - 1
@@ -169,7 +169,3 @@ def _short(code: str) -> str:
     """Code on one line, or the beginning of it."""
     line = " ".join(code.split())
     return line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -30,7 +30,7 @@ def print_report(report: Report, output_format: str, *, code_on_stdout: bool) ->
     colour = wants_colour(stream)
     text = render(report, output_format, colour=colour)
     if output_format == "text" and wants_links(stream):
-        from optim2optax.reporting.links import with_links
+        from optim2optax.reporting.terminal_links import with_links
 
         text = with_links(text, report.results)
     click.echo(text, err=aside, nl=False, color=colour)
@@ -50,7 +50,7 @@ def progress_line(*, quiet: bool = False) -> Iterator[Progress | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    line = _Line()
+    line = _ProgressLine()
     try:
         yield line.tell
     finally:
@@ -60,10 +60,10 @@ def progress_line(*, quiet: bool = False) -> Iterator[Progress | None]:
 def clear_progress() -> None:
     """Clear the line of progress ahead of other output."""
     if sys.stderr.isatty():
-        _Line().write("")
+        _ProgressLine().write("")
 
 
-class _Line:
+class _ProgressLine:
     """A line that is written over. Other output begins in its first column."""
 
     def __init__(self) -> None:

@@ -139,10 +139,6 @@ class StoppedError(click.ClickException):
     help="Call variables `state` that hold a train state and were called optimizer.",
 )
 @click.option(
-    "--old-checkpoints/--no-old-checkpoints",
-    help="Let the program load checkpoints that it stored before, too, where it restores one.",
-)
-@click.option(
     "--vendor/--no-vendor",
     help="Put a copy of flax.optim into the project for what cannot be migrated, and import that.",
 )

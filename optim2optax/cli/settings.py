@@ -57,7 +57,6 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         unsafe=values["unsafe"],
         rename=values["rename"],
         modernize=values["modernize"],
-        old_checkpoints=values["old_checkpoints"],
     )
     return Settings(
         options=options,

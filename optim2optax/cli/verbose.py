@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 import click
 
 from codemods.model import FileResult, Progress, Stage
-from optim2optax.project import printable, shown
+from optim2optax.project import shown
+from optim2optax.wording import counted, printable
 
 
 class Log:
@@ -66,8 +67,7 @@ def _looked_at(result: FileResult, is_code: bool) -> str:
     if result.error is not None:
         return "error"
     if result.analysed:
-        plural = "" if len(result.sites) == 1 else "s"
-        return f"analysed, {len(result.sites)} site{plural}"
+        return f"analysed, {counted(len(result.sites), 'site')}"
     if is_code:
         return "not analysed: no optimizer gets there"
     # requirements.txt, setup.py

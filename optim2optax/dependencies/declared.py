@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from codemods.rules.dependencies import DIRECT, HASHED, NOT_READ
+from codemods.rules.dependencies import DIRECT, NOT_READ
 
 Syntax = Literal["pep440", "poetry", "conda", "minor"]
 """How versions are written: `>=1,<2`, `^1.2`, `=1.2`, or `3.9`, a Python of any micro version."""
@@ -83,10 +83,9 @@ class Section:
     insert: Insert | None = None
     base: bool = False
 
-
-def _nothing(needs: Mapping[str, str]) -> Iterable[Finding]:
-    del needs
-    return ()
+    def has(self, name: str) -> bool:
+        """Whether it has a requirement of a name."""
+        return any(declared.name == name for declared in self.declared)
 
 
 @dataclass(frozen=True)
@@ -98,14 +97,16 @@ class Declarations:
       problems: the findings of reading it.
       includes: the paths of the files that it includes.
       written: turns a text into how it is written in the file.
-      too_old: gives findings on all else that is below the lowest versions.
+      told: the requirements of a file that is not edited.
+      command: the command that makes a lock file; empty for any other file.
     """
 
     sections: tuple[Section, ...] = ()
     problems: tuple[Finding, ...] = ()
     includes: tuple[str, ...] = ()
     written: Callable[[str], str] = str
-    too_old: Callable[[Mapping[str, str]], Iterable[Finding]] = _nothing
+    told: tuple[DeclaredRequirement, ...] = ()
+    command: str = ""
 
 
 class FormatError(ValueError):
@@ -128,14 +129,4 @@ def direct(span: Span, name: str) -> Finding:
         span,
         f"`{name}` comes from a place of its own, whose version is not known here.",
         remedy="See that it has the version that the new code needs, or require a release.",
-    )
-
-
-def hashed(span: Span, name: str) -> Finding:
-    """The finding that a requirement would have other hashes in another version."""
-    return Finding(
-        HASHED,
-        span,
-        f"`{name}` has hashes of a version.",
-        remedy="Raise the version and renew the hashes.",
     )

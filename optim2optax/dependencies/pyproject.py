@@ -2,101 +2,210 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from typing import Any, NamedTuple
+
+import tomlkit
+from packaging.utils import canonicalize_name
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import String
 
 from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
     Finding,
+    FormatError,
     Section,
+    Span,
+    TextEdit,
     direct,
 )
-from optim2optax.dependencies.placing import into_list
-from optim2optax.dependencies.tables import of_tables
-from optim2optax.dependencies.toml import Path, TomlString, requirements, strings
+from optim2optax.dependencies.lists import (
+    into_list,
+    line_behind,
+    quoted_like,
+    start_of_line,
+)
+from optim2optax.dependencies.requirement import ABOUT, read_requirement
 
+Path = tuple[str | int, ...]
 PYTHON = ("project", "requires-python")
-DEPENDENCIES = ("project", "dependencies")
 SOURCES = ("tool", "uv", "sources")
-POETRY = ("tool", "poetry")
-KEPT_APART = ("flax", "jax", "jaxlib", "optax")
+BASES = (("project", "dependencies"), ("tool", "poetry", "dependencies"))
+PLACES = ("git", "path", "url", "file")
+LINE = re.compile(
+    r"(?P<indent>[ \t]*)(?P<key>[\w\"'.-]+)(?P<padding>[ \t]*)=(?P<space>[ \t]*)"
+)
+STAND_IN = re.compile(r'"optim2optax stands in (\d+)"')
+"""The string that stands in for one of the file, to find where it stood."""
+
+
+class TomlString(NamedTuple):
+    """A string of a file: the keys that lead to it, its text, and its span, with its quotes."""
+
+    path: Path
+    text: str
+    span: Span
+
+    @property
+    def inner(self) -> Span:
+        """The span between its quotes."""
+        return self.span[0] + 1, self.span[1] - 1
 
 
 def read(text: str, path: str) -> Declarations:
-    """What a project declares. Raises UnreadableError."""
+    """What a project declares. Raises FormatError."""
     del path
-    values = strings(text, _is_wanted)
+    by_section: dict[Path, list[TomlString]] = defaultdict(list)
+    for value in _strings(text):
+        by_section[_section(value.path)].append(value)
     sections: list[Section] = []
     problems: list[Finding] = []
-    in_arrays = [value for value in values if _array(value.path)]
-    for name, elements in groupby(in_arrays, lambda value: _array(value.path)):
-        declared, unread, spans = requirements(text, [*elements])
-        insert = into_list(text, spans)
-        sections.append(Section(tuple(declared), insert, base=name == DEPENDENCIES))
-        problems += unread
-    python = [_python(value) for value in values if value.path == PYTHON]
-    sections.append(Section(tuple(python)))
-    in_any_table = [value for value in values if _table(value.path)]
-    # the sources of uv add nothing: they say where a requirement comes from
-    poetry = [value for value in in_any_table if value.path[:3] != SOURCES]
-    base = (*POETRY, "dependencies")
-    in_tables, unread = of_tables(text, poetry, _table, "poetry", base)
-    sections += in_tables
-    problems += unread
-    problems += _from_sources(values)
+    for name, values in by_section.items():
+        if name == PYTHON:
+            [python] = values
+            whole = DeclaredRequirement(
+                "python", python.span, python.inner, python.text, whole_range=True
+            )
+            sections.append(Section((whole,)))
+        elif name == SOURCES:
+            # jax = { git = "…", tag = "…" } has several strings
+            places = {str(value.path[3]): value.span for value in values}
+            known = (name for name in places if ABOUT.fullmatch(name))
+            problems += [direct(places[name], name) for name in known]
+        else:
+            is_table = name[0] == "tool"
+            read = _of_table(text, name, values) if is_table else _of_list(text, values)
+            found = [*read]
+            problems += (one for one in found if isinstance(one, Finding))
+            declared = (one for one in found if isinstance(one, DeclaredRequirement))
+            spans = [value.span for value in values]
+            insert = _into_table(text) if is_table else into_list(text, spans)
+            sections.append(Section(tuple(declared), insert, base=name in BASES))
     return Declarations(tuple(sections), tuple(problems))
 
 
-def _is_wanted(keys: Path) -> bool:
-    return keys == PYTHON or _array(keys) is not None or _table(keys) is not None
-
-
-def _from_sources(values: Sequence[TomlString]) -> Iterator[Finding]:
-    """What uv takes from another place than an index: `[tool.uv.sources]`."""
-    places: dict[str, TomlString] = {}
-    for value in values:
-        match value.path:
-            # jax = { git = "…", tag = "…" } has several strings
-            case ("tool", "uv", "sources", str(name), *_) if name in KEPT_APART:
-                places[name] = value
-    for name, value in places.items():
-        yield direct(value.span, name)
-
-
-def _array(keys: Path) -> Path | None:
-    """The array of requirements that a string is an element of."""
+def _section(keys: Path) -> Path:
+    """The list or table of requirements that a string is in; empty if it is in none."""
     match keys:
-        # [project] dependencies = ["flax"]
-        case ("project", "dependencies", int()):
+        case ("project", "requires-python"):
+            return keys
+        # [project] dependencies = ["flax"], [dependency-groups] dev = ["flax"]
+        case (
+            ("project", "dependencies", int())
+            | ("project", "optional-dependencies", str(), int())
+            | ("dependency-groups", str(), int())
+        ):
             return keys[:-1]
-        # [project.optional-dependencies] train = ["flax"]
-        case ("project", "optional-dependencies", str(), int()):
-            return keys[:-1]
-        # [dependency-groups] dev = ["flax"]
-        case ("dependency-groups", str(), int()):
-            return keys[:-1]
-    return None
-
-
-def _table(keys: Path) -> Path | None:
-    """The table of requirements that a string is a value in, or in a value of."""
-    match keys:
-        # [tool.poetry.dependencies] flax = "^0.3.4"
-        case ("tool", "poetry", "dependencies" | "dev-dependencies", str(), *_):
-            return keys[:3]
-        # [tool.uv.sources] flax = { git = "…" }
-        case ("tool", "uv", "sources", str(), *_):
+        # flax = "^0.3.4", flax = { git = "…" }
+        case ("tool", "poetry", "dependencies" | "dev-dependencies", str(), *_) | (
+            "tool",
+            "uv",
+            "sources",
+            str(),
+            *_,
+        ):
             return keys[:3]
         # [tool.poetry.group.dev.dependencies] flax = "^0.3.4"
         case ("tool", "poetry", "group", str(), "dependencies", str(), *_):
             return keys[:5]
-    return None
+    return ()
 
 
-def _python(value: TomlString) -> DeclaredRequirement:
-    """The Python of a project: `requires-python = ">=3.6"`."""
-    start, end = value.span
-    return DeclaredRequirement(
-        "python", value.span, (start + 1, end - 1), value.text, whole_range=True
-    )
+def _of_list(
+    text: str, values: Sequence[TomlString]
+) -> Iterator[DeclaredRequirement | Finding]:
+    for value in values:
+        found = read_requirement(text[slice(*value.inner)], value.inner[0], quotes=1)
+        if found is not None:
+            yield found
+
+
+def _of_table(
+    text: str, table: Path, values: Sequence[TomlString]
+) -> Iterator[DeclaredRequirement | Finding]:
+    for value in values:
+        name = canonicalize_name(str(value.path[len(table)]))
+        keys = value.path[len(table) + 1 :]
+        if keys and keys[-1] in PLACES and ABOUT.fullmatch(name):
+            # flax = { git = "…" }
+            yield direct(value.span, name)
+        elif not keys or keys[-1] == "version":
+            # flax = "^0.3.4", flax = { version = "^0.3.4" }
+            yield DeclaredRequirement(
+                name,
+                value.span,
+                value.inner,
+                value.text,
+                syntax="poetry",
+                whole_range=name == "python",
+            )
+
+
+def _into_table(text: str) -> Any:
+    def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit | None:
+        """A line behind that of another requirement, its equals sign below if there is room."""
+        found = LINE.match(text, start_of_line(text, anchor.span[0]))
+        if found is None or canonicalize_name(found["key"].strip("\"'")) != anchor.name:
+            return None
+        padding = len(found["padding"])
+        # equals signs are aligned if there is more than a space before them
+        column = len(found["key"]) + padding if padding > 1 else 0
+        width = max(column, len(name) + min(padding, 1))
+        value = quoted_like(text, anchor.span, version or "*")
+        line = f"{found['indent']}{name:{width}}={found['space']}{value}"
+        return line_behind(text, anchor.span[1], line)
+
+    return insert
+
+
+def _strings(text: str) -> list[TomlString]:
+    """The strings of the sections, in order.
+
+    Each is replaced by a mark, so that the resulting text tells where it stood.
+
+    Raises:
+      FormatError: if this is not TOML.
+    """
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        line = getattr(error, "line", 1)
+        raise FormatError(f"cannot be parsed as TOML: {error}", line) from error
+    found: list[tuple[Path, String]] = []
+    for container, key, path in [*_places(document, ())]:
+        if _section(path):
+            found.append((path, container[key]))
+            container[key] = f"optim2optax stands in {len(found) - 1}"
+    values: list[TomlString] = []
+    whole = ""
+    parts = STAND_IN.split(tomlkit.dumps(document))
+    # text, number, text, …, number, text
+    for before, number in zip(parts[::2], (*parts[1::2], None), strict=True):
+        whole += before
+        if number is not None:
+            path, item = found[int(number)]
+            start = len(whole)
+            whole += item.as_string()
+            values.append(TomlString(path, str(item), (start, len(whole))))
+    # tomlkit may lose text of odd files, and then all places are wrong
+    if whole != text:
+        raise FormatError("cannot be read to the letter", 1)
+    # a requirement has one quote on each side
+    return [
+        value for value in values if not text.startswith(('"""', "'''"), value.span[0])
+    ]
+
+
+def _places(container: Any, path: Path) -> Iterator[tuple[Any, str | int, Path]]:
+    """All strings, with their containers, and their keys in these."""
+    is_list = isinstance(container, list)
+    keys: Sequence[Any] = range(len(container)) if is_list else list(container)
+    for key in keys:
+        item = container[key]
+        if isinstance(item, String):
+            yield container, key, (*path, key)
+        elif isinstance(item, (dict, list)):
+            yield from _places(item, (*path, key))

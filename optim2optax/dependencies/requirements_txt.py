@@ -16,7 +16,7 @@ from optim2optax.dependencies.declared import (
     direct,
     not_read,
 )
-from optim2optax.dependencies.placing import line_behind, start_of_line
+from optim2optax.dependencies.lists import line_behind, start_of_line
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
 
 LOGICAL = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|[\s\S])?)*(?:\r\n|\n|\r|$)")
@@ -35,7 +35,8 @@ def read(text: str, path: str) -> Declarations:
     for start, line in _lines(text):
         included = INCLUDED.match(line.strip())
         if included:  # -r base.txt
-            includes.append(beside(path, included["path"]))
+            beside = posixpath.join(posixpath.dirname(path), included["path"])
+            includes.append(posixpath.normpath(beside))
             continue
         found = _requirement(line, start)
         if isinstance(found, Finding):
@@ -51,11 +52,6 @@ def read(text: str, path: str) -> Declarations:
     are_constraints = CONSTRAINTS.search(posixpath.basename(path)) is not None
     section = Section(tuple(declared), None if are_constraints else insert)
     return Declarations((section,), tuple(problems), tuple(includes))
-
-
-def beside(path: str, included: str) -> str:
-    """The path of a file that another one names."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), included))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -6,9 +6,8 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import TypeGuard
 
-from codemods.sources.text import LINE_END, Columns
+from codemods.sources.text import Columns
 from optim2optax.dependencies.declared import (
     Declarations,
     DeclaredRequirement,
@@ -18,7 +17,7 @@ from optim2optax.dependencies.declared import (
     Span,
     not_read,
 )
-from optim2optax.dependencies.placing import into_list
+from optim2optax.dependencies.lists import into_list
 from optim2optax.dependencies.requirement import read_requirement
 
 LISTS = ("install_requires", "tests_require", "setup_requires")
@@ -31,10 +30,10 @@ List = ast.List | ast.Tuple
 
 
 def read(text: str, path: str) -> Declarations:
-    """What a setup.py declares. A computed version is a problem. Raises UnreadableError."""
+    """What a setup.py declares. A computed version is a problem. Raises FormatError."""
     del path
     module = _parsed(text)
-    where = _Where(text)
+    columns = Columns(text)
     assigned = _assigned(module)
     sections: dict[ast.expr, Section] = {}
     problems: list[Finding] = []
@@ -42,24 +41,28 @@ def read(text: str, path: str) -> Declarations:
     for keyword in _keywords(module):
         if keyword.arg == PYTHON:
             node = _resolved(keyword.value, assigned)
-            span = where.string(node)
-            if span:
+            found = _string(text, node, columns)
+            if found:
                 seen.add(node)
-                sections[node] = Section((_python(text, span),))
-        for found in _lists(keyword, assigned):
+                inner = (found[0] + 1, found[1] - 1)
+                spec = text[slice(*inner)]
+                python = DeclaredRequirement("python", found, inner, spec)
+                sections[node] = Section((python,))
+        for node in _lists(keyword, assigned):
             # two arguments may share a list: tests_require=requires
-            if found not in sections:
+            if node not in sections:
                 is_base = keyword.arg == LISTS[0]
-                section, unread = _section(text, found, where, base=is_base)
-                sections[found] = section
+                sections[node], unread = _section(text, node, columns, is_base)
                 problems += unread
-            for element in found.elts:
+            for element in node.elts:
                 seen.update(ast.walk(element))
     for other in ast.walk(module):
         # "jax==0.2.1" in a list that is built otherwise
-        if other not in seen and _is_pinned(other):
+        if not isinstance(other, ast.Constant) or other in seen:
+            continue
+        if PINNED.fullmatch(str(other.value).strip()):
             why = "It is not in a list of `setup` that is written out."
-            problems.append(not_read(where.span(other), why))
+            problems.append(not_read(_span(other, columns), why))
     return Declarations(tuple(sections.values()), tuple(problems))
 
 
@@ -74,75 +77,47 @@ def _parsed(text: str) -> ast.Module:
         raise FormatError(f"cannot be parsed as Python: {error}", line) from error
 
 
-def _python(text: str, span: Span) -> DeclaredRequirement:
-    """The Python of a project, from a string: `python_requires=">=3.6"`."""
-    start, end = span
-    inner = (start + 1, end - 1)
-    return DeclaredRequirement("python", span, inner, text[slice(*inner)])
+def _span(node: ast.expr, columns: Columns) -> Span:
+    start = columns.offset(node.lineno, node.col_offset)
+    return start, columns.offset(node.end_lineno, node.end_col_offset)
 
 
-def _is_pinned(node: ast.AST) -> TypeGuard[ast.Constant]:
-    """Whether this is a constant that requires a version."""
-    if not isinstance(node, ast.Constant):
-        return False
-    return PINNED.fullmatch(str(node.value).strip()) is not None
-
-
-class _Where:
-    """Where nodes stand in the text."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.columns = Columns(text)
-        self.starts = [0, *(found.end() for found in LINE_END.finditer(text))]
-
-    def span(self, node: ast.expr) -> Span:
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        start = self._index(node.lineno, node.col_offset)
-        end = self._index(node.end_lineno, node.end_col_offset)
-        return start, end
-
-    def _index(self, line: int, column: int) -> int:
-        return self.starts[line - 1] + self.columns.character(line, column)
-
-    def string(self, node: ast.expr) -> Span | None:
-        """Where a string stands that is written in one piece, without a prefix."""
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-            return None
-        start, end = self.span(node)
-        quote = QUOTED.match(self.text, start)
-        # "jax" ">=0.2" is a string in two pieces, whose first ends before it
-        if quote is None or self.text.find(quote[1], start + 1) != end - 1:
-            return None
-        return start, end
+def _string(text: str, node: ast.expr, columns: Columns) -> Span | None:
+    """Where a string stands that is written in one piece, without a prefix."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return None
+    start, end = _span(node, columns)
+    quote = QUOTED.match(text, start)
+    # "jax" ">=0.2" is a string in two pieces, whose first ends before it
+    if quote is None or text.find(quote[1], start + 1) != end - 1:
+        return None
+    return start, end
 
 
 def _keywords(module: ast.Module) -> Iterator[ast.keyword]:
-    """The arguments of `setup(…)`, by name."""
+    """The arguments of `setup(…)` and `setuptools.setup(…)`, by name."""
     for node in ast.walk(module):
         if not isinstance(node, ast.Call):
             continue
-        # setup(…), setuptools.setup(…)
         if ast.unparse(node.func).rpartition(".")[2] == "setup":
             yield from node.keywords
 
 
 def _assigned(module: ast.Module) -> Mapping[str, ast.expr]:
     """The values of the module's names that are bound once, augmented assignments included."""
+    names = [
+        node.id
+        for node in ast.walk(module)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
     found: dict[str, ast.expr] = {}
-    rebound: set[str] = set()
-    for node in ast.walk(module):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            if node.id in found:
-                rebound.add(node.id)
-            found.setdefault(node.id, node)
     for node in module.body:
         match node:
             # requires = ["flax==0.3.4"]
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found[name] = value
-    return {name: value for name, value in found.items() if name not in rebound}
+                if names.count(name) == 1:
+                    found[name] = value
+    return found
 
 
 def _resolved(node: ast.expr, assigned: Mapping[str, ast.expr]) -> ast.expr:
@@ -177,16 +152,16 @@ def _parts(node: ast.expr, assigned: Mapping[str, ast.expr]) -> Iterator[List]:
 
 
 def _section(
-    text: str, node: List, where: _Where, *, base: bool
+    text: str, node: List, columns: Columns, base: bool
 ) -> tuple[Section, list[Finding]]:
     """The requirements of a literal list, and the problems in it."""
     declared: list[DeclaredRequirement] = []
     problems: list[Finding] = []
     for element in node.elts:
-        span = where.string(element)
+        span = _string(text, element, columns)
         if span is None:
             # f"jax=={VERSION}"
-            whole = where.span(element)
+            whole = _span(element, columns)
             if PINNED.search(text[slice(*whole)]):
                 problems.append(not_read(whole, "It is not written out in one piece."))
             continue
@@ -196,5 +171,5 @@ def _section(
             problems.append(found)
         elif found is not None:
             declared.append(found)
-    insert = into_list(text, [where.span(element) for element in node.elts])
+    insert = into_list(text, [_span(element, columns) for element in node.elts])
     return Section(tuple(declared), insert, base), problems

@@ -14,7 +14,6 @@ from optim2optax.dependencies.declared import (
     Section,
     Span,
     TextEdit,
-    direct,
     not_read,
 )
 from optim2optax.dependencies.requirement import ABOUT, PLACE, read_requirement
@@ -28,49 +27,12 @@ REDIRECTION = re.compile(r"\d?>{1,2}&?[ \t]*\S+|<[ \t]*\S+")
 QUOTED = re.compile(r"""(?P<quote>["'])[^"'\\]*(?P=quote)""")
 COMPUTED = re.compile(r"[$`{\\]")
 WITH_ARGUMENT = frozenset(
-    (
-        "-r",
-        "-c",
-        "-e",
-        "-f",
-        "-i",
-        "-t",
-        "--requirement",
-        "--constraint",
-        "--editable",
-        "--find-links",
-        "--index-url",
-        "--extra-index-url",
-        "--target",
-        "--prefix",
-        "--root",
-        "--src",
-        "--platform",
-        "--python-version",
-        "--python",
-        "--trusted-host",
-        "--no-binary",
-        "--only-binary",
-        "--cache-dir",
-        "--proxy",
-        "--timeout",
-        "--retries",
-        "--progress-bar",
-        "--upgrade-strategy",
-        "--config-settings",
-        "--report",
-        "--log",
-        "--implementation",
-        "--abi",
-    )
-)
-"""The options of pip whose next word is their argument, and not a requirement."""
-
-EDITABLE = ("-e", "--editable")
-"""Those of them whose argument is a place of a package."""
+    ("-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links")
+) | {"--index-url", "--extra-index-url", "--target", "--trusted-host"}
+"""The options of pip whose next word is their argument, and neither package nor place of one."""
 
 
-class Word(NamedTuple):
+class ShellWord(NamedTuple):
     """A word of a command, where it stands, and the whitespace before it."""
 
     text: str
@@ -87,15 +49,11 @@ def installs(
         if "#" in text[line_start : found.start()]:  # a comment
             continue
         words = [*_words(text, found.end(), end)]
-        declared: dict[DeclaredRequirement, Word] = {}
+        declared: dict[DeclaredRequirement, ShellWord] = {}
         problems: list[Finding] = []
         previous = ""
         for word in words:
             option, previous = previous, word.text
-            # pip install -e git+https://github.com/google/flax
-            named = ABOUT.search(word.text) if option in EDITABLE else None
-            if named is not None:
-                problems.append(direct(word.span, named["name"].lower()))
             # pip install -r requirements.txt
             if option in WITH_ARGUMENT or word.text.startswith("-"):
                 continue
@@ -107,7 +65,7 @@ def installs(
         yield Section(tuple(declared), _insert(declared), base=True), problems
 
 
-def _words(text: str, index: int, end: int) -> Iterator[Word]:
+def _words(text: str, index: int, end: int) -> Iterator[ShellWord]:
     """The words from a place to the end of the command."""
     while (gap := GAP.match(text, index, end)) is not None:
         index = gap.end()
@@ -119,13 +77,13 @@ def _words(text: str, index: int, end: int) -> Iterator[Word]:
         if word is None or word[0].startswith("#"):
             return
         index = word.end()
-        yield Word(word[0], word.span(), gap[0])
+        yield ShellWord(word[0], word.span(), gap[0])
         # pip install flax>=0.3 writes to a file =0.3
         redirection = REDIRECTION.match(text, index, end)
         index = redirection.end() if redirection else index
 
 
-def _requirement(word: Word) -> DeclaredRequirement | Finding | None:
+def _requirement(word: ShellWord) -> DeclaredRequirement | Finding | None:
     quotes = 1 if QUOTED.fullmatch(word.text) else 0
     start, end = word.span
     inner = word.text[quotes : len(word.text) - quotes]
@@ -140,7 +98,7 @@ def _requirement(word: Word) -> DeclaredRequirement | Finding | None:
     return replace(found, span=(start, end), bare=not quotes)
 
 
-def _insert(words: dict[DeclaredRequirement, Word]) -> Insert:
+def _insert(words: dict[DeclaredRequirement, ShellWord]) -> Insert:
     def insert(anchor: DeclaredRequirement, name: str, version: str) -> TextEdit:
         """One more word, with the whitespace that is before the other one."""
         word = words[anchor]

@@ -96,7 +96,7 @@ def _is_absent(row: Removed, installed: Version) -> bool:
 
 def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
     """The declared dependencies of a project that exclude the versions that today's code needs."""
-    from optim2optax.dependencies.editing import dependencies
+    from optim2optax.dependencies.updating import dependencies
 
     found: list[Obstacle] = []
     for result in dependencies(declaring, Options()):

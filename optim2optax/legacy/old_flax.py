@@ -22,8 +22,8 @@ import flax
 import jax
 import jax.numpy as jnp
 
+from optim2optax.legacy.namespaces import replaced
 from optim2optax.legacy.old_jax import REMOVED_FROM_JAX, give_removed_names
-from optim2optax.legacy.replacing import replaced
 from optim2optax.legacy_wheel import find_wheel
 
 

@@ -1,19 +1,18 @@
 """Finding, reading and writing the files of a project safely."""
 
-from optim2optax.project.context import find_context
 from optim2optax.project.declaring import concerning, find_declaring
 from optim2optax.project.finding import (
     Found,
     by_repository,
     find_files,
-    printable,
     repository_finder,
     shown,
 )
 from optim2optax.project.patterns import PatternError, Patterns
-from optim2optax.project.reading import UnreadableError, read_file
+from optim2optax.project.reading_files import UnreadableError, read_file
+from optim2optax.project.rest_of_project import find_context
 from optim2optax.project.roots import Root, root_of
-from optim2optax.project.writing import FileChange, write_files
+from optim2optax.project.writing_files import FileChange, write_files
 
 __all__ = [
     "FileChange",
@@ -27,7 +26,6 @@ __all__ = [
     "find_context",
     "find_declaring",
     "find_files",
-    "printable",
     "read_file",
     "repository_finder",
     "root_of",

@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from optim2optax.project.patterns import Patterns, is_ignored, read_gitignore
+from optim2optax.wording import printable
 
 SUFFIXES = (".py", ".ipynb")
 ALWAYS_SKIPPED = frozenset(
@@ -156,18 +157,6 @@ def _readable(path: str) -> str:
     if os.sep == "/" and path.isprintable():
         return path
     return printable(posix(os.fsencode(path).decode("utf-8", "replace")))
-
-
-def printable(text: str) -> str:
-    """Text in one line, with escapes in place of control characters.
-
-    A terminal or a log would act on those.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text
-    )
 
 
 def walk(

@@ -28,7 +28,7 @@ def unified_diff(result: FileResult, *, colour: bool = False) -> bytes:
 def _lines(result: FileResult) -> Iterator[bytes]:
     path = result.path.encode()
     old = NOTHING if result.kind == "new" else b"a/" + path
-    new = NOTHING if result.kind == "deleted" else b"b/" + path
+    new = b"b/" + path
     before = _with_ends(result.before.split(b"\n"))
     after = _with_ends(result.after.split(b"\n"))
     lines = difflib.diff_bytes(

@@ -36,9 +36,9 @@ def _file(result: FileResult, report: Report) -> dict[str, Any]:
         "kind": result.kind,
         "changed": result.changed,
         "error": result.error,
-        "sites": [_site(site) for site in result.sites],
+        "sites": [as_object(site) for site in result.sites],
         "unused_suppressions": list(result.unused_suppressions),
-        "hints": [_site(site) for site in result.hints],
+        "hints": [as_object(site) for site in result.hints],
     }
     if report.diff:
         # JSON has no bytes
@@ -46,7 +46,8 @@ def _file(result: FileResult, report: Report) -> dict[str, Any]:
     return described
 
 
-def _site(site: Site) -> dict[str, Any]:
+def as_object(site: Site) -> dict[str, Any]:
+    """A site as an object of JSON."""
     return {
         "code": site.code,
         "line": site.line,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from codemods.model import FileResult
-from optim2optax.project import printable
 from optim2optax.reporting.report import Report
+from optim2optax.wording import printable
 
 Row = Sequence[str]
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 import click
 
 from codemods.model import FileResult, Site
-from optim2optax.project import printable
 from optim2optax.reporting.causes import (
     DEPENDENCIES,
     ESCAPE,
@@ -21,6 +20,7 @@ from optim2optax.reporting.causes import (
 )
 from optim2optax.reporting.numbers import by_repository, by_rule
 from optim2optax.reporting.report import Report
+from optim2optax.wording import counted, printable
 
 REMOVED, UNKNOWN = "FO899", "FO898"
 FILES, LINES = 3, 10
@@ -63,7 +63,7 @@ def _details(report: Report) -> Iterator[str]:
 
 
 def _changed(report: Report, done: str) -> Iterator[str]:
-    """A line for each file that is edited, and for each folder with new or deleted files."""
+    """A line for each file that is edited, and for each folder with new files."""
     would_be = "would be " if report.preview else ""
     for result in report.changed:
         if result.kind == "edited":
@@ -72,28 +72,27 @@ def _changed(report: Report, done: str) -> Iterator[str]:
                 yield f"{path}: {_edited(report, result, done)}"
             else:
                 yield f"{path}: {would_be}pointed at the copy of flax.optim by its name"
-    for kind, what in (("new", "written"), ("deleted", "deleted")):
-        # of a copy of flax.optim, which has 14 files
-        for folder, names in _folders(report, kind).items():
-            title = click.style(folder, bold=True)
-            files = _counted(len(names), "file")
-            listed = ", ".join(names)
-            yield f"{title}: {files} {would_be}{what}: {listed}"
+    # of a copy of flax.optim, which has 14 files
+    for folder, names in _new_files(report).items():
+        title = click.style(folder, bold=True)
+        files = counted(len(names), "file")
+        listed = ", ".join(names)
+        yield f"{title}: {files} {would_be}written: {listed}"
 
 
 def _edited(report: Report, result: FileResult, done: str) -> str:
-    sites = _counted(report.of(result, "rewritten"), "site")
+    sites = counted(report.of(result, "rewritten"), "site")
     vendored = report.of(result, "vendored")
     if vendored:
         return f"{sites} {done}, {vendored} vendored"
     return f"{sites} {done}"
 
 
-def _folders(report: Report, kind: str) -> dict[str, list[str]]:
-    """The names of the files of a kind, by folder."""
+def _new_files(report: Report) -> dict[str, list[str]]:
+    """The names of new files, by folder."""
     folders: dict[str, list[str]] = {}
     for result in report.changed:
-        if result.kind == kind:
+        if result.kind == "new":
             folder, _, name = printable(result.path).rpartition("/")
             folders.setdefault(folder or ".", []).append(name)
     return folders
@@ -132,7 +131,7 @@ def _entry(entry: Entry, *, is_short: bool = True) -> Iterator[str]:
             group = "their groups" if others else "its group"
             this += f" and {entry.others} more of {group}"
         title = click.style(f"waiting for {this}:", fg="cyan")
-        sites = _counted(len(entry.waiting), "site")
+        sites = counted(len(entry.waiting), "site")
         yield f"    {title} {sites} at {_listed(entry.waiting)}"
 
 
@@ -157,7 +156,7 @@ def _listed(sites: Sites, *, is_short: bool = True) -> str:
     rest = files[shown_files:]
     if rest:
         count = sum(len(found) for _, found in rest)
-        shown.append(f"{count} in {_counted(len(rest), 'other file')}")
+        shown.append(f"{count} in {counted(len(rest), 'other file')}")
     return "; ".join(shown)
 
 
@@ -170,8 +169,8 @@ def _totals(report: Report, done: str) -> Iterator[str]:
     if summary["sites"]:
         # 12 sites in 3 files: 10 rewritten, 0 suppressed, 2 unresolved
         with_sites = sum(1 for result in report.results if result.sites)
-        sites = _counted(summary["sites"], "site")
-        files = _counted(with_sites, "file")
+        sites = counted(summary["sites"], "site")
+        files = counted(with_sites, "file")
         numbers = [
             f"{summary['rewritten']} {done}",
             f"{summary['suppressed']} suppressed",
@@ -181,7 +180,7 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         numbers.append(f"{summary['unresolved']} unresolved")
         yield f"{sites} in {files}: {', '.join(numbers)}"
     elif readable := summary["files_scanned"] - summary["errors"]:
-        yield f"Nothing to migrate in {_counted(readable, 'file')}."
+        yield f"Nothing to migrate in {counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
     yield from _escapes(report)
@@ -189,11 +188,11 @@ def _totals(report: Report, done: str) -> Iterator[str]:
     yield from _hints(report)
     failing = [result for result in report.results if result.tracebacks]
     if failing:
-        files_failing = _counted(len(failing), "file")
+        files_failing = counted(len(failing), "file")
         yield f"An error within this tool in {files_failing}: please report what --verbose prints."
     own = sum(result.error is not None for result in failing)
     if failed := summary["errors"] - own:
-        files_left = _counted(failed, "file")
+        files_left = counted(failed, "file")
         yield f"{files_left} could not be read, parsed or written: see above"
 
 
@@ -208,7 +207,7 @@ def _partly(report: Report) -> Iterator[str]:
         if marked < left - rewritten:
             others = f"{marked} of the others"
         marking = f", which marks {others} with a TODO"
-    uses = f"{_counted(left, 'use')} that {'stays' if left == 1 else 'stay'}"
+    uses = f"{counted(left, 'use')} that {'stays' if left == 1 else 'stay'}"
     yield f"{rewritten} of {uses} can be rewritten with `--partial`{marking}."
 
 
@@ -256,7 +255,7 @@ def _by_name(code: str, sites: Iterable[tuple[str, Site]]) -> Iterator[str]:
         shown = ", ".join(map(printable, files[:FILES]))
         if len(files) > FILES:
             shown += f" and {len(files) - FILES} more"
-        uses = _counted(len(paths), "use")
+        uses = counted(len(paths), "use")
         yield f"{title} {printable(message)} {uses}: {shown}"
         if remedy:
             yield _fix(remedy)
@@ -275,7 +274,7 @@ def _hints(report: Report) -> Iterator[str]:
     removed = [site.message.split("`")[1] for site in hints if site.remedy]
     if renamed:
         yield (
-            f"Beside that, at least {_counted(len(renamed), 'use')} of what JAX, Flax or NumPy "
+            f"Beside that, at least {counted(len(renamed), 'use')} of what JAX, Flax or NumPy "
             f"have renamed since ({_commonest(renamed)}): see --modernize."
         )
     if removed:
@@ -283,7 +282,7 @@ def _hints(report: Report) -> Iterator[str]:
         if renamed:
             head, who = "And", "they"
         yield (
-            f"{head} at least {_counted(len(removed), 'use')} of what {who} have removed "
+            f"{head} at least {counted(len(removed), 'use')} of what {who} have removed "
             f"({_commonest(removed)}), which has to be written anew."
         )
     yield from _dependencies(report)
@@ -310,7 +309,7 @@ def _dependencies(report: Report) -> Iterator[str]:
             f"({_commonest(outdated)}): see --modernize."
         )
     if by_hand:
-        count = _counted(len(by_hand), "dependency", "dependencies")
+        count = counted(len(by_hand), "dependency", "dependencies")
         yield f"{count} to see to by hand in {_few(by_hand)}: --modernize tells which."
 
 
@@ -329,9 +328,3 @@ def _commonest(texts: Iterable[str]) -> str:
     shown = ", ".join(text for text, _ in by_count[:3])
     more = ", …" if len(counted) > 3 else ""
     return printable(shown) + more
-
-
-def _counted(number: int, noun: str, nouns: str = "") -> str:
-    if number == 1:
-        return f"{number} {noun}"
-    return f"{number} {nouns or f'{noun}s'}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import zipfile
 from collections.abc import Mapping
@@ -28,29 +27,6 @@ MODULES = (
 ORIGIN = "# Vendored by optim2optax from Flax 0.5.3, flax/optim/"
 CHANGED = "imports, names that JAX removed, warnings"
 LICENCE_ENDS = "# limitations under the License.\n"
-
-WRITTEN = frozenset(
-    (
-        "301f6a038285e18b",
-        "0bfd3f0c53c2d910",
-        "cb2e782bd6a0eee6",
-        "ecb46e50bd84b9d9",
-        "e68539d910294f7a",
-        "ce269bdfdda2fe72",
-        "4a399f95dab17604",
-        "99f910573d7fe5e2",
-        "34bf845c71e64d5d",
-        "32a65c4127a7eb07",
-        "cb6b1ac3e5760745",
-        "22a6d9e99efd3dcb",
-        "354dbbec41a93b96",
-        "5d772caf4e1cdbfa",
-    )
-)
-"""The beginning of the sha256 of each file that was ever written.
-
-With it, changes since are found without the wheel.
-"""
 
 STRUCT = ("from .. import struct\n", "from flax import struct\n")
 WARNS_ALWAYS = """
@@ -128,13 +104,6 @@ def origin_of(content: bytes) -> str:
     head = content[:2000].decode("utf-8", "replace")
     line = next((line for line in head.splitlines() if line.startswith(ORIGIN)), "")
     return line.removeprefix(ORIGIN).partition(";")[0]
-
-
-def is_as_written(content: bytes) -> bool:
-    """Whether a file of a copy has no change but of its line endings."""
-    # git may write `\r\n` on Windows
-    digest = hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
-    return digest[:16] in WRITTEN
 
 
 def _changed(name: str, text: str) -> str:

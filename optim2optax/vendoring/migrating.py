@@ -61,7 +61,7 @@ def migrated_with_copies(
     # `from . import legacy_flax_optim as optim` is read as `from flax import optim`
     migrated = migrate(copies.pointed_back)
     results, modules = migrated[: len(sources)], migrated[len(sources) :]
-    new = copies.homeless(results) if vendoring.wanted else []
+    new = copies.without_copy(results) if vendoring.wanted else []
     place: str | None = None
     if new:
         # --vendor-as kit/old_optim is imported as `old_optim`
@@ -75,8 +75,9 @@ def migrated_with_copies(
     by_path = {result.path: result for result in finished}
     for copy in own:
         # what needed a copy may have been migrated now
-        for result in copy.if_unneeded(finished, root, files):
-            by_path[result.path] = result
+        unneeded = copy.if_unneeded(finished, root, files)
+        if unneeded is not None:
+            by_path[unneeded.path] = unneeded
     kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
     if place is None or place in existing:
         return [*kept, *modules]

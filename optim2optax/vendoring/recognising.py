@@ -17,10 +17,9 @@ from optim2optax.project import (
     find_files,
     read_file,
 )
-from optim2optax.vendoring.content import is_as_written, origin_of
+from optim2optax.vendoring.content import origin_of
 
 INIT = "__init__.py"
-CACHE = "__pycache__"
 
 
 @dataclass(frozen=True)
@@ -30,42 +29,18 @@ class Copy:
     path: str
     files: tuple[Source, ...]
 
-    @property
-    def name(self) -> str:
-        """What it is imported as."""
-        return self.path.rpartition("/")[2]
-
     def if_unneeded(
         self, results: Iterable[FileResult], root: Root, files: Iterable[Found]
-    ) -> Iterator[FileResult]:
-        """Its files, deleted, if no file of the project names it.
-
-        If a file was changed or added, none is deleted, and a site says so.
-        """
-        name = self.name.encode()
+    ) -> FileResult | None:
+        """The result that says so if no file of the project names it."""
+        name = self.path.rpartition("/")[2].encode()
         # import legacy_flax_optim, or its name in a text: either is a reason to stay
         if any(name in result.after for result in results):
-            return
+            return None
         if any(name in text for text in _others(root.folder, files)):
-            return
-        changed = self._changed(root.location(self.path))
-        # the site is on the `__init__.py` alone
-        for source in self.files:
-            if not changed:
-                yield FileResult(source.path, source.content, b"", kind="deleted")
-            elif source.path.endswith(f"/{INIT}"):
-                site = _kept(source, changed)
-                yield FileResult(source.path, source.content, source.content, (site,))
-
-    def _changed(self, folder: str) -> list[str]:
-        """The names of the files in the folder that were added or changed."""
-        own = {source.path.rpartition("/")[2]: source.content for source in self.files}
-        names = {*os.listdir(folder), *own} - {CACHE}
-
-        def is_changed(name: str) -> bool:
-            return name not in own or not is_as_written(own[name])
-
-        return sorted(filter(is_changed, names))
+            return None
+        [init] = [one for one in self.files if one.path.endswith(f"/{INIT}")]
+        return FileResult(init.path, init.content, init.content, (_unneeded(init),))
 
 
 def copies_among(sources: Sequence[Source]) -> list[Copy]:
@@ -141,14 +116,11 @@ def _others(root: str, files: Iterable[Found]) -> Iterator[bytes]:
                 yield read_file(file)
 
 
-def _kept(source: Source, changed: Sequence[str]) -> Site:
+def _unneeded(source: Source) -> Site:
     from codemods.rules import reasons
 
-    what = ", ".join(changed)
-    reason = reasons.changed_copy(
-        "Nothing needs this copy of `flax.optim` any more, but it is not as it was written: "
-        f"{what}.",
-        "Delete the folder if what was changed in it is not needed.",
+    reason = reasons.unneeded_copy(
+        "Nothing needs this copy of `flax.optim` any more.", "Delete its folder."
     )
     line = source.content.decode("utf-8", "replace").splitlines()[0]
     return Site(

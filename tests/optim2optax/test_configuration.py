@@ -116,28 +116,3 @@ def test_the_nearest_table_holds(project: Path, run: Run) -> None:
         "other/x.py",
         stdin=LEGACY.encode(),
     ).stdout.startswith("::")
-
-
-def test_old_checkpoints_are_loaded_where_that_is_asked_for(
-    project: Path, run: Run
-) -> None:
-    program = """from flax import optim
-from flax.training import checkpoints
-
-
-def resume(params, directory):
-    return checkpoints.restore_checkpoint(directory, optim.Adam(0.1).create(params))
-"""
-    configure(project, "old-checkpoints = true")
-    (project / "train.py").write_text(program)
-
-    assert "+def restore_old_or_new(" in run("rewrite", "--diff", "train.py").stdout
-    assert (
-        "restore_old_or_new"
-        not in run("rewrite", "--diff", "--no-old-checkpoints", "train.py").stdout
-    )
-    (project / "pyproject.toml").unlink()
-    assert (
-        "+def restore_old_or_new("
-        in run("rewrite", "--diff", "--old-checkpoints", "train.py").stdout
-    )

@@ -29,7 +29,6 @@ OTHER_WORDS = {
 OTHER_WORDS |= {
     "edited",
     "new",
-    "deleted",
     "could_not_run",
     "nothing_proven",
     "proven",

@@ -16,7 +16,6 @@ from flax import serialization
 from numpy.typing import NDArray
 
 from optim2optax.checkpoints.carrying import carried, carried_parts
-from optim2optax.checkpoints.flax_msgpack import Array
 from optim2optax.checkpoints.state_dict_places import Path, leaves
 from optim2optax.parity.judging.leaves import PyTree
 
@@ -95,5 +94,4 @@ def _numbered(tree: Any, numbers: Mapping[Path, int], path: Path = ()) -> Any:
         return found
     if tree is None:
         return None
-    values = np.full(np.shape(tree), float(numbers[path]))
-    return Array(values.shape, values.dtype, memoryview(values.tobytes()))
+    return np.full(np.shape(tree), float(numbers[path]))

@@ -16,6 +16,7 @@ from codemods.model import EmittedOptimizer
 from optim2optax.reporting.html.code import highlighted
 from optim2optax.reporting.html.records import page
 from optim2optax.reporting.report import Report
+from optim2optax.wording import counted
 
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case
@@ -52,7 +53,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["prose"] = _prose
     environment.filters["highlighted"] = highlighted
-    environment.filters["counted"] = _counted
+    environment.filters["counted"] = counted
     return environment
 
 
@@ -76,7 +77,3 @@ def _prose(text: str) -> Markup:
     for index in range(1, len(parts), 2):
         parts[index] = Markup("<code>{}</code>").format(parts[index])
     return Markup().join(parts)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

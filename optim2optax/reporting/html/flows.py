@@ -10,7 +10,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from codemods.model import Location, Site
-from optim2optax.reporting.html.places import Link, Places
+from optim2optax.reporting.html.page_links import Link, PageLinks
 
 ROLES = {
     "created": ("FO102", "FO201", "FO302", "FO702", "FO103"),
@@ -79,7 +79,9 @@ def role(site: Site) -> str:
     return OTHER
 
 
-def flow(uses: Sequence[Step], places: Places, sources: dict[str, list[str]]) -> Markup:
+def flow(
+    uses: Sequence[Step], places: PageLinks, sources: dict[str, list[str]]
+) -> Markup:
     """The picture: where an optimizer is created, the calls that it goes through, and its uses."""
     picture = _Picture(places, sources)
     for use in uses:
@@ -88,7 +90,7 @@ def flow(uses: Sequence[Step], places: Places, sources: dict[str, list[str]]) ->
 
 
 class _Picture:
-    def __init__(self, places: Places, sources: dict[str, list[str]]) -> None:
+    def __init__(self, places: PageLinks, sources: dict[str, list[str]]) -> None:
         self.places = places
         self.sources = sources
         self.passed: dict[Location, int] = {}

@@ -1,4 +1,4 @@
-"""What a review page shows: a report as plain records, with links in the place of locations."""
+"""What the templates of a review page show: a report, with links in the place of locations."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import re
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING, Any
 
 from codemods.model import EmittedOptimizer, FileResult, Location, Site
 from codemods.optimizers import optimizers
-from codemods.rules import Rule, catalogue
+from codemods.rules import catalogue
+from optim2optax.reporting import json
 from optim2optax.reporting.causes import DEPENDENCIES, ESCAPE, LEFT, Sites, waiting
 from optim2optax.reporting.html.code import highlighted
-from optim2optax.reporting.html.excerpts import Excerpt, excerpts
+from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.html.flows import Step, flow
-from optim2optax.reporting.html.places import Link, Places
+from optim2optax.reporting.html.page_links import Link, PageLinks
 from optim2optax.reporting.html.plots import plot
 from optim2optax.reporting.report import Report
 
@@ -32,189 +30,12 @@ SIDE = re.compile(r"\b(Legacy|optax): ")
 UNNAMED = "optimizer of unknown origin"
 
 
-@dataclass(frozen=True)
-class Total:
-    """How many sites have a status, and their part of all in percent."""
-
-    status: str
-    count: int
-    start: float
-    width: float
+Record = dict[str, Any]
+"""A part of the page, by the names that its template has for what is in it."""
 
 
-@dataclass(frozen=True)
-class Bar:
-    """The totals of a file, in percent of those of the file that has most."""
-
-    file: Link
-    totals: Sequence[Total]
-
-
-@dataclass(frozen=True)
-class Dangling:
-    """A name that is gone from JAX, Flax or NumPy, and is still used after the run."""
-
-    name: str
-    what: str
-    uses: int
-    files: Sequence[Link]
-
-
-@dataclass(frozen=True)
-class Dependency:
-    """A declaration of a dependency that changes, or should."""
-
-    file: Link
-    code: str
-    before: str
-    after: str
-    what: str
-
-
-@dataclass(frozen=True)
-class SiteRecord:
-    """A site as the page shows it. `optimizer` is the identifier of its optimizer, or empty."""
-
-    place: Link
-    code: str
-    status: str
-    evidence: str
-    message: str
-    remedy: str
-    note: str
-    optimizer: str
-    cause: Link | None
-
-
-@dataclass(frozen=True)
-class Part:
-    """An excerpt of a file, and the sites within it."""
-
-    excerpt: Excerpt
-    sites: Sequence[SiteRecord]
-
-
-@dataclass(frozen=True)
-class FileRecord:
-    """A file: what becomes of it, and its parts."""
-
-    file: Link
-    kind: str
-    changed: bool
-    error: str
-    counts: Mapping[str, int]
-    parts: Sequence[Part]
-    added: int
-    removed: int
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """Sites that stand in the way for one reason, with one remedy."""
-
-    code: str
-    message: str
-    remedy: str
-    files: Sequence[tuple[Link, Sequence[Link]]]
-    count: int
-    way: Sequence[Link]
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Obstacles to one optimizer, and the sites that wait for them."""
-
-    obstacles: Sequence[Obstacle]
-    places: int
-    first: Link
-    waiting: int
-    waiting_files: Sequence[tuple[Link, Sequence[Link]]]
-    optimizer: str
-    name: str
-
-    @property
-    def frees(self) -> int:
-        """The number of sites that migrate when all obstacles are out of the way."""
-        return self.waiting + self.places
-
-
-@dataclass(frozen=True)
-class Proof:
-    """The verdict of parity on an optimizer, its figures, remarks, and the error over steps."""
-
-    verdict: str
-    passes: bool
-    figures: str
-    remarks: Sequence[str]
-    drawing: Markup
-
-
-@dataclass(frozen=True)
-class Expression:
-    """An expression that makes optimizers: where it is, old, new, and what parity says of it."""
-
-    places: Sequence[Link]
-    before: Markup
-    after: Markup
-    proof: Proof | None
-
-
-@dataclass(frozen=True)
-class Mathematics:
-    """What an optimizer computes: in general, the old one, the new one, and what else there is."""
-
-    name: str
-    summary: str
-    legacy: str
-    optax: str
-    remarks: Sequence[str]
-
-
-@dataclass(frozen=True)
-class OptimizerRecord:
-    """All that migrates together: where it is made, where it goes, and what becomes of it."""
-
-    identifier: str
-    name: str
-    place: Link
-    counts: Mapping[str, int]
-    evidence: Mapping[str, int]
-    picture: Markup
-    expressions: Sequence[Expression]
-    mathematics: Sequence[Mathematics]
-    notes: Sequence[tuple[Link, str]]
-
-    @property
-    def verdicts(self) -> Sequence[str]:
-        """The different verdicts of parity on its expressions."""
-        proofs = [made.proof for made in self.expressions]
-        found = [proof.verdict for proof in proofs if proof is not None]
-        return [*dict.fromkeys(found)]
-
-
-@dataclass(frozen=True)
-class Page:
-    """All that a page shows."""
-
-    title: str
-    preview: bool
-    summary: Mapping[str, int]
-    totals: Sequence[Total]
-    bars: Sequence[Bar]
-    dangling: Sequence[Dangling]
-    dependencies: Sequence[Dependency]
-    errors: Sequence[tuple[Link, str]]
-    suppressions: Sequence[Link]
-    causes: Sequence[Cause]
-    optimizers: Sequence[OptimizerRecord]
-    files: Sequence[FileRecord]
-    rules: Sequence[Rule]
-    evidence: Sequence[str]
-    codes: Sequence[str] = field(default=())
-
-
-def page(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> Page:
-    """The records of a page, given the cases of parity by the optimizers that were proven."""
+def page(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> Record:
+    """What a page shows, given the cases of parity by the optimizers that were proven."""
     return _Records(report, proofs).page()
 
 
@@ -222,7 +43,7 @@ class _Records:
     def __init__(self, report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> None:
         self.report = report
         self.proofs = proofs
-        self.places = Places(report.results)
+        self.places = PageLinks(report.results)
         self.waiting = waiting(report)
         self.members: dict[Location, list[Step]] = defaultdict(list)
         for result, site in report.sites:
@@ -235,7 +56,7 @@ class _Records:
         }
         self.results = {result.path: result for result in report.results}
 
-    def page(self) -> Page:
+    def page(self) -> Record:
         report = self.report
         files = [
             self._file(result) for result in report.results if self._is_shown(result)
@@ -244,39 +65,39 @@ class _Records:
         hints = [site for result in report.results for site in result.hints]
         codes = sorted({site.code for site in (*sites, *hints)} & catalogue().keys())
         of_sites = {site.code for site in sites}
-        return Page(
-            title=self.places.root.rstrip("/").rpartition("/")[2] or "this project",
-            preview=report.preview,
-            summary=report.summary,
-            totals=_totals(Counter(site.status for site in sites), len(sites)),
-            bars=self._bars(),
-            dangling=self._dangling(),
-            dependencies=self._dependencies(),
-            errors=[
+        return {
+            "title": self.places.root.rstrip("/").rpartition("/")[2] or "this project",
+            "preview": report.preview,
+            "summary": report.summary,
+            "totals": _totals(Counter(site.status for site in sites), len(sites)),
+            "bars": self._bars(),
+            "dangling": self._dangling(),
+            "dependencies": self._dependencies(),
+            "errors": [
                 (self.places.file(result.path), self.places.text(result.error or ""))
                 for result in report.errors
             ],
-            suppressions=[
+            "suppressions": [
                 self.places.line(Location(result.path, line))
                 for result in report.results
                 for line in result.unused_suppressions
             ],
-            causes=self._causes(),
-            optimizers=self._optimizers(),
-            files=files,
-            rules=[catalogue()[code] for code in codes],
-            evidence=[
+            "causes": self._causes(),
+            "optimizers": self._optimizers(),
+            "files": files,
+            "rules": [catalogue()[code] for code in codes],
+            "evidence": [
                 word
                 for word in EVIDENCE
                 if any(site.evidence == word for site in sites)
             ],
-            codes=[code for code in codes if code in of_sites],
-        )
+            "codes": [code for code in codes if code in of_sites],
+        }
 
     def _is_shown(self, result: FileResult) -> bool:
         return bool(result.changed or result.error or self.places.wanted(result.path))
 
-    def _bars(self) -> list[Bar]:
+    def _bars(self) -> list[Record]:
         """A bar for each file with sites: first those with most left, then those with most."""
         found = [result for result in self.report.results if result.sites]
         longest = max((len(result.sites) for result in found), default=1)
@@ -285,14 +106,16 @@ class _Records:
             return -self.report.of(result, "unresolved"), -len(result.sites)
 
         return [
-            Bar(
-                self.places.file(result.path),
-                _totals(Counter(site.status for site in result.sites), longest),
-            )
+            {
+                "file": self.places.file(result.path),
+                "totals": _totals(
+                    Counter(site.status for site in result.sites), longest
+                ),
+            }
             for result in sorted(found, key=order)
         ]
 
-    def _dangling(self) -> list[Dangling]:
+    def _dangling(self) -> list[Record]:
         """What is gone and still used, the commonest first."""
         found: dict[tuple[str, str], list[str]] = defaultdict(list)
         for result in self.report.results:
@@ -306,13 +129,16 @@ class _Records:
                 found[_name(site), _what(site)].append(result.path)
         by_count = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
         return [
-            Dangling(
-                name, what, len(paths), [*map(self.places.file, dict.fromkeys(paths))]
-            )
+            {
+                "name": name,
+                "what": what,
+                "uses": len(paths),
+                "files": [*map(self.places.file, dict.fromkeys(paths))],
+            }
             for (name, what), paths in by_count
         ]
 
-    def _dependencies(self) -> list[Dependency]:
+    def _dependencies(self) -> list[Record]:
         return [
             self._dependency(result, site)
             for result in self.report.results
@@ -320,21 +146,21 @@ class _Records:
             if site.code.startswith(DEPENDENCIES)
         ]
 
-    def _dependency(self, result: FileResult, site: Site) -> Dependency:
+    def _dependency(self, result: FileResult, site: Site) -> Record:
         what = site.remedy or ""
         # a site is changed in this run, a hint would be
         if not what and site not in result.sites:
             what = "`--modernize` changes it"
         message = self.places.text(site.message)
-        return Dependency(
-            self.places.file(result.path),
-            site.code,
-            " ".join(site.before.split()),
-            site.after or "",
-            f"{message} {what}".strip(),
-        )
+        return {
+            "file": self.places.file(result.path),
+            "code": site.code,
+            "before": " ".join(site.before.split()),
+            "after": site.after or "",
+            "what": f"{message} {what}".strip(),
+        }
 
-    def _causes(self) -> list[Cause]:
+    def _causes(self) -> list[Record]:
         """What is left by root cause: first where one place frees most sites."""
         by_key: dict[object, list[tuple[FileResult, Site]]] = defaultdict(list)
         keys: dict[Location, object] = {}
@@ -356,12 +182,12 @@ class _Records:
                 by_key[key].append((result, site))
         causes = [self._cause(key, found) for key, found in by_key.items()]
 
-        def order(cause: Cause) -> tuple[float, int]:
-            return -cause.frees / cause.places, -cause.frees
+        def order(cause: Record) -> tuple[float, int]:
+            return -cause["frees"] / cause["places"], -cause["frees"]
 
         return sorted(causes, key=order)
 
-    def _cause(self, group: object, found: Sequence[tuple[FileResult, Site]]) -> Cause:
+    def _cause(self, group: object, found: Sequence[tuple[FileResult, Site]]) -> Record:
         waits: dict[Location, Sites] = {}
         for result, site in found:
             place = Location(result.path, site.line)
@@ -376,17 +202,19 @@ class _Records:
         result, site = found[0]
         first = next(iter(waits), Location(result.path, site.line))
         optimizer = group if isinstance(group, Location) else None
-        return Cause(
-            obstacles=self._obstacles(found),
-            places=len(found),
-            first=self.places.line(first),
-            waiting=len(waiters),
-            waiting_files=self._by_file(waiters),
-            optimizer=self.identifiers[optimizer] if optimizer is not None else "",
-            name=self._name(optimizer) if optimizer is not None else "",
-        )
+        return {
+            "obstacles": self._obstacles(found),
+            "places": len(found),
+            "first": self.places.line(first),
+            "waiting": len(waiters),
+            # the number of sites that migrate when all obstacles are out of the way
+            "frees": len(waiters) + len(found),
+            "waiting_files": self._by_file(waiters),
+            "optimizer": self.identifiers[optimizer] if optimizer is not None else "",
+            "name": self._name(optimizer) if optimizer is not None else "",
+        }
 
-    def _obstacles(self, found: Sequence[tuple[FileResult, Site]]) -> list[Obstacle]:
+    def _obstacles(self, found: Sequence[tuple[FileResult, Site]]) -> list[Record]:
         by_reason: dict[tuple[str, str, str], list[tuple[FileResult, Site]]] = (
             defaultdict(list)
         )
@@ -396,16 +224,16 @@ class _Records:
                 reason = "This is suppressed or not selected."
             by_reason[site.code, reason, site.remedy or ""].append((result, site))
         return [
-            Obstacle(
-                code,
-                self.places.text(message),
-                self.places.text(remedy),
-                self._by_file(
+            {
+                "code": code,
+                "message": self.places.text(message),
+                "remedy": self.places.text(remedy),
+                "files": self._by_file(
                     Location(result.path, site.line) for result, site in sites
                 ),
-                len(sites),
-                [*map(self.places.line, sites[0][1].way)],
-            )
+                "count": len(sites),
+                "way": [*map(self.places.line, sites[0][1].way)],
+            }
             for (code, message, remedy), sites in by_reason.items()
         ]
 
@@ -416,7 +244,7 @@ class _Records:
             by_path[place.path][self.places.number(place)] = None
         return [(self.places.file(path), [*lines]) for path, lines in by_path.items()]
 
-    def _optimizers(self) -> list[OptimizerRecord]:
+    def _optimizers(self) -> list[Record]:
         sources = {
             path: result.before.decode("utf-8", "replace").split("\n")
             for path, result in self.results.items()
@@ -424,12 +252,10 @@ class _Records:
         }
         found = [self._optimizer(group, sources) for group in self.identifiers]
         return sorted(
-            found, key=lambda one: (one.name == UNNAMED, -sum(one.counts.values()))
+            found, key=lambda one: (one["name"] == UNNAMED, -one["counts"].total())
         )
 
-    def _optimizer(
-        self, group: Location, sources: dict[str, list[str]]
-    ) -> OptimizerRecord:
+    def _optimizer(self, group: Location, sources: dict[str, list[str]]) -> Record:
         members = self.members[group]
         made = self._made(members)
         names = dict.fromkeys(emitted.name for _, emitted in made)
@@ -441,20 +267,25 @@ class _Records:
             for member in members
             if member.site.note
         }
-        return OptimizerRecord(
-            identifier=self.identifiers[group],
-            name=self._name(group),
-            place=self.places.line(group),
-            counts=Counter(member.site.status for member in members),
-            evidence=Counter(member.site.evidence for member in members),
-            picture=flow(members, self.places, sources),
-            expressions=self._expressions(made),
-            mathematics=[_mathematics(name) for name in names if name in optimizers()],
-            notes=[
+        expressions = self._expressions(made)
+        proofs = [one["proof"] for one in expressions if one["proof"]]
+        return {
+            "identifier": self.identifiers[group],
+            "name": self._name(group),
+            "place": self.places.line(group),
+            "counts": Counter(member.site.status for member in members),
+            "evidence": Counter(member.site.evidence for member in members),
+            "picture": flow(members, self.places, sources),
+            "expressions": expressions,
+            "verdicts": [*dict.fromkeys(proof["verdict"] for proof in proofs)],
+            "mathematics": [
+                _mathematics(name) for name in names if name in optimizers()
+            ],
+            "notes": [
                 (self.places.line(place), self.places.text(note))
                 for place, note in sorted(notes)
             ],
-        )
+        }
 
     def _name(self, group: Location) -> str:
         members = self.members[group]
@@ -483,7 +314,7 @@ class _Records:
 
     def _expressions(
         self, made: Sequence[tuple[str, EmittedOptimizer]]
-    ) -> list[Expression]:
+    ) -> list[Record]:
         """The expressions of a group, each once."""
         alike: dict[tuple[str, str, str, str], list[tuple[str, EmittedOptimizer]]]
         alike = defaultdict(list)
@@ -491,7 +322,7 @@ class _Records:
             texts = set_out(emitted.before), set_out(emitted.after)
             sides = emitted.legacy_expression, emitted.optax_expression
             alike[(*texts, *sides)].append((path, emitted))
-        found: list[Expression] = []
+        found: list[Record] = []
         for (before, after, *_), same in alike.items():
             places = [
                 self.places.line(Location(path, emitted.line)) for path, emitted in same
@@ -499,54 +330,62 @@ class _Records:
             case = self.proofs.get(same[0][1])
             proof = _proof(case) if case is not None else None
             found.append(
-                Expression(places, highlighted(before), highlighted(after), proof)
+                {
+                    "places": places,
+                    "before": highlighted(before),
+                    "after": highlighted(after),
+                    "proof": proof,
+                }
             )
         return found
 
-    def _file(self, result: FileResult) -> FileRecord:
+    def _file(self, result: FileResult) -> Record:
         anchors = self.places.anchors(result.path)
         found = excerpts(result, self.places.wanted(result.path), anchors)
         pending = sorted(result.sites, key=lambda site: (site.line, site.column))
-        parts: list[Part] = []
+        parts: list[Record] = []
         for excerpt in found:
             inside = [
                 site for site in pending if excerpt.first <= site.line <= excerpt.last
             ]
-            parts.append(Part(excerpt, [self._site(result, site) for site in inside]))
+            sites = [self._site(result, site) for site in inside]
+            parts.append({"excerpt": excerpt, "sites": sites})
         signs = Counter(row.sign for excerpt in found for row in excerpt.rows)
-        return FileRecord(
-            file=self.places.file(result.path),
-            kind=result.kind,
-            changed=result.changed,
-            error=self.places.text(result.error or ""),
-            counts=Counter(site.status for site in result.sites),
-            parts=parts,
-            added=signs["+"],
-            removed=signs["-"],
-        )
+        return {
+            "file": self.places.file(result.path),
+            "kind": result.kind,
+            "changed": result.changed,
+            "error": self.places.text(result.error or ""),
+            "counts": Counter(site.status for site in result.sites),
+            "parts": parts,
+            "added": signs["+"],
+            "removed": signs["-"],
+        }
 
-    def _site(self, result: FileResult, site: Site) -> SiteRecord:
-        return SiteRecord(
-            place=self.places.number(Location(result.path, site.line)),
-            code=site.code,
-            status=site.status,
-            evidence=site.evidence,
-            message=self.places.text(site.message),
-            remedy=self.places.text(site.remedy or ""),
-            note=self.places.text(site.note),
-            optimizer=self.identifiers[site.group] if site.group is not None else "",
-            cause=self.places.line(site.cause) if site.cause is not None else None,
-        )
+    def _site(self, result: FileResult, site: Site) -> Record:
+        texts = ("message", "remedy", "note")
+        return {
+            **json.as_object(site),
+            **{name: self.places.text(getattr(site, name) or "") for name in texts},
+            "place": self.places.number(Location(result.path, site.line)),
+            "optimizer": self.identifiers[site.group] if site.group is not None else "",
+            "cause": self.places.line(site.cause) if site.cause is not None else None,
+        }
 
 
-def _totals(counts: Mapping[str, int], of: int) -> list[Total]:
+def _totals(counts: Mapping[str, int], of: int) -> list[Record]:
     """The count of each status, and where its part of a bar begins and ends."""
-    found: list[Total] = []
+    found: list[Record] = []
     start = 0.0
     for status in STATUSES:
         width = 100 * counts.get(status, 0) / max(of, 1)
         found.append(
-            Total(status, counts.get(status, 0), round(start, 2), round(width, 2))
+            {
+                "status": status,
+                "count": counts.get(status, 0),
+                "start": round(start, 2),
+                "width": round(width, 2),
+            }
         )
         start += width
     return found
@@ -584,7 +423,7 @@ def _what(site: Site) -> str:
     return site.remedy or "has another name: `--modernize` renames it"
 
 
-def _mathematics(name: str) -> Mathematics:
+def _mathematics(name: str) -> Record:
     """The docstring of an optimizer's module, with the two rules apart."""
     summary, *paragraphs = optimizers()[name].documentation.split("\n\n")
     sides = {"Legacy": "", "optax": ""}
@@ -595,23 +434,31 @@ def _mathematics(name: str) -> Mathematics:
         if before:
             remarks.append(before)
         sides |= dict(zip(rest[::2], rest[1::2], strict=True))
-    return Mathematics(name, summary, sides["Legacy"], sides["optax"], remarks)
+    return {
+        "name": name,
+        "summary": summary,
+        "legacy": sides["Legacy"],
+        "optax": sides["optax"],
+        "remarks": remarks,
+    }
 
 
-def _proof(case: Case) -> Proof:
+def _proof(case: Case) -> Record:
     from optim2optax.parity.judging.wording import figures
     from optim2optax.parity.reports.text import words
 
     found = case.comparison
+    shown = {"verdict": words(case.outcome), "passes": case.passes}
     # the case ended before anything was compared
     if found is None:
-        return Proof(
-            words(case.outcome), case.passes, "", case.reason.splitlines(), Markup()
-        )
+        return {**shown, "figures": "", "remarks": case.reason.splitlines()}
     series = {
         "float64 error": found.error_by_step,
         "float32 drift": found.drift_by_step,
     }
-    return Proof(
-        words(case.outcome), case.passes, figures(found), case.remarks, plot(series)
-    )
+    return {
+        **shown,
+        "figures": figures(found),
+        "remarks": case.remarks,
+        "drawing": plot(series),
+    }

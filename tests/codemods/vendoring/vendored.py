@@ -32,7 +32,7 @@ def vendored(
     )
     migrated = migrate(copies.pointed_back, options)
     results, modules = migrated[: len(files)], migrated[len(files) :]
-    new = copies.homeless(results) if wanted else []
+    new = copies.without_copy(results) if wanted else []
     place = copies.place_for(new, PACKAGE_NAME, None) if new else None
     results = copies.pointed_at(results, new, place)
     changed = (*results, *modules)

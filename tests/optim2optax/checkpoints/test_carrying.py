@@ -13,7 +13,7 @@ import pytest
 from codemods import Options, Source, migrate
 from optim2optax.checkpoints import CheckpointError
 from optim2optax.checkpoints.carrying import carried
-from optim2optax.checkpoints.flax_msgpack import Array, read
+from optim2optax.checkpoints.flax_msgpack import read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.precision import precise
 
@@ -225,9 +225,7 @@ def test_a_state_of_one_number_is_no_placeholder() -> None:
         "target": {"w": np.ones(1)},
         "state": {
             "step": 3,
-            "param_states": {
-                "w": {"v": Array((1,), np.dtype("f4"), memoryview(b"\0\0\0\1"))}
-            },
+            "param_states": {"w": {"v": np.ones(1, np.float32)}},
         },
     }
     with pytest.raises(

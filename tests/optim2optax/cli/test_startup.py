@@ -23,7 +23,7 @@ HEAVY = (
     "jinja2",
     "optim2optax.reporting.html",
     "optim2optax.choosing",
-    "optim2optax.reporting.links",
+    "optim2optax.reporting.terminal_links",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 from codemods import FileResult, Options, Source
-from optim2optax.dependencies import dependencies
+from optim2optax.dependencies.updating import dependencies
 
 CHANGING = Options(modernize=True)
 

@@ -11,14 +11,13 @@ import pytest
 from packaging.version import Version
 
 from codemods.removed import table
-from optim2optax.dependencies.needs import LOWEST
-from optim2optax.dependencies.releases import JAX
+from optim2optax.dependencies.needs import JAX, LOWEST
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY, MODERN
 
 OLD = "flax==0.3.4\njax>=0.2.5,<0.3\n"
 NEW = "flax>=0.8.0\noptax>=0.2.4\njax>=0.4.27\n"
-READERS = ("packaging", "tomlkit", "ruamel.yaml", "libcst")
+READERS = ("packaging", "tomlkit", "libcst")
 
 
 def write(project: Path, **files: str) -> None:
@@ -265,16 +264,12 @@ def test_an_image_and_a_lock_file_are_too_old_for_a_later_version(
     write(
         project,
         train_py=NEWER,
-        Dockerfile="FROM python:3.10\nRUN pip install jax\n",
+        Dockerfile="FROM python:3.10\n# for JAX\n",
         **{"uv.lock": locked},
     )
     said = run("rewrite", "--modernize", ".").stdout
-    assert (
-        "Dockerfile:1:6: FO955 This image has Python 3.10; the new code needs 3.11 or later."
-        in said
-    )
+    assert "Dockerfile:1:6: FO955 The new code needs Python 3.11 or later." in said
     assert "FO950 `jax` 0.4.30 is locked; the new code needs 0.8.0 or later." in said
-    assert 'RUN pip install "jax>=0.8.0"' in (project / "Dockerfile").read_text()
 
 
 def test_what_jax_asks_for_is_known_of_each_version_that_is_needed() -> None:

@@ -12,63 +12,28 @@ from optim2optax.dependencies.versions import (
     with_floor,
 )
 
+ADMITTED: dict[Syntax, tuple[str, ...]] = {
+    "pep440": (
+        "", ">=0.3", "==0.8.0", "==0.10.2", "<0.8.0.1", "<=0.8", "~=0.3", "==0.*", "!=0.8.0",
+        ">0.8.0,<0.8.1", ">=0.3,!=0.8.*,!=0.9.*",
+    ),
+    "poetry": ("^0.8", "^0", "~0", "^0.3 || ^0.9", "*", "^1.2"),
+    "conda": ("=0.8", "==0.8", "0.8.*", "=0.8*", "<0.4|>=0.9", "1.2"),
+}  # fmt: skip
+LEFT_OUT: dict[Syntax, tuple[str, ...]] = {
+    "pep440": ("<0.8", "~=0.3.4", "==0.8.0rc1", ">0.7,<0.8"),
+    "poetry": ("^0.3.4", "^0.0.3", "~0.7", "0.3.4", "0.3.*", ">=0.3 <0.5"),
+    "conda": ("=0.3", ">=0.3,<0.8.0"),
+}
+
 
 @pytest.mark.parametrize(
     ("spec", "syntax", "expected"),
     [
-        *(
-            ("", "pep440", True),
-            (">=0.3", "pep440", True),
-            ("==0.8.0", "pep440", True),
-            ("==0.10.2", "pep440", True),
-        ),
-        *(
-            ("<0.8", "pep440", False),
-            ("<0.8.0.1", "pep440", True),
-            ("<=0.8", "pep440", True),
-            ("~=0.3.4", "pep440", False),
-        ),
-        *(
-            ("~=0.3", "pep440", True),
-            ("==0.*", "pep440", True),
-            ("!=0.8.0", "pep440", True),
-            ("==0.8.0rc1", "pep440", False),
-        ),
-        *(
-            (">0.8.0,<0.8.1", "pep440", True),
-            (">=0.3,!=0.8.*,!=0.9.*", "pep440", True),
-            (">0.7,<0.8", "pep440", False),
-        ),
-        *(
-            ("^0.3.4", "poetry", False),
-            ("^0.8", "poetry", True),
-            ("^0", "poetry", True),
-            ("^0.0.3", "poetry", False),
-        ),
-        *(
-            ("~0.7", "poetry", False),
-            ("~0", "poetry", True),
-            ("0.3.4", "poetry", False),
-            ("0.3.*", "poetry", False),
-        ),
-        *(
-            ("^0.3 || ^0.9", "poetry", True),
-            (">=0.3 <0.5", "poetry", False),
-            ("*", "poetry", True),
-            ("^1.2", "poetry", True),
-        ),
-        *(
-            ("=0.3", "conda", False),
-            ("=0.8", "conda", True),
-            ("==0.8", "conda", True),
-            ("0.8.*", "conda", True),
-        ),
-        *(
-            ("=0.8*", "conda", True),
-            ("<0.4|>=0.9", "conda", True),
-            (">=0.3,<0.8.0", "conda", False),
-            ("1.2", "conda", True),
-        ),
+        (spec, syntax, table is ADMITTED)
+        for table in (ADMITTED, LEFT_OUT)
+        for syntax, specs in table.items()
+        for spec in specs
     ],
 )
 def test_admits(spec: str, syntax: Syntax, expected: bool) -> None:

@@ -147,23 +147,11 @@ def test_any_bytes(project: Path) -> None:
     assert path.read_bytes() == b"\xef\xbb\xbfy\r\r\n\x00\xff"
 
 
-def test_new_files_and_deleted_ones(project: Path) -> None:
-    """New ones come with their folder, and the folder of deleted ones goes if nothing of anybody's is in it."""
-    old, new, edited = (
-        project / "old" / "a.py",
-        project / "new" / "a.py",
-        project / "b.py",
-    )
-    old.parent.mkdir()
-    (old.parent / "__pycache__").mkdir()
-    (old.parent / "__pycache__" / "a.pyc").write_bytes(b"")
-    old.write_bytes(b"old\n")
+def test_new_files(project: Path) -> None:
+    """They come with their folder."""
+    new, edited = project / "new" / "a.py", project / "b.py"
     edited.write_bytes(b"old\n")
-    changes = [
-        FileChange(str(old), b"old\n", None),
-        change(edited),
-        FileChange(str(new), None, b"new\n"),
-    ]
+    changes = [change(edited), FileChange(str(new), None, b"new\n")]
     assert write_files(changes) == {}
     assert names(project) == ["b.py", "new"]
     assert new.read_bytes() == edited.read_bytes() == b"new\n"
@@ -173,30 +161,17 @@ def test_new_files_and_deleted_ones(project: Path) -> None:
     )
 
 
-def test_a_folder_with_something_else_in_it_stays(project: Path) -> None:
-    path = project / "old" / "a.py"
-    path.parent.mkdir()
-    path.write_bytes(b"old\n")
-    (path.parent / "notes.txt").write_text("mine")
-    assert write_files([FileChange(str(path), b"old\n", None)]) == {}
-    assert names(path.parent) == ["notes.txt"]
-
-
-@pytest.mark.parametrize("stale", ["edited", "deleted", "new"])
-def test_nothing_is_made_or_deleted_if_one_file_cannot_be(
-    project: Path, stale: str
-) -> None:
-    old, new, edited = project / "a.py", project / "new" / "a.py", project / "b.py"
-    old.write_bytes(b"old\n")
+@pytest.mark.parametrize("stale", ["edited", "new"])
+def test_nothing_is_made_if_one_file_cannot_be(project: Path, stale: str) -> None:
+    new, edited = project / "new" / "a.py", project / "b.py"
     edited.write_bytes(b"old\n")
     changes = [
-        FileChange(str(old), b"old\n", None),
         change(edited),
         FileChange(str(new), None, b"new\n"),
     ]
     if stale == "new":
         new.parent.mkdir()
-    place = {"edited": edited, "deleted": old, "new": new}[stale]
+    place = {"edited": edited, "new": new}[stale]
     place.write_bytes(b"by somebody\n")
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
     problems = write_files(changes)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 from codemods.model import FileResult
-from optim2optax.project import printable
+from optim2optax.wording import printable
 
 PLACE = re.compile(
     r"(?P<bold>\x1b\[1m)?(?P<path>[^\s\x1b`'\"():]+)(?P<plain>\x1b\[0m)?(?::(?P<line>\d+))?"

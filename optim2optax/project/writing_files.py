@@ -1,30 +1,27 @@
-"""Files are replaced, made and deleted: each one atomically, and all or none of them."""
+"""Files are replaced and made: each one atomically, and all or none of them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from optim2optax.project.temporary import remove_leftovers, temporary_beside
-
-CACHE = "__pycache__"
 
 
 @dataclass(frozen=True)
 class FileChange:
     """A change of the file at `location` (a real path) from `before` to `after`.
 
-    `before` is None for a new file, and `after` for one that is deleted.
+    `before` is None for a new file.
     """
 
     location: str
     before: bytes | None
-    after: bytes | None
+    after: bytes
 
 
 class UnwritableError(Exception):
@@ -36,17 +33,15 @@ def write_files(changes: Sequence[FileChange]) -> dict[str, str]:
 
     An optimizer may reach over several files, and half of its migration would not run. Every new
     content is complete, beside the file that it replaces, before the first file is replaced; so a
-    crash or a full disk leaves each file either as it was or as it should be. New files come first,
-    and deletions last: imported modules exist at every moment.
+    crash or a full disk leaves each file either as it was or as it should be. New files come first:
+    imported modules exist at every moment.
 
     Returns:
       By location, why a file was not written; empty if all were.
     """
     staged: dict[str, str] = {}
     problems: dict[str, str] = {}
-    changes = sorted(
-        changes, key=lambda change: (change.after is None, change.before is not None)
-    )
+    changes = sorted(changes, key=lambda change: change.before is not None)
     remove_leftovers(change.location for change in changes)
     folders = list(_made_folders(changes))
     try:
@@ -61,37 +56,32 @@ def write_files(changes: Sequence[FileChange]) -> dict[str, str]:
         for change in changes:
             try:
                 _require_unchanged(change)
-                _put(staged[change.location], change)
+                os.replace(staged[change.location], change.location)
                 del staged[change.location]
             except (UnwritableError, OSError) as error:
                 problems[change.location] = _reason(error)
         return problems
     finally:
-        _clean_up(staged, folders, changes)
+        _clean_up(staged.values(), folders)
 
 
-def _clean_up(
-    staged: Mapping[str, str],
-    made_folders: Iterable[str],
-    changes: Sequence[FileChange],
-) -> None:
-    """Remove what is left of staged contents, and empty folders that were made or had deletions."""
-    for temporary in filter(None, staged.values()):
+def _clean_up(staged: Iterable[str], made_folders: Iterable[str]) -> None:
+    """Remove what is left of staged contents, and empty folders that were made."""
+    for temporary in staged:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-    deleted = [change.location for change in changes if change.after is None]
-    _remove_empty([*made_folders, *map(os.path.dirname, deleted)])
+    for folder in made_folders:
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 def _stage(change: FileChange) -> str:
     """Write the new content beside the file that it replaces, with that file's owner and mode.
 
     Returns:
-      The path of the temporary file; empty for a deletion.
+      The path of the temporary file.
     """
     _require_unchanged(change)
-    if change.after is None:
-        return ""
     # a new file gets the owner and the mode of its folder
     like = change.location
     if change.before is None:
@@ -116,13 +106,6 @@ def _stage(change: FileChange) -> str:
     return temporary
 
 
-def _put(staged: str, change: FileChange) -> None:
-    if change.after is None:
-        os.unlink(change.location)
-    else:
-        os.replace(staged, change.location)
-
-
 def _made_folders(changes: Sequence[FileChange]) -> Iterator[str]:
     """Make the folders that new files lack. Staging fails in one that cannot be made."""
     new = [change.location for change in changes if change.before is None]
@@ -130,15 +113,6 @@ def _made_folders(changes: Sequence[FileChange]) -> Iterator[str]:
         with contextlib.suppress(OSError):
             os.mkdir(folder)
             yield folder
-
-
-def _remove_empty(folders: Iterable[str]) -> None:
-    """Remove folders in which nothing is left, or only compiled modules."""
-    for folder in dict.fromkeys(folders):
-        with contextlib.suppress(OSError):
-            if os.listdir(folder) == [CACHE]:
-                shutil.rmtree(os.path.join(folder, CACHE))
-            os.rmdir(folder)
 
 
 def _require_unchanged(change: FileChange) -> None:

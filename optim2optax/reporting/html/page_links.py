@@ -23,7 +23,7 @@ class Link(NamedTuple):
     target: str
 
 
-class Places:
+class PageLinks:
     """The files of a report by what the page calls them, and the lines that it shows of each."""
 
     def __init__(self, results: Sequence[FileResult]) -> None:

@@ -1,4 +1,4 @@
-"""What happens to a requirement: its version is raised, its extras are checked, or it stays."""
+"""What happens to requirements: versions are raised, extras checked, optax added, or it is told."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ from collections.abc import Iterator, Sequence
 
 from packaging.utils import canonicalize_name
 
-from codemods.rules.dependencies import EXTRA, NO_EXTRA, PYTHON, RAISED
+from codemods.rules.dependencies import (
+    ADDED,
+    EXTRA,
+    HASHED,
+    LOCKED,
+    NO_EXTRA,
+    PYTHON,
+    RAISED,
+    TOLD,
+)
 from optim2optax.dependencies.declared import (
     DeclaredRequirement,
     Finding,
+    Insert,
+    Section,
     Span,
     TextEdit,
-    hashed,
     not_read,
 )
 from optim2optax.dependencies.needs import EXTRAS, RENAMED_EXTRAS, Needs
@@ -25,6 +35,8 @@ from optim2optax.dependencies.versions import (
     with_floor,
 )
 
+OPTAX = "optax"
+WATCHED = ("flax", "jax", "jaxlib", OPTAX)
 GPU = "For a GPU, today's JAX is installed as `jax[cuda12]` or `jax[cuda13]`."
 TITLES = {
     "python": "Python",
@@ -52,10 +64,13 @@ def judged(declared: DeclaredRequirement, text: str, needs: Needs) -> Iterator[F
     if new is None:
         return
     if declared.is_hashed:  # flax==0.3.4 --hash=sha256:…
-        yield hashed(declared.span, declared.name)
+        message = f"`{declared.name}` has hashes of a version."
+        remedy = "Raise the version and renew the hashes."
+        yield Finding(HASHED, declared.span, message, remedy=remedy)
         return
     what = f"What replaces `{replaced}`" if replaced else "The new code"
-    message = f"{what} needs {_shown(declared.name)} {lowest} or later."
+    title = TITLES.get(declared.name, declared.name)
+    message = f"{what} needs {title} {lowest} or later."
     yield _raising(declared, text, new, message)
 
 
@@ -140,5 +155,96 @@ def _replaced(text: str, span: Span, part: Span, new: str) -> str:
     return text[: part[0] - offset] + new + text[part[1] - offset :]
 
 
-def _shown(name: str) -> str:
-    return TITLES.get(name, name)
+def additions(
+    sections: Sequence[Section], lowest: str, is_included: bool
+) -> Iterator[Finding]:
+    """The findings that add optax to sections. `is_included` says that an included file has it."""
+    is_in_base = is_included
+    if any(section.base and section.has(OPTAX) for section in sections):
+        is_in_base = True
+    # the base first, as the other sections need not have what it has
+    for section in sorted(sections, key=lambda section: not section.base):
+        named = [one for one in section.declared if one.name == "flax"]
+        # nothing is added beside a requirement with hashes, or to constraints
+        if not named or named[-1].is_hashed or section.insert is None:
+            continue
+        if is_in_base or section.has(OPTAX):
+            continue
+        is_in_base = section.base
+        yield _addition(section, named[-1], lowest, section.insert)
+
+
+def _addition(
+    section: Section, flax: DeclaredRequirement, lowest: str, insert: Insert
+) -> Finding:
+    """The finding that adds optax behind the first requirement where that is possible."""
+    version = ""
+    # beside a Flax of any version, optax may be of any, too
+    if flax.spec.strip(" *"):
+        version = f"{flax.gap}{at_least(lowest, flax.spec, 'pep440')}"
+    for anchor in _anchors(section, flax):
+        edit = insert(anchor, OPTAX, version)
+        if edit:
+            message = "The new code needs optax, which is not declared."
+            return Finding(ADDED, flax.span, message, (edit,), f"{OPTAX}{version}")
+    why = "optax is missing here, and there is no simple way to add it."
+    return not_read(flax.span, why, "Add it by hand.")
+
+
+def _anchors(
+    section: Section, flax: DeclaredRequirement
+) -> Iterator[DeclaredRequirement]:
+    """The requirements behind which optax may stand, the best first.
+
+    In a sorted list, that is the one before it in the order; else it is Flax.
+    """
+    named = [declared for declared in section.declared if declared.name != "python"]
+    names = [declared.name for declared in named]
+    if len(named) > 2 and names == sorted(names):
+        before = [declared for declared in named if declared.name < OPTAX]
+        yield before[-1]
+    yield flax
+    yield from reversed(section.declared)
+
+
+def told(
+    declared: Sequence[DeclaredRequirement], text: str, needs: Needs
+) -> Iterator[Finding]:
+    """The findings on a file that installs packages, and is not edited."""
+    for one in declared:
+        for finding in judged(one, text, needs):
+            if finding.edits:
+                remedy = "Change it by hand."
+                yield Finding(TOLD, finding.span, finding.message, remedy=remedy)
+            else:
+                yield finding
+    yield from _without_optax(declared, needs, TOLD, "Add it by hand.")
+
+
+def locked(
+    declared: Sequence[DeclaredRequirement], command: str, needs: Needs
+) -> Iterator[Finding]:
+    """At most one finding on a lock file: a version that is too old, or that optax is missing."""
+    remedy = f"Have it made anew, with `{command}`."
+    # what was locked first comes first: flax, jax, jaxlib, optax
+    for one in sorted(declared, key=lambda one: one.name):
+        lowest = needs.lowest.get(one.name)
+        if one.name not in WATCHED or lowest is None or not one.spec:
+            continue
+        if not admits(one.spec, lowest, one.syntax):
+            version = one.spec.lstrip("=")
+            message = f"`{one.name}` {version} is locked; the new code needs {lowest} or later."
+            yield Finding(LOCKED, one.version, message, remedy=remedy)
+            return
+    yield from _without_optax(declared, needs, LOCKED, remedy)
+
+
+def _without_optax(
+    declared: Sequence[DeclaredRequirement], needs: Needs, code: str, remedy: str
+) -> Iterator[Finding]:
+    if OPTAX not in needs.lowest:
+        return
+    flax = [one for one in declared if one.name == "flax"]
+    if flax and not any(one.name == OPTAX for one in declared):
+        message = "The new code needs optax, which is not in this file."
+        yield Finding(code, flax[0].version, message, remedy=remedy)

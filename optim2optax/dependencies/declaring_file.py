@@ -1,0 +1,90 @@
+"""A file that declares dependencies: its text, and what that declares."""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+import posixpath
+from dataclasses import dataclass
+
+from codemods.model import Source
+from codemods.sources.text import LINE_END, UndecodableError
+from codemods.sources.text import decode as decode_python
+from optim2optax.dependencies import not_edited
+from optim2optax.dependencies.declared import Declarations, FormatError, not_read
+from optim2optax.dependencies.file_names import format_of, mentions
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+@dataclass(frozen=True)
+class DeclaringFile:
+    """A file, its text without the mark that tells its encoding, and what it declares."""
+
+    source: Source
+    text: str
+    encoding: str
+    mark: bytes
+    declares: Declarations
+
+    def position(self, index: int) -> tuple[int, int]:
+        """The line and the column of an index, from 1."""
+        starts = [start for start in _line_starts(self.text) if start <= index]
+        return len(starts), index - starts[-1] + 1
+
+
+def read_source(source: Source) -> DeclaringFile:
+    """A file with what it declares: without Flax and JAX, that is nothing."""
+    if not mentions(source.content):
+        return DeclaringFile(source, "", "utf-8", b"", Declarations())
+    try:
+        text, encoding, mark = _decoded(source.content, source.path)
+    except UndecodableError as error:
+        # any bytes are text in Latin-1, so that the problem can be reported with a place
+        text, encoding, mark = source.content.decode("latin-1"), "latin-1", b""
+        declares = Declarations(problems=(not_read((0, 0), f"{error}."),))
+        return DeclaringFile(source, text, encoding, mark, declares)
+    try:
+        declares = parse(text, source.path)
+    except FormatError as error:
+        starts = _line_starts(text)[error.line - 1 :]
+        # a parser may name a line behind the last
+        start = starts[0] if starts else 0
+        declares = Declarations(problems=(not_read((start, start), f"{error}."),))
+    return DeclaringFile(source, text, encoding, mark, declares)
+
+
+def parse(text: str, path: str) -> Declarations:
+    """What a file declares, in the format that its name tells. Raises FormatError."""
+    command = not_edited.command_of(posixpath.basename(path), text)
+    if command:
+        return not_edited.read_lock(text, command)
+    module = importlib.import_module(f"optim2optax.dependencies.{format_of(path)}")
+    declares: Declarations = module.read(text, path)
+    return declares
+
+
+def _decoded(content: bytes, path: str) -> tuple[str, str, bytes]:
+    """A file's text, its encoding and its mark. Raises UndecodableError.
+
+    It is in UTF-8 unless a byte order mark, or the coding line of a Python file, says otherwise.
+    """
+    if path.endswith(".py"):
+        python = decode_python(content)
+        return python.code, python.encoding, python.bom
+    marks = (found for found in MARKS if content.startswith(found[0]))
+    mark, encoding = next(marks, (b"", "utf-8"))
+    try:
+        return content[len(mark) :].decode(encoding), encoding, mark
+    except UnicodeDecodeError as error:
+        raise UndecodableError(
+            f"cannot be decoded as {encoding}: byte {error.start}"
+        ) from error
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(found.end() for found in LINE_END.finditer(text))]

@@ -1,0 +1,3 @@
+"""The exit codes that are none of a result."""
+
+INTERRUPTED = 130

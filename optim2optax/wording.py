@@ -1,0 +1,20 @@
+"""Words of messages for people."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun, such as `1 site` or `1,234 sites`."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+def printable(text: str) -> str:
+    """Text in one line, with escapes in place of control characters.
+
+    A terminal or a log would act on those.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text
+    )
