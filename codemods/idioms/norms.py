@@ -105,6 +105,11 @@ class Norms:
                 left=ast.Name(id=name), op=ast.Pow(), right=ast.Constant(value=2)
             ):
                 return name == leaf
+            # leaf * leaf
+            case ast.BinOp(
+                left=ast.Name(id=left), op=ast.Mult(), right=ast.Name(id=right)
+            ):
+                return left == right == leaf
             # jnp.square(leaf)
             case ast.Call(func=function, args=[ast.Name(id=name)], keywords=[]):
                 return (

@@ -268,6 +268,7 @@ def test_a_step_that_does_not_clip_keeps_the_others_from_it() -> None:
 SQUARES = [
     "jnp.sqrt(sum([jnp.vdot(g, g) for g in jax.tree_util.tree_leaves(grads)]))",
     "jnp.sqrt(sum(jnp.sum(g ** 2) for g in jax.tree_leaves(grads)))",
+    "jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree_util.tree_leaves(grads)))",
     "jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in jax.tree_util.tree_flatten(grads)[0]))",
     "jnp.linalg.norm(ravel_pytree(grads)[0])",
     "optax.global_norm(grads)",
