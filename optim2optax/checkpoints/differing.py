@@ -53,10 +53,14 @@ def _between(place: str, old: Tree, new: Tree) -> Iterator[LeafDifference]:
         is_alike = type(old) is type(new) and old == new
     if not is_alike:
         yield LeafDifference(place, f"is {_described(old)}, then {_described(new)}")
-    elif are_arrays and old.tobytes() != new.tobytes():
+    elif are_arrays and _bytes(old) != _bytes(new):
         largest = _largest(old.ravel(), new.ravel())
         finite = largest if math.isfinite(largest) else None  # JSON has no NaN
         yield LeafDifference(place, f"differs by {largest:.3g} at most", finite)
+
+
+def _bytes(array: np.ndarray[Any, Any]) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def _described(leaf: Tree) -> str:

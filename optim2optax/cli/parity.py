@@ -227,19 +227,19 @@ def command(
         # Workers, and both sides of a command, need it too.
         os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     # pytest runs the cases: these are options of the plugin
-    options = [f"--parity-steps={steps}", f"--parity-seed={seed}"]
-    if before is not None:
-        options.append(f"--parity-before={before}")
-    if legacy_python is not None:
-        options.append(f"--parity-legacy-python={_checked(legacy_python)}")
-    if save is not None:
-        options.append(f"--parity-save={save.absolute()}")
-    if against is not None:
-        options.append(f"--parity-against={against.absolute()}")
-    if training:
-        options.append(f"--parity-command={json.dumps(training)}")
-    if timeout is not None:
-        options.append(f"--parity-timeout={timeout}")
+    given = {
+        "steps": steps,
+        "seed": seed,
+        "before": before,
+        "legacy-python": legacy_python and _checked(legacy_python),
+        "save": save and save.absolute(),
+        "against": against and against.absolute(),
+        "command": json.dumps(training) if training else None,
+        "timeout": timeout,
+    }
+    options = [
+        f"--parity-{name}={value}" for name, value in given.items() if value is not None
+    ]
     options += [f"--parity-link={link.absolute()}" for link in links]
     options += [f"--parity-compare={os.path.relpath(file)}" for file in files]
     options += [f"--parity-lines={_expression(line)}" for line in lines]
