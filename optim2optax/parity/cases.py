@@ -14,8 +14,12 @@ from codemods.model import EmittedOptimizer
 from optim2optax.parity.command.command import NOTHING, compare_command
 from optim2optax.parity.command.outputs import Wanted
 from optim2optax.parity.command.runs import CommandError
-from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.judging.wording import OPEN_LOOP, figures
+from optim2optax.parity.judging.comparison import (
+    OPEN_LOOP,
+    Comparison,
+    Verdict,
+    figures,
+)
 from optim2optax.parity.optimizer.emitted import compare_variants
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
 from optim2optax.parity.optimizer.localization import with_link
@@ -28,6 +32,7 @@ from optim2optax.parity.scenario.scenario import (
     run_both_loops,
     run_scenario,
 )
+from optim2optax.workers import share
 
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
 REMEDY = "Let nothing else use it, give fewer --jobs, or choose another --platform."
@@ -173,3 +178,29 @@ def scenario_case(
     return Case(
         name, "scenario", comparison, *texts, f"In open loop: {figures(opened)}."
     )
+
+
+STEPS, SEED = 120, 0
+
+
+def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[Case]:
+    """A comparison of the old and the new form of each optimizer.
+
+    Args:
+        optimizers: what `rewrite` emits. The same two expressions are compared once.
+        jobs: the number of processes.
+    """
+    distinct = {_key(optimizer): optimizer for optimizer in optimizers}
+    # One comparison is not worth the start of a process.
+    processes = jobs if len(distinct) > 1 else 1
+    cases = share(_case, list(distinct.values()), processes)
+    by_key = dict(zip(distinct, cases, strict=True))
+    return [by_key[_key(optimizer)] for optimizer in optimizers]
+
+
+def _case(optimizer: EmittedOptimizer) -> Case:
+    return optimizer_case(optimizer.before, optimizer, STEPS, SEED)
+
+
+def _key(optimizer: EmittedOptimizer) -> tuple[str, str]:
+    return optimizer.legacy_expression, optimizer.optax_expression

@@ -17,10 +17,9 @@ from optim2optax.parity.command.float32 import (
     keeps_float32,
 )
 from optim2optax.parity.command.left_behind import compare_left_behind, with_left_behind
-from optim2optax.parity.command.open_loop import with_open_loop
+from optim2optax.parity.command.optimizers import with_open_loop, with_states
 from optim2optax.parity.command.outputs import Wanted
 from optim2optax.parity.command.runs import CommandError, FailedError, Runs
-from optim2optax.parity.command.states import with_states
 from optim2optax.parity.judging.comparison import CLOSED_LOOP_GATE, Comparison, Verdict
 from optim2optax.parity.judging.noise import settled
 

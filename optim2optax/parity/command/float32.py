@@ -12,10 +12,9 @@ from optim2optax.parity.command.compare import (
     compare_replays,
     compare_updates,
 )
-from optim2optax.parity.command.open_loop import shown_kind, why_not_replayed
-from optim2optax.parity.command.recorded import of_optimizers
+from optim2optax.parity.command.optimizers import shown_kind, why_not_replayed
 from optim2optax.parity.command.runs import CommandError, Runs
-from optim2optax.parity.command.updates import by_kind
+from optim2optax.parity.command.updates import by_kind, of_optimizers
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 
 FLOAT32_GATE = 1e-5

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.command.order import exact_parts
-from optim2optax.parity.command.updates import Parts, Update
+from optim2optax.parity.command.updates import Parts, Update, exact_parts
 from optim2optax.parity.judging.comparison import (
     Comparison,
     Difference,

@@ -10,14 +10,18 @@ from functools import cache
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.optimizer.counterpart import Counterpart
+from optim2optax.parity.optimizer.coverage import (
+    horizon,
+    probe_for,
+    rate,
+    sets_rate,
+    sizes,
+)
 from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
-from optim2optax.parity.optimizer.limits import horizon, sizes
-from optim2optax.parity.optimizer.parameters import probe_for
-from optim2optax.parity.optimizer.rates import rate, sets_rate
+from optim2optax.parity.optimizer.probe import probe_params
+from optim2optax.parity.optimizer.probed import compare_probed
+from optim2optax.parity.optimizer.texts import Counterpart
 from optim2optax.parity.optimizer.variants import variants
-from optim2optax.parity.probing.probe import probe_params
-from optim2optax.parity.probing.probed import compare_probed
 
 
 def compare_emitted(

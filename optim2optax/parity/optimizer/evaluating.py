@@ -21,12 +21,15 @@ import optax
 
 from codemods.model import EmittedOptimizer
 from optim2optax.legacy import legacy_optim
-from optim2optax.parity.optimizer.counterpart import Counterpart
+from optim2optax.parity.optimizer.coverage import scheduled_rate
 from optim2optax.parity.optimizer.harmless import definitions_may_act, may_act
-from optim2optax.parity.optimizer.names import names_in
-from optim2optax.parity.optimizer.rates import scheduled_rate
-from optim2optax.parity.optimizer.sampling import Sample
-from optim2optax.parity.optimizer.texts import SCHEDULE, TRAVERSAL, sampled_texts
+from optim2optax.parity.optimizer.sampling import Sample, names_in
+from optim2optax.parity.optimizer.texts import (
+    SCHEDULE,
+    TRAVERSAL,
+    Counterpart,
+    sampled_texts,
+)
 
 MODULES = {
     "collections": collections,

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.judging.comparison import Comparison
 from optim2optax.parity.judging.leaves import leaves_by_path as by_path
+from optim2optax.parity.optimizer.coverage import sets_rate
 from optim2optax.parity.optimizer.evaluating import evaluate
-from optim2optax.parity.optimizer.rates import sets_rate
-from optim2optax.parity.probing.compare import replay
+from optim2optax.parity.optimizer.transformations import replay
 
 AGREE = 1e-9
 """Movements that differ by less than this, in relation to the larger one, agree."""

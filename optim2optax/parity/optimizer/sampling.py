@@ -4,12 +4,57 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from codemods.optimizers import optimizers
-from optim2optax.parity.optimizer.names import KNOWN_MODULES, constructor, root_of
+
+KNOWN_MODULES = (
+    "collections",
+    "dataclasses",
+    "flax",
+    "functools",
+    "jax",
+    "jnp",
+    "math",
+    "np",
+    "numpy",
+    "onp",
+    "optax",
+    "optim",
+    "typing",
+)
+
+
+def names_in(text: str, mode: str = "eval") -> Iterator[str]:
+    """The names in a source text."""
+    for node in ast.walk(ast.parse(text, mode=mode)):
+        if isinstance(node, ast.Name):
+            yield node.id
+
+
+def root_of(node: ast.expr) -> ast.expr:
+    """The innermost expression that attributes, items and calls start at."""
+    # `config` of `config.schedules["train"](step).value`
+    while True:
+        match node:
+            case (
+                ast.Attribute(value=inner)
+                | ast.Subscript(value=inner)
+                | ast.Call(func=inner)
+            ):
+                node = inner
+            case _:
+                return node
+
+
+def constructor(node: ast.AST) -> str:
+    """The last name of what a call calls, such as `Adam` of `optim.Adam(1e-3)`; else empty."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return ast.unparse(node.func).rpartition(".")[2]
+
 
 VALUES: Mapping[str, float] = {
     "learning_rate": 0.013,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codemods.model import EmittedOptimizer, FileResult
-from optim2optax.parity.optimizer.counterpart import Counterpart
+from optim2optax.parity.optimizer.texts import Counterpart
 from optim2optax.parity.pairing.becoming import what_they_become
 from optim2optax.parity.pairing.definitions import Tree
 from optim2optax.parity.pairing.exchanging import Side, as_counterpart, exchanged

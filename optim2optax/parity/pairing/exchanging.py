@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.counterpart import Counterpart
-from optim2optax.parity.optimizer.texts import helper_names
+from optim2optax.parity.optimizer.texts import Counterpart, helper_names
 from optim2optax.parity.pairing.definitions import Definitions
 from optim2optax.parity.pairing.following import Slice, slice_of
 

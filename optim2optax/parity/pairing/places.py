@@ -11,7 +11,7 @@ from operator import attrgetter
 import optax
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.names import names_in
+from optim2optax.parity.optimizer.sampling import names_in
 from optim2optax.parity.optimizer.texts import helper_names
 from optim2optax.parity.pairing.bindings import Definition
 from optim2optax.parity.pairing.definitions import Definitions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from optim2optax.parity.plugin.project import project_of
-from optim2optax.parity.plugin.repetition import as_words, repetition
 
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case
@@ -99,3 +99,35 @@ class ParityItem(pytest.Item):
             return str(self.path.relative_to(self.config.invocation_params.dir))
         except ValueError:
             return str(self.path)
+
+
+TEMPLATE = """\
+{comments}import subprocess
+import sys
+
+arguments = [
+{words}]
+sys.exit(subprocess.call([sys.executable, "-m", "optim2optax", "parity", *arguments]))
+"""
+
+
+def repetition(arguments: Sequence[str], remarks: Sequence[str]) -> str:
+    """A script that runs a scenario or a command again.
+
+    Args:
+        arguments: of `optim2optax parity`, in the folder where it was run.
+        remarks: lines on the two sides, which become comments of the script.
+    """
+    comments = "".join(f"# {' '.join(line.split())}\n" for line in remarks)
+    words = "".join(f"    {word!r},\n" for word in arguments)
+    return TEMPLATE.format(comments=comments, words=words)
+
+
+def as_words(options: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Options as words of a command line: each is given once for each value that is not None."""
+    words: list[str] = []
+    for name, values in options.items():
+        for value in values:
+            if value is not None:
+                words += [name, str(value)]
+    return words

@@ -1,27 +1,66 @@
-"""The methods of optimizers and definitions, each with its recording around it.
-
-A step may be taken inside jitted code, where its arrays are traced: a callback of JAX hands their
-values to the keeper when the code runs.
+"""The receiver of the steps that are recorded.
 
 An old Python runs this as well, from Python 3.8 on.
 """
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from optim2optax.parity.recording.optimizers import count, params, steps_taken
-from optim2optax.parity.recording.rounding import rounded, rounded_leaves
-from optim2optax.parity.recording.suspending import is_suspended, suspending, unrecorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from optim2optax.parity.recording.keeper import Keeper, Settings
+
+class Keeper(Protocol):
+    """The receiver of each step."""
+
+    def keep(
+        self, step: Any, before: Any, gradients: Any, rate: Any, after: Any
+    ) -> None:
+        """Take the facts of a step of an optimizer.
+
+        They are its count, the parameters ahead of it, the gradients, the learning rate that it
+        was given (NaN: none), and the new parameters.
+        """
+
+    def update(self, before: Any, after: Any) -> None:
+        """Take the parameters around a call of `optax.apply_updates` outside of any train state."""
+
+    def functional(self, step: Any, before: Any, after: Any) -> None:
+        """Take the facts of a step that a definition takes without an optimizer.
+
+        They are its count, the parameters ahead of it, and the new ones.
+        """
+
+    def meet(self, state: Any) -> None:
+        """Take the traced legacy optimizer, definition or train state that is about to step."""
+
+    def widen(self) -> None:
+        """Note that an optimizer is created with float64 in the place of given float32."""
+
+    def lose(self) -> None:
+        """Note that an optimizer's state or hyperparameters do not follow from its steps so far."""
+
+
+class Settings(NamedTuple):
+    """The arguments of `recording`: who receives the steps, and which parts of them."""
+
+    keeper: Keeper
+    start: Callable[[Any], Any]
+    part: Callable[[Any], Any]
+    beside: Callable[[Any, Any, Any], Any]
+    rounding: bool
+    wide: bool
+
 
 NO_RATE = float("nan")
 
@@ -142,3 +181,53 @@ def widening(create: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
         return create(owner, *first, *args[1:], **kwargs)
 
     return created
+
+
+_thread = threading.local()
+
+
+def is_suspended() -> bool:
+    """Whether this thread is inside a step, or records none for another reason."""
+    return getattr(_thread, "is_suspended", False)
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Record no step that this thread takes while the context lasts."""
+    before = is_suspended()
+    _thread.is_suspended = True
+    try:
+        yield
+    finally:
+        _thread.is_suspended = before
+
+
+def suspending(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A function in which nothing is recorded."""
+
+    @wraps(step)
+    def within(*args: Any, **kwargs: Any) -> Any:
+        with unrecorded():
+            return step(*args, **kwargs)
+
+    return within
+
+
+def rounded(optimizer: Any) -> Any:
+    """A legacy optimizer with its parameters as `rounded_leaves` makes them."""
+    return optimizer.replace(target=rounded_leaves(optimizer.target))
+
+
+def rounded_leaves(params: Any) -> Any:
+    """Parameters that are each off by a unit in the last place.
+
+    Those of less than 32 bits stay: to them such a unit is more than rounding.
+    """
+    return jax.tree_util.tree_map(_rounded, params)
+
+
+def _rounded(leaf: Any) -> Any:
+    if jnp.result_type(leaf) not in (np.float64, np.float32):
+        return leaf
+    fixed = jax.lax.stop_gradient(leaf)
+    return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)

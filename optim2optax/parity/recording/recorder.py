@@ -14,14 +14,17 @@ import numpy as np
 from flax import serialization
 
 from optim2optax.parity.recording.inputs import InputsWriter
-from optim2optax.parity.recording.kinds import is_small, kind_of
-from optim2optax.parity.recording.leaves import (
+from optim2optax.parity.recording.optimizers import (
+    averaged,
+    is_legacy,
+    is_small,
+    kind_of,
     leaf_type,
     leaves_of_state_dict,
+    params,
     shape_of,
     state_leaves,
 )
-from optim2optax.parity.recording.optimizers import averaged, is_legacy, params
 from optim2optax.parity.recording.sketch import Part, largest, sketch
 from optim2optax.parity.recording.stream import Writer
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optim2optax.parity.recording.kinds import Kind
+    from optim2optax.parity.recording.optimizers import Kind
 
     Leaves = Callable[[Any], Mapping[str, Any]]
     Parts = Mapping[Part, Any]

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any
 import jax
 from flax import struct
 
-from optim2optax.parity.recording.keeper import Settings
 from optim2optax.parity.recording.methods import (
+    Settings,
     recording_functional,
     recording_step,
     recording_updates,
+    suspending,
     watching,
     widening,
 )
 from optim2optax.parity.recording.optimizers import averaged
-from optim2optax.parity.recording.suspending import suspending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from optim2optax.parity.recording.keeper import Keeper
+    from optim2optax.parity.recording.methods import Keeper
 
 COPIED = {"apply_gradient", "compute_gradient", "optimize"}
 """Methods by which the class of a legacy optimizer is recognised."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import itertools
 import sys
@@ -14,11 +15,10 @@ import numpy as np
 
 from optim2optax.legacy import legacy_flax, load_module
 from optim2optax.parity.judging.leaves import PyTree
-from optim2optax.parity.recording.packages import import_packages
+from optim2optax.parity.recording.process import import_packages
 from optim2optax.parity.recording.recording import recording
 from optim2optax.parity.scenario.dataclass_nodes import told_apart
-from optim2optax.parity.scenario.parameters import holds_parameters, parameters
-from optim2optax.parity.scenario.states import States
+from optim2optax.parity.scenario.states import States, parameters
 from optim2optax.parity.scenario.tape import Tape
 from optim2optax.precision import (
     double_everywhere,
@@ -71,7 +71,7 @@ def drive(
                         jax.tree_util.tree_map(np.array, parameters(value))
                     )
                     if states is not None:
-                        states.keep(value, holds_parameters)
+                        states.keep(value)
     return trajectory, getattr(script, "replay", False)
 
 
@@ -99,3 +99,30 @@ def modules_around(path: Path) -> Iterator[str]:
             file = Path(getattr(sys.modules[name], "__file__", None) or "/")
             if file.is_relative_to(root) and "site-packages" not in file.parts:
                 del sys.modules[name]
+
+
+def module_of(scenario: Path) -> str | None:
+    """The path of the file that a scenario drives, from the scenario's folder on.
+
+    The scenario says `module = "train.py"` at its top level. It is None if it does not: then it
+    drives the `before.py` and `after.py` beside it.
+
+    Raises:
+        SyntaxError: if the scenario is not Python.
+        ValueError: if it says that by anything but a string literal.
+    """
+    tree = ast.parse(scenario.read_bytes(), str(scenario))
+    for node in tree.body:
+        if not isinstance(node, ast.Assign):
+            continue
+        # module = "../train.py"
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        if "module" not in names:
+            continue
+        # The scenario is run later, and here only read.
+        value = node.value.value if isinstance(node.value, ast.Constant) else None
+        if not isinstance(value, str):
+            said = ast.unparse(node)
+            raise ValueError(f"`{said}` is not the path of a file as a plain text")
+        return value
+    return None

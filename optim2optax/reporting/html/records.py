@@ -599,7 +599,7 @@ def _mathematics(name: str) -> Mathematics:
 
 
 def _proof(case: Case) -> Proof:
-    from optim2optax.parity.judging.wording import figures
+    from optim2optax.parity.judging.comparison import figures
     from optim2optax.parity.reports.text import words
 
     found = case.comparison

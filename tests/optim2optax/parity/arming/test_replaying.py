@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optim2optax.parity.arming.replays import OTHER_GRADIENTS
+from optim2optax.parity.instrumentation.replays import OTHER_GRADIENTS
 from optim2optax.parity.judging.comparison import Verdict
 from tests.optim2optax.parity.command.commands import compared, migrated
 

@@ -14,8 +14,8 @@ import pytest
 
 from optim2optax.legacy import legacy_flax, legacy_optim
 from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.probing.compare import compare_transformations
-from optim2optax.parity.probing.probe import probe_params, recorded_gradients
+from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
+from optim2optax.parity.optimizer.transformations import compare_transformations
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 

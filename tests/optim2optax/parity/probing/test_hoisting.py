@@ -15,11 +15,11 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.judging.comparison import Verdict
-from optim2optax.parity.probing import compiling
-from optim2optax.parity.probing.compare import compare_transformations
-from optim2optax.parity.probing.compiling import compiled_once, share_executables
-from optim2optax.parity.probing.hoisting import hoisted
-from optim2optax.parity.probing.probed import compare_probed
+from optim2optax.parity.optimizer import compiling
+from optim2optax.parity.optimizer.compiling import compiled_once, share_executables
+from optim2optax.parity.optimizer.hoisting import hoisted
+from optim2optax.parity.optimizer.probed import compare_probed
+from optim2optax.parity.optimizer.transformations import compare_transformations
 
 Function = Callable[[Any], Any]
 

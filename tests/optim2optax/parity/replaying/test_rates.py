@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from optim2optax.parity.replaying.rates import with_rate
+from optim2optax.parity.replaying import with_rate
 
 PARAMS = {"learning_rate": jnp.ones(3), "hyperparams": {"w": jnp.ones(2)}}
 

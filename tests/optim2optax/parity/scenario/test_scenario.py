@@ -20,8 +20,8 @@ from optim2optax.legacy import legacy_optim
 from optim2optax.parity.cases import scenario_case
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.reports.result import Outcome
-from optim2optax.parity.scenario.parameters import parameters
 from optim2optax.parity.scenario.scenario import run_both_loops, run_scenario
+from optim2optax.parity.scenario.states import parameters
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 

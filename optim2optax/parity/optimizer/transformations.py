@@ -16,13 +16,12 @@ import optax
 from numpy.typing import ArrayLike, NDArray
 
 from optim2optax.parity.judging.comparison import Comparison, Difference, Verdict
-from optim2optax.parity.judging.differences import finite_on_one_side
 from optim2optax.parity.judging.exercised import Evidence
-from optim2optax.parity.judging.judge import judge
+from optim2optax.parity.judging.judge import finite_on_one_side, judge
 from optim2optax.parity.judging.leaves import PyTree, leaves_by_path
-from optim2optax.parity.probing.compiling import compiled_once
-from optim2optax.parity.probing.probe import probe_params, recorded_gradients
-from optim2optax.parity.replaying.rates import with_rate
+from optim2optax.parity.optimizer.compiling import compiled_once
+from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
+from optim2optax.parity.replaying import with_rate
 from optim2optax.precision import precise
 
 Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]

@@ -1,17 +1,19 @@
-"""The places in the state of a new optimizer that correspond to places in that of the old one.
+"""Gradients of an old optimizer, replayed into a new transformation; and states that correspond.
 
-A checkpoint is converted by the same correspondence: the moments that each module of
-`codemods.optimizers` names, counts and steps.
+The open loops of scenarios and commands share this. It knows objects in memory, and no files.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 from flax import serialization
 from numpy.typing import NDArray
 
@@ -19,6 +21,43 @@ from optim2optax.checkpoints.carrying import carried, carried_parts
 from optim2optax.checkpoints.flax_msgpack import Array
 from optim2optax.checkpoints.state_dict_places import Path, leaves
 from optim2optax.parity.judging.leaves import PyTree
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of an old optimizer: its count, its inputs, and the parameters after it.
+
+    `rate` is NaN if none was given.
+    """
+
+    count: int
+    before: PyTree
+    gradients: PyTree
+    rate: float
+    after: PyTree
+
+
+def replayed(
+    transformation: optax.GradientTransformation, steps: Sequence[Step]
+) -> Iterator[PyTree]:
+    """The parameters after each step, from the recorded ones ahead of it and the state so far."""
+    # A definition that keeps its interface takes hyperparameters at each update.
+    keeps_interface = hasattr(transformation, "update_hyper_params")
+    is_given_rate = keeps_interface and not math.isnan(steps[0].rate)
+
+    @jax.jit
+    def update(
+        before: PyTree, gradients: PyTree, rate: Any, state: Any
+    ) -> tuple[PyTree, Any]:
+        state = with_rate(state, rate)
+        overrides = {"learning_rate": rate} if is_given_rate else {}
+        updates, state = transformation.update(gradients, state, before, **overrides)
+        return optax.apply_updates(before, updates), state
+
+    state: Any = jax.jit(transformation.init)(steps[0].before)
+    for step in steps:
+        moved, state = update(step.before, step.gradients, step.rate, state)
+        yield moved
 
 
 def state_dict(node: PyTree) -> dict[str, Any]:
@@ -97,3 +136,30 @@ def _numbered(tree: Any, numbers: Mapping[Path, int], path: Path = ()) -> Any:
         return None
     values = np.full(np.shape(tree), float(numbers[path]))
     return Array(values.shape, values.dtype, memoryview(values.tobytes()))
+
+
+def with_rate(state: Any, rate: Any) -> Any:
+    """A state in which each injected learning rate is `rate`, or stays as it is if that is NaN.
+
+    A moment of a parameter that is called `learning_rate` is none. Without
+    `optax.inject_hyperparams` a state stays as it is.
+    """
+
+    def new(path: tuple[Any, ...], leaf: Any) -> Any:
+        # state.hyperparams["learning_rate"]
+        last_two = path[-2:]
+        names = [_name(entry) for entry in last_two]
+        if names != ["hyperparams", "learning_rate"]:
+            return leaf
+        is_given = ~jnp.isnan(rate)
+        # `rate` may be traced, so that Python cannot ask.
+        return jnp.where(is_given, rate, leaf)
+
+    return jax.tree_util.tree_map_with_path(new, state)
+
+
+def _name(entry: Any) -> Any:
+    """The name of a field in a path, or the key of a dict."""
+    if hasattr(entry, "name"):
+        return entry.name
+    return getattr(entry, "key", None)

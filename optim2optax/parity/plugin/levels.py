@@ -1,19 +1,62 @@
-"""Items for a scenario."""
+"""The items of the three levels: optimizers of a file, scenarios, and a training command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from optim2optax.parity.plugin.item import ParityItem
+from optim2optax.parity.plugin.item import ParityItem, as_words
 from optim2optax.parity.plugin.project import project_of
 
 if TYPE_CHECKING:
+    from codemods.model import EmittedOptimizer
     from optim2optax.parity.reports.result import Case
     from optim2optax.parity.scenario.baseline import Baseline
+
+
+class OptimizerFile(pytest.File):
+    """A file of legacy code."""
+
+    def collect(self) -> Iterator[OptimizerItem]:
+        """An item for each optimizer."""
+        by_file = project_of(self.config).emitted
+        optimizers = by_file[self.path.resolve()]
+        yield from optimizer_items(self, self.path, optimizers)
+
+
+def optimizer_items(
+    parent: pytest.Collector, path: Path, optimizers: Sequence[EmittedOptimizer]
+) -> Iterator[OptimizerItem]:
+    """An item for each optimizer of a file."""
+    for emitted in optimizers:
+        name = f"{emitted.line}-{emitted.name}"  # 41-Adam
+        yield OptimizerItem.from_parent(parent, name=name, path=path, emitted=emitted)
+
+
+class OptimizerItem(ParityItem):
+    """An optimizer that is emitted."""
+
+    def __init__(self, *, emitted: EmittedOptimizer, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.emitted = emitted
+
+    def run(self) -> Case:
+        """Replay the same gradients into both."""
+        from optim2optax.parity.cases import optimizer_case
+
+        steps = self.config.getoption("--parity-steps")
+        seed = self.config.getoption("--parity-seed")
+        name = f"{self.shown}:{self.emitted.line} {self.emitted.name}"
+        return optimizer_case(name, self.emitted, steps, seed)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The line of the definition."""
+        # pytest counts lines from 0.
+        return self.path, self.emitted.line - 1, self.name
+
 
 SCENARIO, BEFORE, AFTER = "scenario.py", "before.py", "after.py"
 VARIANTS = "after_*.py"
@@ -52,7 +95,7 @@ class ScenarioItem(ParityItem):
         """
         from optim2optax.parity.cases import baseline_case, scenario_case
         from optim2optax.parity.reports.result import Case
-        from optim2optax.parity.scenario.module import module_of
+        from optim2optax.parity.scenario.driving import module_of
 
         name = str(Path(self.shown).parent)
         try:
@@ -103,3 +146,39 @@ class ScenarioItem(ParityItem):
         if before.with_suffix(NOTEBOOK).exists() and not before.exists():
             before, after = before.with_suffix(NOTEBOOK), after.with_suffix(NOTEBOOK)
         return before, after if after.exists() else project.after(before)
+
+
+class CommandItem(ParityItem):
+    """A training command."""
+
+    def __init__(self, *, command: list[str], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.command = command
+
+    def repetition(self) -> str:
+        """The command again, with its own options."""
+        option = self.config.getoption
+        given = {
+            "--timeout": [option("--parity-timeout")],
+            "--link": option("--parity-link"),
+            "--compare": option("--parity-compare"),
+            "--compare-lines": option("--parity-lines"),
+        }
+        return self.repeated(*as_words(given), "--", *self.command)
+
+    def run(self) -> Case:
+        """Run it on both trees."""
+        from optim2optax.parity.cases import command_case
+        from optim2optax.parity.command.outputs import Wanted
+
+        option = self.config.getoption
+        return command_case(
+            self.name,
+            self.command,
+            before=option("--parity-before"),
+            folder=Path(self.config.invocation_params.dir),
+            timeout=option("--parity-timeout"),
+            links=[Path(link) for link in option("--parity-link")],
+            legacy_python=self.legacy_python,
+            wanted=Wanted(option("--parity-compare"), option("--parity-lines")),
+        )

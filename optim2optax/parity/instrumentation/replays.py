@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.arming.inputs import (
+from optim2optax.parity.recording.inputs import (
     GivenStep,
     Inputs,
     as_tree,
     read_inputs,
     why_not,
 )
+from optim2optax.parity.recording.methods import unrecorded
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.sketch import Part
-from optim2optax.parity.recording.suspending import unrecorded
-from optim2optax.parity.replaying.correspondence import correspondence
-from optim2optax.parity.replaying.replay import Step, replayed
+from optim2optax.parity.replaying import Step, correspondence, replayed
 
 if TYPE_CHECKING:
-    from optim2optax.parity.recording.kinds import Kind
+    from optim2optax.parity.recording.optimizers import Kind
+
 
 Parts: TypeAlias = Mapping[Part, NDArray[Any]]
 

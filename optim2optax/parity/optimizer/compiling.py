@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from optim2optax.parity.judging.leaves import PyTree
-from optim2optax.parity.probing.hoisting import hoisted
+from optim2optax.parity.optimizer.hoisting import hoisted
 
 FAST: dict[str, str | bool] = {
     "xla_backend_optimization_level": "0",

@@ -1,6 +1,6 @@
 """Record every update that a process applies, from inside jitted and pmapped code too.
 
-`hook/sitecustomize.py` calls `arm` when the user's program is about to import JAX.
+`hook/sitecustomize.py` calls `record` when the user's program is about to import JAX.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from typing import Any
 import jax
 
 from optim2optax.legacy import legacy_flax
-from optim2optax.parity.arming.shadow import shadow
+from optim2optax.parity.instrumentation.shadow import shadow
 from optim2optax.parity.judging.leaves import name_of
 from optim2optax.parity.recording.observing import listen
-from optim2optax.parity.recording.packages import import_packages
-from optim2optax.parity.recording.process import finish_at_exit, script
+from optim2optax.parity.recording.process import finish_at_exit, import_packages, script
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.recording import recording
 from optim2optax.precision import parameters_in_float64, precise
 
 
-def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
+def record(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     """Record the steps of this process from now on, and compute in float64 if the side says so.
 
     Args:
@@ -63,7 +62,7 @@ def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     def last() -> None:
         # The new side replays the gradients of the old one.
         if side["replays"]:
-            from optim2optax.parity.arming.replays import replay
+            from optim2optax.parity.instrumentation.replays import replay
 
             with precise():
                 replay(Path(side["replays"]), recorder, widened=not side["wide"])

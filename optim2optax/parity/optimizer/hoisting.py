@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 from optim2optax.parity.judging.leaves import PyTree
-from optim2optax.parity.probing.forms import (
+from optim2optax.parity.optimizer.forms import (
     SCAN,
     Number,
     entered,

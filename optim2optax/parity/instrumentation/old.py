@@ -8,10 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optim2optax.parity.arming.shadow import shadow
+from optim2optax.parity.instrumentation.shadow import shadow
 from optim2optax.parity.recording.observing import listen
-from optim2optax.parity.recording.packages import import_packages
-from optim2optax.parity.recording.process import finish_at_exit, script
+from optim2optax.parity.recording.process import finish_at_exit, import_packages, script
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.recording import recording
 from optim2optax.parity.running.worker import (
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-def arm(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
+def record(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> None:
     """Record the steps of this process from now on, and compute in float64 if the side says so.
 
     Args:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from optim2optax.parity.arming.inputs import as_tree, read_inputs, why_not
-from optim2optax.parity.recording.suspending import unrecorded
+from optim2optax.parity.recording.inputs import as_tree, read_inputs, why_not
+from optim2optax.parity.recording.methods import unrecorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from optim2optax.parity.arming.inputs import GivenStep
+    from optim2optax.parity.recording.inputs import GivenStep
     from optim2optax.parity.recording.recorder import Recorder
 
 

@@ -17,14 +17,14 @@ from optim2optax.parity.judging.leaves import (
     leaves_by_path,
     same_bits,
 )
-from optim2optax.parity.probing.compare import compare_transformations, replay
-from optim2optax.parity.probing.probe import (
+from optim2optax.parity.optimizer.probe import (
     extreme_gradients,
     few_params,
     params_around,
     probe_params,
     recorded_gradients,
 )
+from optim2optax.parity.optimizer.transformations import compare_transformations, replay
 
 LIKELY = 1e-9
 """How far finite values may be apart where gradients are extreme.

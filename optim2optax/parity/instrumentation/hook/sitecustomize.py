@@ -118,8 +118,8 @@ class Finder:
     def __init__(self, side: dict[str, Any], copies: Copies) -> None:
         self.side = side
         self.copies = copies
-        self.armed = False
-        self.arming = False
+        self.started = False
+        self.starting = False
 
     def find_spec(
         self,
@@ -136,10 +136,10 @@ class Finder:
         # The user's environment may have another version of this package, or none.
         if name in OURS:
             return PathFinder.find_spec(name, [self.side["ours"]])
-        if name in RECORDED and not self.armed:
+        if name in RECORDED and not self.started:
             # `import jax`, `flax` or `optax`, for the first time
-            self.armed = True
-            self.arm()
+            self.started = True
+            self.start()
             if name in sys.modules:
                 return _already(sys.modules[name])
         for finder in sys.meta_path:
@@ -150,7 +150,7 @@ class Finder:
                 return self.redirected(spec)
         return None
 
-    def arm(self) -> None:
+    def start(self) -> None:
         """Start the recording; the recorder imports no modules of the user's for itself."""
         before = list(sys.path)
         copies = [root for _, root in self.copies.copies]
@@ -159,15 +159,15 @@ class Finder:
             return any(_inside(os.path.abspath(place), root) for root in copies)
 
         sys.path[:] = [place for place in before if not is_in_copy(place)]
-        self.arming = True
+        self.starting = True
         try:
             world = "old" if self.side["elsewhere"] else "today"
-            arming = import_module(f"{APPLICATION}.parity.arming.{world}")
-            arming.arm(self.side, self.copies.foreign)
+            recording = import_module(f"{APPLICATION}.parity.instrumentation.{world}")
+            recording.record(self.side, self.copies.foreign)
         except ImportError as error:
             _tell(self.side["out"], f"{sys.executable} cannot record: {error}")
         finally:
-            self.arming = False
+            self.starting = False
             sys.path[:] = before
 
     def redirected(self, spec: ModuleSpec) -> ModuleSpec | None:
@@ -181,7 +181,7 @@ class Finder:
         if not origin and (places is None or moved == list(places)):
             return spec
         # The recorder has no imports from the user's tree, and a file may not be in the copy.
-        if self.arming or (origin and not os.path.exists(origin)):
+        if self.starting or (origin and not os.path.exists(origin)):
             raise ModuleNotFoundError(f"No module named {spec.name!r}", name=spec.name)
         if origin:
             return spec_from_file_location(
