@@ -20,9 +20,8 @@ from optim2optax.parity.judging.comparison import (
     Verdict,
     figures,
 )
-from optim2optax.parity.optimizer.emitted import compare_variants
+from optim2optax.parity.optimizer.emitted import compare_variants, with_link
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
-from optim2optax.parity.optimizer.localization import with_link
 from optim2optax.parity.optimizer.reproduction import reproduction
 from optim2optax.parity.reports.result import Case
 from optim2optax.parity.running.git import TreeError

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
-import warnings
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optim2optax.parity.instrumentation.shadow import shadow
-from optim2optax.parity.recording.observing import listen
-from optim2optax.parity.recording.process import finish_at_exit, import_packages, script
+from optim2optax.parity.recording.process import begin, finish_at_exit
 from optim2optax.parity.recording.recorder import Recorder
-from optim2optax.parity.recording.recording import recording
 from optim2optax.parity.running.worker import (
     compute_in_float64,
     draw_as_today,
@@ -34,29 +29,10 @@ def record(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> Non
     draw_as_today()
     if side["wide"]:
         compute_in_float64()
-    recorder = Recorder(
-        Path(side["out"]), lambda tree: dict(leaves(tree)), side["inputs"]
-    )
-    stack = ExitStack()
-    stack.enter_context(
-        recording(
-            recorder,
-            legacy=True,
-            start=recorder.start,
-            part=recorder.part,
-            beside=recorder.beside,
-            rounding=side["rounding"],
-            wide=side["wide"],
-        )
-    )
-    listen(recorder.observe)
-    copies = [copy for _, copy in side["copies"]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import_packages(script(copies))
+    recorder = Recorder(side, lambda tree: dict(leaves(tree)))
+    begin(recorder, side)
     if side["wide"]:
         jnp.float32, jnp.int32 = jnp.float64, jnp.int64
-    atexit.register(stack.close)
 
     def last() -> None:
         # Steps in float32 are computed anew in float64, to be compared with those of the new side.
@@ -64,8 +40,5 @@ def record(side: Mapping[str, Any], foreign: Callable[[], Sequence[str]]) -> Non
             compute_in_float64()
             jnp.float32, jnp.int32 = jnp.float64, jnp.int64
             shadow(Path(side["out"]), recorder)
-        found = foreign()
-        if found:
-            recorder.writer.write({"foreign": list(found)})
 
-    finish_at_exit(last)
+    finish_at_exit(recorder, foreign, last)

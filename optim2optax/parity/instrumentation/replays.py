@@ -46,16 +46,17 @@ OTHER_GRADIENTS = (
 )
 
 
-def replay(folder: Path, recorder: Recorder, widened: bool = False) -> None:
+def replay(folder: Path, recorder: Recorder) -> None:
     """Replay the steps that the old side recorded in a folder, and write the results.
 
     Where there can be none, write the reason.
 
     Args:
         folder: of the old side's records.
-        recorder: the recorder of this process.
-        widened: whether both sides ran in float32, so that recorded values are to be widened.
+        recorder: the recorder of this process. Where both sides ran in float32, recorded values
+            are widened.
     """
+    widened = not recorder.wide
     lost, found = read_inputs(folder)
     for kind, states in recorder.met.items():
         inputs = found.get(kind, Inputs())
@@ -86,18 +87,6 @@ def _write_correspondence(
     recorder.writer.write({"kind": kind, "corresponding": corresponding})
 
 
-def _failure_of_replays(
-    recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool
-) -> str:
-    """Write the replays; give the reason if that fails, else an empty text."""
-    # A transformation of the user's own may need more than gradients.
-    try:
-        _write_replays(recorder, state, steps, wide)
-    except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
-        return f"{type(error).__name__}: {error}"
-    return ""
-
-
 def _are_close(old: Parts, new: Parts, apart: float) -> bool:
     """Whether gradients are apart by at most a part of the largest one."""
     if old.keys() != new.keys():
@@ -111,19 +100,25 @@ def _are_close(old: Parts, new: Parts, apart: float) -> bool:
     return all(map(is_close, old))
 
 
-def _write_replays(
+def _failure_of_replays(
     recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool
-) -> None:
-    """Write the parameters after each step that is replayed into the transformation of a state."""
-    names = list(recorder.leaves(state.params))
-    taken: list[Step] = []
-    for step in steps:
-        before = as_tree(step.before, state.params, names, wide)
-        gradients = as_tree(step.gradients, state.params, names, wide)
-        taken.append(Step(step.number, before, gradients, step.rate, None))
-    # An update is no step of the program: `replayed` calls `optax.apply_updates`.
-    with unrecorded():
-        for given, moved in zip(taken, replayed(state.tx, taken), strict=True):
-            parts = recorder.part(moved)
-            after = {part: np.asarray(values) for part, values in parts.items()}
-            recorder.writer.write({"replayed": given.count}, {"after": after})
+) -> str:
+    """Write the parameters after each step that is replayed into the transformation of a state.
+
+    The text is the reason if that fails, else empty.
+    """
+    # A transformation of the user's own may need more than gradients.
+    try:
+        names = list(recorder.leaves(state.params))
+        taken: list[Step] = []
+        for step in steps:
+            before = as_tree(step.before, state.params, names, wide)
+            gradients = as_tree(step.gradients, state.params, names, wide)
+            taken.append(Step(step.number, before, gradients, step.rate, None))
+        # An update is no step of the program: `replayed` calls `optax.apply_updates`.
+        with unrecorded():
+            for given, moved in zip(taken, replayed(state.tx, taken), strict=True):
+                recorder.replayed(given.count, moved)
+    except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
+        return f"{type(error).__name__}: {error}"
+    return ""

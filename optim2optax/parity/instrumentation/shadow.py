@@ -9,13 +9,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import jax
-import numpy as np
 
 from optim2optax.parity.recording.inputs import as_tree, read_inputs, why_not
 from optim2optax.parity.recording.methods import unrecorded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from optim2optax.parity.recording.inputs import GivenStep
@@ -33,20 +32,13 @@ def shadow(folder: Path, recorder: Recorder) -> None:
     for kind, optimizers in recorder.met.items():
         steps = found[kind].steps if kind in found else []
         # The new side says why it has no replays.
-        if why_not(lost, steps, len(optimizers)):
-            continue
-        optimizer = next(iter(optimizers.values()))
-        replays = _replayed(optimizer, steps, recorder)
-        for step, moved in zip(steps, replays):  # noqa: B905 - Python 3.8 has no `strict`
-            parts = recorder.part(moved)
-            after = {part: np.asarray(values) for part, values in parts.items()}
-            recorder.writer.write({"replayed": step.number}, {"after": after})
+        if not why_not(lost, steps, len(optimizers)):
+            with unrecorded():
+                _replay(next(iter(optimizers.values())), steps, recorder)
 
 
-def _replayed(
-    optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder
-) -> Iterator[Any]:
-    """The parameters after each step, from the recorded ones ahead of it and the state so far."""
+def _replay(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) -> None:
+    """Take steps from the recorded parameters ahead of each, and from the state so far."""
     definition = optimizer.optimizer_def
     # A replicated optimizer averages gradients over devices; the recorded ones are averaged.
     if hasattr(definition, "axis_name"):
@@ -65,8 +57,7 @@ def _replayed(
     for step in steps:
         before = as_tree(step.before, optimizer.target, names, wide=True)
         gradients = as_tree(step.gradients, optimizer.target, names, wide=True)
-        with unrecorded():
-            if state is None:
-                state = definition.init_state(before)
-            moved, state = update(before, gradients, step.rate, state)
-        yield moved
+        if state is None:
+            state = definition.init_state(before)
+        moved, state = update(before, gradients, step.rate, state)
+        recorder.replayed(step.number, moved)

@@ -32,10 +32,11 @@ from optim2optax.parity.judging.leaves import (
     PyTree,
     largest_per_step,
     leaves_by_path,
+    moved_by_rounding,
+    movements,
     same_bits,
     stacked,
 )
-from optim2optax.parity.judging.movement import moved_by_rounding, movements
 
 UNKNOWN = Evidence()
 """Nothing is known but the values."""

@@ -9,6 +9,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jax
 import numpy as np
 
 from optim2optax.parity.recording.optimizers import kind_from
@@ -109,23 +110,19 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
                 gradients=arrays["gradients"],
             )
             # Several processes, or devices of one, take the same step.
-            if not any(_is_same(step, known) for known in inputs.steps):
+            if not any(_are_same(step, known) for known in inputs.steps):
                 inputs.steps.append(step)
     for inputs in found.values():
         inputs.steps.sort(key=lambda step: step.number)
     return lost, found
 
 
-def _is_same(step: GivenStep, known: GivenStep) -> bool:
-    if step.number != known.number:
-        return False
-    same_parameters = _are_same_bits(step.before, known.before)
-    return same_parameters and _are_same_bits(step.gradients, known.gradients)
-
-
-def _are_same_bits(parts: Parts, others: Parts) -> bool:
-    return all(
-        values.tobytes() == others[part].tobytes() for part, values in parts.items()
+def _are_same(step: GivenStep, known: GivenStep) -> bool:
+    pairs = ((step.before, known.before), (step.gradients, known.gradients))
+    return step.number == known.number and all(
+        values.tobytes() == others[part].tobytes()
+        for parts, others in pairs
+        for part, values in parts.items()
     )
 
 
@@ -162,13 +159,10 @@ def as_tree(parts: Parts, like: Any, names: Sequence[str], wide: bool) -> Any:
 
     With `wide`, those in float32 become float64.
     """
-    from jax.tree_util import tree_structure, tree_unflatten
-
-    by_name = {part.leaf: values for part, values in parts.items()}
-    leaves: list[NDArray[Any]] = []
-    for name in names:
-        values = by_name[name]
-        if wide and values.dtype == np.float32:
-            values = values.astype(np.float64)
-        leaves.append(values)
-    return tree_unflatten(tree_structure(like), leaves)
+    leaves = {part.leaf: values for part, values in parts.items()}
+    if wide:
+        for name, values in leaves.items():
+            if values.dtype == np.float32:
+                leaves[name] = values.astype(np.float64)
+    structure = jax.tree_util.tree_structure(like)
+    return jax.tree_util.tree_unflatten(structure, [leaves[name] for name in names])

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def averaged(state: Any, gradients: Any, new: Any = None) -> Any:
+def averaged(state: Any, gradients: Any) -> Any:
     """The gradients that are applied.
 
     A legacy optimizer that was replicated by its own method averages them itself.
     """
-    del new
     # optimizer = optimizer_def.create(params).replicate()
     definition = getattr(state, "optimizer_def", None)
     axis: str | None = getattr(definition, "axis_name", None)

@@ -10,17 +10,40 @@ import atexit
 import importlib
 import os
 import sys
-from contextlib import suppress
+import warnings
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 
+from optim2optax.parity.recording.observing import listen
+from optim2optax.parity.recording.recording import recording
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from optim2optax.parity.recording.recorder import Recorder
 
 
-def script(copies: Sequence[str]) -> Path | None:
+def begin(recorder: Recorder, side: Mapping[str, Any]) -> None:
+    """Record the steps of this process, and import the packages that the user's script imports."""
+    until_exit(recording(recorder, side["legacy"]))
+    listen(recorder.observe)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import_packages(_script([copy for _, copy in side["copies"]]))
+
+
+def until_exit(context: AbstractContextManager[Any]) -> None:
+    """Enter a context, which lasts until all is written at the end of this process."""
+    stack = ExitStack()
+    stack.enter_context(context)
+    atexit.register(stack.close)
+
+
+def _script(copies: Sequence[str]) -> Path | None:
     """The file of the user's that this process runs, if it runs one."""
     main = sys.modules.get("__main__")
     file = getattr(main, "__file__", None)
@@ -32,13 +55,24 @@ def script(copies: Sequence[str]) -> Path | None:
     return path if is_of_the_user else None
 
 
-def finish_at_exit(last: Callable[[], None]) -> None:
-    """Let all be written ahead of the end of this process; `last` writes the last records."""
+def finish_at_exit(
+    recorder: Recorder,
+    foreign: Callable[[], Sequence[str]],
+    last: Callable[[], None],
+) -> None:
+    """Let all be written ahead of the end of this process.
+
+    `last` writes the last records, `foreign` gives the modules that were loaded from the user's
+    own tree.
+    """
 
     def finish() -> None:
         # Callbacks may still be under way.
         jax.effects_barrier()  # type: ignore[no-untyped-call]
         last()
+        found = foreign()
+        if found:
+            recorder.writer.write({"foreign": list(found)})
 
     atexit.register(finish)
     # A program may end by `os._exit`, without the functions of `atexit`.

@@ -8,33 +8,44 @@ import math
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from numpy.typing import NDArray
 
 from optim2optax.parity.judging.exercised import Evidence
-from optim2optax.parity.judging.leaves import PyTree, leaves_by_path, name_of
-from optim2optax.parity.judging.movement import gradients_of_rounding
-from optim2optax.parity.recording.optimizers import params
+from optim2optax.parity.judging.leaves import (
+    PyTree,
+    gradients_of_rounding,
+    leaves_by_path,
+    named_leaves,
+)
+from optim2optax.parity.recording.methods import UNKNOWN, Keeper
+from optim2optax.parity.recording.optimizers import kind_of, params
 from optim2optax.parity.replaying import Step
+from optim2optax.parity.scenario.states import States
 
-Kind = tuple[tuple[str, tuple[int, ...]], ...]
-"""What distinguishes optimizers: the paths and shapes of their parameters."""
+if TYPE_CHECKING:
+    from optim2optax.parity.recording.optimizers import Kind
 
 
-class Tape:
+class Tape(Keeper):
     """The steps of one side, and the transformations that it uses, by the kind of their parameters.
 
+    `values` are the parameters in what the scenario yields, `states` has its optimizers. `replay`
+    says whether it replays recorded gradients.
     `complete` says whether states and hyperparameters follow from the steps, `defined` whether
     a definition takes steps without an optimizer. `by_hand` are the updates that a program applies
     itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rounding: bool = False, wide: bool = True) -> None:
+        super().__init__(rounding, wide)
+        self.values: list[PyTree] = []
+        self.states = States()
+        self.replay = False
         self.steps: dict[Kind, list[Step]] = defaultdict(list)
         # Those of one kind by the identity of their functions: one `tx` in several states is one.
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = {}
@@ -52,22 +63,17 @@ class Tape:
         before, gradients, after = jax.tree_util.tree_map(np.array, trees)
         found = Step(int(step), before, gradients, float(rate), after)
         with self._lock:
-            self.steps[kind_of(before)].append(found)
+            self.steps[kind_of(named_leaves(before))].append(found)
 
-    def update(self, before: Any, after: Any) -> None:
-        """Count an update; nothing can be replayed into it."""
+    def update(self, step: Any, before: Any, after: Any) -> None:
+        """Count an update; without its gradients, nothing can be replayed into it."""
         del before
+        self.defined |= int(step) != UNKNOWN
         leaves = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(after)]
         # Several devices make the same update, which counts once.
         content = b"".join(leaf.tobytes() for leaf in leaves)
         with self._lock:
             self.by_hand.add(hash(content))
-
-    def functional(self, step: Any, before: Any, after: Any) -> None:
-        """Count a step; without its gradients, nothing can be replayed into it."""
-        del step
-        self.defined = True
-        self.update(before, after)
 
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
@@ -78,7 +84,7 @@ class Tape:
         """Keep the transformation of a train state."""
         # TrainState.create(apply_fn=model.apply, params=params, tx=tx)
         if hasattr(state, "tx"):
-            kind = kind_of(params(state))
+            kind = kind_of(named_leaves(params(state)))
             of_kind = self.transformations.setdefault(kind, {})
             of_kind[id(state.tx.update)] = state.tx
 
@@ -89,13 +95,6 @@ class Tape:
     def lose(self) -> None:
         """Note that states or hyperparameters do not follow from the steps."""
         self.complete = False
-
-
-def kind_of(tree: PyTree) -> Kind:
-    """The kind of some parameters, which may be traced."""
-    paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    shapes = [(name_of(path), jnp.shape(leaf)) for path, leaf in paths_and_leaves]
-    return tuple(sorted(shapes))
 
 
 def distinct(steps: list[Step]) -> list[Step]:
@@ -110,10 +109,11 @@ def distinct(steps: list[Step]) -> list[Step]:
     return list(found.values())
 
 
-def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
-    """The evidence of a run, from the tapes of both sides and the values that the old side yielded.
+def evidence_of(old: Tape, new: Tape) -> Evidence:
+    """The evidence of a run, from the tapes of both sides.
 
-    The values count, too, as not every step is the method of an optimizer.
+    The values that the old side yielded count, too, as not every step is the method of an
+    optimizer.
     """
     # A baseline has no tape of the old side, so the new one has to do.
     recorded = list(old.recorded().values()) or list(new.recorded().values())
@@ -121,7 +121,7 @@ def evidence_of(old: Tape, new: Tape, values: Sequence[PyTree]) -> Evidence:
     taken = max(counts, default=len(new.by_hand))
     moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
     return Evidence(
-        taken=max(taken, _changes(values)),
+        taken=max(taken, _changes(old.values)),
         moved=moved,
         rounding=_rounding(old, new),
         remarks=[*_rate_that_stays(recorded)],
