@@ -24,7 +24,7 @@ from optim2optax.parity.optimizer.emitted import compare_variants, with_link
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
 from optim2optax.parity.optimizer.reproduction import reproduction
 from optim2optax.parity.reports.result import Case
-from optim2optax.parity.running.git import TreeError
+from optim2optax.parity.running.trees import TreeError
 from optim2optax.parity.scenario.baseline import BaselineError, load_baseline
 from optim2optax.parity.scenario.scenario import (
     compare_with_baseline,

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.judging.comparison import Comparison, Difference, Verdict
-from optim2optax.parity.judging.judge import judge
+from optim2optax.parity.judging.judge import first_beyond, judge
 from optim2optax.parity.judging.leaves import (
     LeafTrajectories,
     PyTree,
     leaves_by_path,
-    same_bits,
 )
 from optim2optax.parity.optimizer.probe import (
     extreme_gradients,
@@ -24,7 +23,11 @@ from optim2optax.parity.optimizer.probe import (
     probe_params,
     recorded_gradients,
 )
-from optim2optax.parity.optimizer.transformations import compare_transformations, replay
+from optim2optax.parity.optimizer.transformations import (
+    compare_transformations,
+    rates_of,
+    replay,
+)
 
 LIKELY = 1e-9
 """How far finite values may be apart where gradients are extreme.
@@ -79,14 +82,16 @@ def compare_probed(
         further.append((params_around(sizes, seed), FEW_STEPS))
     for few, number in further:
         gradients = recorded_gradients(few, number, seed)
-        trees = replay(old, new, few, gradients, _rates(overrides, number), quick=True)
+        trees = replay(
+            old, new, few, gradients, rates_of(overrides, number), quick=True
+        )
         start, before, after = map(leaves_by_path, trees)
         other = judge(before, after, start)
         if other.verdict is Verdict.DIFFERENT:
             return other
     gradients = extreme_gradients(params, steps, seed)
     for wide in (True, False):
-        trees = replay(old, new, params, gradients, _rates(overrides, steps), wide)
+        trees = replay(old, new, params, gradients, rates_of(overrides, steps), wide)
         start, before, after = map(leaves_by_path, trees)
         # In float32, only what overflows on one side alone counts.
         gate = LIKELY if wide else np.inf
@@ -98,15 +103,6 @@ def compare_probed(
     return found
 
 
-def _rates(
-    overrides: Callable[[int], float] | None, steps: int
-) -> NDArray[np.float64] | None:
-    """The learning rate of each step, if there are overrides."""
-    if overrides is None:
-        return None
-    return np.asarray([overrides(step) for step in range(steps)])
-
-
 def _apart(
     start: LeafTrajectories,
     before: LeafTrajectories,
@@ -114,27 +110,16 @@ def _apart(
     gate: float,
 ) -> Difference | None:
     """The first value that is finite on one side alone, or beyond a gate."""
-    found: list[Difference] = []
+    # 1.0 where the two are apart.
+    apart: dict[str, NDArray[np.float64]] = {}
     for leaf, values in before.items():
-        if same_bits(values, after[leaf]):
-            continue
         p = np.asarray(values, np.float64)
         q = np.asarray(after[leaf], np.float64)
-        places = np.argwhere(_are_apart(start[leaf], p, q, gate))
-        if len(places):
-            # `argwhere` is in the order of steps, so the first place is the first step.
-            step, *index = (int(number) for number in places[0])
-            place = (step, *index)
-            difference = Difference(
-                step,
-                leaf,
-                tuple(index),
-                before=float(p[place]),
-                after=float(q[place]),
-                link=EXTREME,
-            )
-            found.append(difference)
-    return min(found, key=lambda difference: difference.step, default=None)
+        apart[leaf] = _are_apart(start[leaf], p, q, gate).astype(np.float64)
+    if not any(found.any() for found in apart.values()):
+        return None
+    first = first_beyond(apart, before, after, gate=1.0)
+    return replace(first, ulp=None, link=EXTREME)
 
 
 def _are_apart(

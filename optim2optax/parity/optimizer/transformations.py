@@ -63,7 +63,7 @@ def compare_transformations(
     """
     params = probe_params(seed) if params is None else params
     gradients = recorded_gradients(params, steps, seed)
-    rates = _rates(overrides, steps)
+    rates = rates_of(overrides, steps)
     by_path = leaves_by_path(gradients)
     # Weight decay may move a leaf without gradients, and nothing else does.
     idle = [leaf for leaf, values in by_path.items() if not np.any(values)]
@@ -89,7 +89,7 @@ def compare_transformations(
     return replace(measured, verdict=verdict)
 
 
-def _rates(
+def rates_of(
     overrides: Callable[[int], ArrayLike] | ArrayLike | None, steps: int
 ) -> NDArray[np.float64] | None:
     """The learning rate of each step as an array, if there are overrides."""

@@ -21,7 +21,7 @@ from optim2optax.parity.pairing.places import (
 )
 
 MISSING = "the new tree has no transformation at this place"
-NOBODYS = (
+UNPAIRED = (
     "no optimizer of the old tree has become this transformation, "
     "so that there is nothing to compare it with"
 )
@@ -92,7 +92,7 @@ def in_new_tree(
         paired.append(replace(counterpart, after=text, schedule=schedule))
     taken = {place.node for place in pairs.values()}
     free = [place for place in found.roots if place.node not in taken and place.makes]
-    return (*paired, *map(_nobodys, free))
+    return (*paired, *map(_unpaired, free))
 
 
 def _is_part_of_a_whole(
@@ -122,7 +122,7 @@ def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
     if actual is None:
         return ()
     places = Places(actual, Helpers(()))
-    return tuple(_nobodys(place) for place in places.roots)
+    return tuple(_unpaired(place) for place in places.roots)
 
 
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
@@ -132,13 +132,13 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
         emitted for emitted in optimizers if isinstance(emitted, Counterpart)
     ]
     reasons = [emitted.reason for emitted in counterparts if emitted.reason]
-    nobodys = reasons.count(NOBODYS)
-    old = len(optimizers) - nobodys
+    unpaired = reasons.count(UNPAIRED)
+    old = len(optimizers) - unpaired
     pairs = len(optimizers) - len(reasons)
     text = f"{pairs} of {old} optimizers of the old tree are paired with the new one"
-    if not nobodys:
+    if not unpaired:
         return text
-    return f"{text}; {nobodys} of the new tree belong to none"
+    return f"{text}; {unpaired} of the new tree belong to none"
 
 
 def _without(emitted: EmittedOptimizer) -> Counterpart:
@@ -148,7 +148,7 @@ def _without(emitted: EmittedOptimizer) -> Counterpart:
     )
 
 
-def _nobodys(place: Place) -> Counterpart:
+def _unpaired(place: Place) -> Counterpart:
     """A transformation of the new tree that no optimizer of the old one has become."""
     text = ast.unparse(place.node)
     return Counterpart(
@@ -160,7 +160,7 @@ def _nobodys(place: Place) -> Counterpart:
         optax_expression=text,
         injected=False,
         supports=(),
-        reason=NOBODYS,
+        reason=UNPAIRED,
     )
 
 

@@ -10,7 +10,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from optim2optax.parity.optimizer.harmless import calls_out
+from optim2optax.parity.optimizer.harmless import may_have_effects
 from optim2optax.parity.optimizer.sampling import KNOWN_MODULES
 from optim2optax.parity.pairing.files import (
     Bound,
@@ -142,7 +142,7 @@ class _Follower:
         if bound is None or bound in self._inside:
             return None
         value: ast.expr = self._within(bound)
-        if calls_out(value):
+        if may_have_effects(value):
             return None
         self.reached.append(bound)
         return value

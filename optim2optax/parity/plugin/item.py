@@ -43,7 +43,7 @@ class ParityItem(pytest.Item):
 
     def repeated(self, *words: str) -> str:
         """A script that runs parity again, with options of this run and words of the case."""
-        from optim2optax.parity.running.git import commit_of
+        from optim2optax.parity.running.trees import commit_of
 
         options = as_words(self._common_options())
         now = commit_of("HEAD", project_of(self.config).root)
@@ -58,7 +58,7 @@ class ParityItem(pytest.Item):
         """The options of this run that matter to every case, each with its value, or with None."""
         import jax
 
-        from optim2optax.parity.running.git import commit_of
+        from optim2optax.parity.running.trees import commit_of
 
         option = self.config.getoption
         before = option("--parity-before")

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -27,23 +26,25 @@ OPTIONS = {"junit": "--junitxml"}
 """The options for reports that pytest itself writes."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which cases run: an expression of pytest, and the old tree or the baseline in its place."""
-
-    expression: str | None
-    before: str | None
-    against: Path | None
-
-
 def run(
     paths: Sequence[str],
     options: Sequence[str],
     jobs: int,
-    selection: Selection,
     reports: Mapping[str, Path | None],
+    expression: str | None,
+    before: str | None,
+    against: Path | None,
 ) -> int:
     """Let pytest collect and run the cases, without the settings of the project around.
+
+    Args:
+        paths: files and folders.
+        options: of the plugin.
+        jobs: the number of processes.
+        reports: where to write them, by their formats.
+        expression: which cases run, as pytest reads it.
+        before: the old tree, which is among the options already.
+        against: likewise the baseline in its place.
 
     Returns:
         The exit code.
@@ -51,12 +52,12 @@ def run(
     Raises:
         LegacyWheelError: if there is no wheel of the old Flax.
     """
-    if selection.against is None:
+    if against is None:
         # once, before several processes need it
         find_wheel()
     listener = Listener()
     with _temporary_folder() as folder:
-        arguments = _arguments(folder, options, jobs, selection.expression)
+        arguments = _arguments(folder, options, jobs, expression)
         # pytest writes them into the folder, so that a report that is there stays if it fails.
         wanted = {name: path for name, path in reports.items() if path is not None}
         for name in wanted:
@@ -73,7 +74,7 @@ def run(
     if listener.errors:
         return FAILED
     if listener.nothing_found:
-        return _nothing_compared(selection)
+        return _nothing_compared(expression, before, against)
     if listener.nothing_ran:
         click.echo("error: no case ran, so nothing is proven", err=True)
     return listener.exit_code
@@ -108,17 +109,19 @@ def _arguments(
     return arguments
 
 
-def _nothing_compared(selection: Selection) -> int:
+def _nothing_compared(
+    expression: str | None, before: str | None, against: Path | None
+) -> int:
     """Say that there was nothing to compare, and give the exit code.
 
     It is 0 only if no legacy code was expected, so that no gate passes by mistake.
     """
-    if selection.expression:
-        reason = f"no case fits -k {shlex.quote(selection.expression)}"
-    elif selection.before is not None:
-        reason = f"{selection.before} has no legacy optimizer here"
-    elif selection.against is not None:
-        reason = f"there is no scenario here to compare with {selection.against}"
+    if expression:
+        reason = f"no case fits -k {shlex.quote(expression)}"
+    elif before is not None:
+        reason = f"{before} has no legacy optimizer here"
+    elif against is not None:
+        reason = f"there is no scenario here to compare with {against}"
     else:
         click.echo("There is no legacy optimizer and no scenario here.")
         return 0

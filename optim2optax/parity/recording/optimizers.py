@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-from flax import serialization
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,24 +92,22 @@ def is_small(kind: Kind) -> bool:
 
 
 SAMPLED = 4096
-"""About so many elements of a larger leaf are written, the same ones each time."""
+"""About so many elements of a larger leaf are compared, the same ones each time."""
 
 BESIDE_PARAMETERS = ("state", "opt_state", "step")
 """The fields of a legacy optimizer or a train state that have its state, and its count."""
 
 NUMBERS = "biuf"
-"""The kinds of NumPy's types that are written: booleans, integers and floating-point numbers."""
+"""The kinds of NumPy's types that are compared: booleans, integers and floating-point numbers."""
 
 
-def state_leaves(state: Any) -> Iterator[tuple[str, Any]]:
+def state_leaves(content: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     """The leaves of an optimizer's state dict beside its parameters, and its count, by paths."""
-    content = serialization.to_state_dict(state)
     for path, leaf in leaves_of_state_dict(content):
-        field = path[0]
-        is_state = field in BESIDE_PARAMETERS
+        is_state = path[0] in BESIDE_PARAMETERS
         # A key of `jax.random` of the new kind is no number.
         if is_state and leaf_type(leaf).kind in NUMBERS:
-            yield "/".join(path), _sampled(leaf)
+            yield path, _sampled(leaf)
 
 
 def _sampled(leaf: Any) -> Any:

@@ -78,7 +78,9 @@ class Recorder(Keeper):
         small.
         """
         gradients = self.leaves(averaged(state, gradients))
-        own = _whole_parts("state", dict(state_leaves(new)))
+        content = serialization.to_state_dict(new)
+        kept = {"/".join(path): leaf for path, leaf in state_leaves(content)}
+        own = _whole_parts("state", kept)
         sizes = {
             Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()
         }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +9,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.checkpoints.state_dict_places import Path, leaves
+from optim2optax.checkpoints.state_dict_places import Path
 from optim2optax.parity.judging.comparison import (
     NOT_COMPARED,
     REPLAY_GATE,
@@ -22,6 +20,7 @@ from optim2optax.parity.judging.comparison import (
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import judge
 from optim2optax.parity.judging.leaves import PyTree, name_of
+from optim2optax.parity.recording.optimizers import state_leaves
 from optim2optax.parity.replaying import correspondence, state_dict
 
 
@@ -81,13 +80,7 @@ def _is_train_state(node: Any) -> bool:
     )
 
 
-SAMPLED = 4096
-"""About so many elements of a larger leaf are compared, the same ones each time."""
-
-PARAMETERS = ("target", "params")
 INTEGERS = "iu"
-NUMBERS = "biuf"
-"""The kinds of NumPy's types that are compared."""
 
 Row = dict[Path, NDArray[Any]]
 """The leaves of an optimizer's state dict."""
@@ -114,7 +107,8 @@ class States:
             self.first = jax.tree_util.tree_map(np.array, optimizers)
         row: dict[str, Row] = {}
         for name, node in optimizers.items():
-            row[name] = _numbers_of(state_dict(node))
+            leaves = state_leaves(state_dict(node))
+            row[name] = {place: np.array(leaf) for place, leaf in leaves}
         self.rows.append(row)
 
     def at(self, name: str, place: Path) -> list[NDArray[Any]] | None:
@@ -126,22 +120,6 @@ class States:
                 return None
             found.append(leaf)
         return found
-
-
-def _numbers_of(content: Mapping[str, Any]) -> Row:
-    """The leaves of a state dict beside the parameters, and only numbers."""
-    found: Row = {}
-    for path, value in leaves(content):
-        leaf = np.asarray(value)
-        if path[0] not in PARAMETERS and leaf.dtype.kind in NUMBERS:
-            found[path] = _sampled(leaf)
-    return found
-
-
-def _sampled(leaf: NDArray[Any]) -> NDArray[Any]:
-    stride = math.ceil(leaf.size / SAMPLED)
-    kept = leaf if stride <= 1 else leaf.ravel()[::stride]
-    return np.array(kept)
 
 
 def with_states(
