@@ -131,7 +131,7 @@ def compare(
     """
     try:
         from optim2optax.parity.optimizer.evaluating import evaluate_text
-        from optim2optax.parity.probing.compare import compare_transformations
+        from optim2optax.parity.optimizer.transformations import compare_transformations
     except ModuleNotFoundError as error:
         reason = (
             f"optim2optax.compare needs {error.name}: pip install 'optim2optax[parity]'"

@@ -89,15 +89,14 @@ def compiled(request: pytest.FixtureRequest) -> None:
         _compile("exact")
 
 
-COMPILING = "optim2optax.parity.probing.compiling"
+COMPILING = "optim2optax.parity.optimizer.compiling"
 _exact: dict[str, dict[str, str | bool]] = {}
 """How the judge compiles for users, while it compiles quickly."""
 
 
 def _compile(mode: str) -> None:
     """Let the judge compile in a mode, and forget what it has compiled in the other."""
-    from optim2optax.parity.optimizer import emitted
-    from optim2optax.parity.probing import compiling
+    from optim2optax.parity.optimizer import compiling, emitted
 
     if ("exact" in _exact) == (mode == "quick"):
         return

@@ -16,7 +16,7 @@ from codemods import FileResult, Options, Source, migrate
 from optim2optax.legacy import legacy_flax, load_module
 from optim2optax.parity.judging.comparison import REPLAY_GATE, Comparison
 from optim2optax.parity.judging.judge import compare_trajectories
-from optim2optax.parity.scenario.parameters import parameters
+from optim2optax.parity.scenario.states import parameters
 from optim2optax.precision import precise
 from optim2optax.reporting.report import Report
 from optim2optax.reporting.text import render

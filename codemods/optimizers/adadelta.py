@@ -47,4 +47,5 @@ OPTIMIZER = LegacyOptimizer(
     is_viewable=True,
     masks_decay=True,
     rule=RULE,
+    samples={"rho": 0.93},
 )

@@ -204,4 +204,14 @@ OPTIMIZER = LegacyOptimizer(
     of_reals=True,
     refuses=refuser(SIGNATURE, OPTIONAL, OPTIONAL),
     interface=INTERFACE,
+    hyper_fields={"dtype_momentum": ""},
+    samples={
+        "decay_rate": 0.79,
+        "clipping_threshold": 0.9,
+        "min_dim_size_to_factor": 5,
+        "step_offset": 3,
+        "weight_decay_rate": 0.017,
+        "epsilon1": 1e-7,
+        "epsilon2": 2e-3,
+    },
 )

@@ -7,7 +7,7 @@ import io
 import sys
 import tokenize
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import Signature
 
 import libcst as cst
@@ -100,7 +100,11 @@ class LegacyOptimizer:
 
     For a class that keeps the legacy interface, `rule` is the body of `apply_param_gradient`, and
     `initial` has the fields of the state of a parameter before the first step, where these are not
-    all zeros; of one that has more, `interface` is the class.
+    all zeros; of one that has more, `interface` is the class. `hyper_fields` are the fields of its
+    hyperparameters whose names are not the constructor's, empty for no field.
+
+    `samples` has a value away from the default for each number that only this constructor takes, to
+    be compared with in the place of a program's own.
     """
 
     name: str
@@ -118,6 +122,8 @@ class LegacyOptimizer:
     rule: str = ""
     initial: str = ""
     interface: str = ""
+    hyper_fields: Mapping[str, str] = field(default_factory=dict)
+    samples: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def documentation(self) -> str:

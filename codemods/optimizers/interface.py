@@ -73,9 +73,6 @@ APPLY_GRADIENTS_WITH = Support(
     is_shared=True,
 )
 
-FIELDS = {"wrapped_optimizer": "inner", "dtype_momentum": ""}
-"""The fields of hyperparameters whose names are not the constructor's; empty for no field."""
-
 IMPORTS = {
     "NamedTuple": "from typing import NamedTuple",
     "jax.": "import jax",
@@ -125,8 +122,9 @@ def by_name(names: Iterable[str]) -> tuple[Support, ...]:
 def _hyper_params(optimizer: str) -> Support:
     """The class of the hyperparameters of an optimizer."""
     name = f"{optimizer}{HYPER_PARAMS}"
-    parameters = optimizers()[optimizer].parameters
-    names = [FIELDS.get(parameter.name, parameter.name) for parameter in parameters]
+    legacy = optimizers()[optimizer]
+    parameters = [parameter.name for parameter in legacy.parameters]
+    names = [legacy.hyper_fields.get(parameter, parameter) for parameter in parameters]
     fields = "\n".join(f"    {field}: jax.Array" for field in names if field)
     source = f'''@struct.dataclass
 class {name}:

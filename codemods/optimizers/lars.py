@@ -89,5 +89,11 @@ return param - update, LARSParamState(momentum)
 """
 
 OPTIMIZER = LegacyOptimizer(
-    "LARS", SIGNATURE, {"momentum": "trace"}, convert, module="lars", rule=RULE
+    "LARS",
+    SIGNATURE,
+    {"momentum": "trace"},
+    convert,
+    module="lars",
+    rule=RULE,
+    samples={"trust_coefficient": 0.0023},
 )

@@ -171,4 +171,6 @@ OPTIMIZER = LegacyOptimizer(
     module="weight_norm",
     is_composite=True,
     interface=INTERFACE,
+    hyper_fields={"wrapped_optimizer": "inner"},
+    samples={"wn_decay": 0.011, "wn_eps": 3e-6},
 )

@@ -249,11 +249,10 @@ def command(
             f"Running `{shown}` in copies of {before} and of the code as it is now …",
             err=True,
         )
-    from optim2optax.parity.plugin.starting import Selection, run
+    from optim2optax.parity.plugin.starting import run
 
-    selection = Selection(expression, before, against)
     try:
-        code = run(paths, options, jobs, selection, reports)
+        code = run(paths, options, jobs, reports, expression, before, against)
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
     context.exit(code)

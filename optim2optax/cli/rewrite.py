@@ -417,13 +417,13 @@ def _prover(jobs: int, proofs: dict[EmittedOptimizer, Case]) -> Prove:
     require_extra()
 
     def prove(optimizers: Sequence[EmittedOptimizer]) -> Sequence[bool]:
-        from optim2optax.parity import proving
+        from optim2optax.parity import cases
 
         # with --interactive, there are several runs
         new = [optimizer for optimizer in optimizers if optimizer not in proofs]
         if new:
             click.echo(f"Proving {len(new)} optimizers …", err=True)
-            proofs.update(zip(new, proving.prove(new, jobs), strict=True))
+            proofs.update(zip(new, cases.prove(new, jobs), strict=True))
         return [proofs[optimizer].passes for optimizer in optimizers]
 
     return prove

@@ -14,20 +14,24 @@ from codemods.model import EmittedOptimizer
 from optim2optax.parity.command.command import NOTHING, compare_command
 from optim2optax.parity.command.outputs import Wanted
 from optim2optax.parity.command.runs import CommandError
-from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.judging.wording import OPEN_LOOP, figures
-from optim2optax.parity.optimizer.emitted import compare_variants
+from optim2optax.parity.judging.comparison import (
+    OPEN_LOOP,
+    Comparison,
+    Verdict,
+    figures,
+)
+from optim2optax.parity.optimizer.emitted import compare_variants, with_link
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
-from optim2optax.parity.optimizer.localization import with_link
 from optim2optax.parity.optimizer.reproduction import reproduction
 from optim2optax.parity.reports.result import Case
-from optim2optax.parity.running.git import TreeError
+from optim2optax.parity.running.trees import TreeError
 from optim2optax.parity.scenario.baseline import BaselineError, load_baseline
 from optim2optax.parity.scenario.scenario import (
     compare_with_baseline,
     run_both_loops,
     run_scenario,
 )
+from optim2optax.workers import share
 
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
 REMEDY = "Let nothing else use it, give fewer --jobs, or choose another --platform."
@@ -173,3 +177,29 @@ def scenario_case(
     return Case(
         name, "scenario", comparison, *texts, f"In open loop: {figures(opened)}."
     )
+
+
+STEPS, SEED = 120, 0
+
+
+def prove(optimizers: Sequence[EmittedOptimizer], jobs: int = 1) -> list[Case]:
+    """A comparison of the old and the new form of each optimizer.
+
+    Args:
+        optimizers: what `rewrite` emits. The same two expressions are compared once.
+        jobs: the number of processes.
+    """
+    distinct = {_key(optimizer): optimizer for optimizer in optimizers}
+    # One comparison is not worth the start of a process.
+    processes = jobs if len(distinct) > 1 else 1
+    cases = share(_case, list(distinct.values()), processes)
+    by_key = dict(zip(distinct, cases, strict=True))
+    return [by_key[_key(optimizer)] for optimizer in optimizers]
+
+
+def _case(optimizer: EmittedOptimizer) -> Case:
+    return optimizer_case(optimizer.before, optimizer, STEPS, SEED)
+
+
+def _key(optimizer: EmittedOptimizer) -> tuple[str, str]:
+    return optimizer.legacy_expression, optimizer.optax_expression

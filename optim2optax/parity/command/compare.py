@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.command.order import by_step, first_of_each_step, in_order
 from optim2optax.parity.command.parts import (
     judged_by_parts,
     one_side_alone,
@@ -22,6 +21,9 @@ from optim2optax.parity.command.updates import (
     Parts,
     Update,
     by_kind,
+    by_step,
+    first_of_each_step,
+    in_order,
 )
 from optim2optax.parity.judging.comparison import (
     REPLAY_GATE,

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.command.order import exact_parts
-from optim2optax.parity.command.updates import Parts, Update
+from optim2optax.parity.command.updates import Parts, Update, exact_parts
 from optim2optax.parity.judging.comparison import (
     Comparison,
     Difference,
@@ -20,7 +19,7 @@ from optim2optax.parity.judging.comparison import (
 )
 from optim2optax.parity.judging.exercised import FEWEST_STEPS, Evidence
 from optim2optax.parity.judging.judge import judge
-from optim2optax.parity.judging.movement import gradients_of_rounding
+from optim2optax.parity.judging.leaves import gradients_of_rounding
 from optim2optax.parity.recording.sketch import Part, block, positions
 
 COUNTED = ("NaN", "inf", "-inf")

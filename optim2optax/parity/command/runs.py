@@ -11,11 +11,16 @@ from functools import cached_property
 from pathlib import Path
 
 from optim2optax.parity.command.outputs import Wanted, left_behind
-from optim2optax.parity.command.recorded import Recording, recording_of
 from optim2optax.parity.command.side import Side
-from optim2optax.parity.running.git import TreeError, repository_root
+from optim2optax.parity.command.updates import Recording, recording_of
 from optim2optax.parity.running.processes import NOT_FOUND, run_whole, watched
-from optim2optax.parity.running.trees import copy_before, copy_tree, surround
+from optim2optax.parity.running.trees import (
+    TreeError,
+    copy_before,
+    copy_tree,
+    repository_root,
+    surround,
+)
 
 LAST_LINES = 15
 OUTPUT = "output.txt"

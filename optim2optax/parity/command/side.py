@@ -17,7 +17,7 @@ from pathlib import Path
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, find_wheel
 from optim2optax.parity.running.devices import flags_for_old_xla
 
-HOOK = Path(__file__).parents[1] / "arming" / "hook"
+HOOK = Path(__file__).parents[1] / "instrumentation" / "hook"
 OURS = Path(__file__).resolve().parents[3]
 VARIABLE = "OPTIM2OPTAX_SIDE"
 SAFE_PATH = "PYTHONSAFEPATH"

@@ -1,8 +1,8 @@
-"""The verdict on two runs, and the figures behind it."""
+"""The verdict on two runs, the figures behind it, and both in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 REPLAY_GATE = 1e-11
@@ -96,3 +96,51 @@ class Comparison:
         if self.first_difference is not None:
             line += f"; first at {self.first_difference}"
         return "\n".join((line, *self.remarks))
+
+
+OPEN_LOOP = "This is the open loop: the old side's gradients, replayed."
+
+
+def figures(comparison: Comparison) -> str:
+    """Steps, error and drift in one line, and the gate where it is not that of a replay."""
+    error = f"error over movement {comparison.error:.1e}{gate(comparison)}"
+    text = f"{comparison.steps} steps, {error}"
+    if comparison.drift is None:
+        return text
+    return f"{text}, float32 drift {comparison.drift:.1e}"
+
+
+def gate(comparison: Comparison) -> str:
+    """The gate of a comparison in brackets, where it is not that of a replay."""
+    if comparison.gate == REPLAY_GATE:
+        return ""
+    return f" (closed loop, gate {comparison.gate:.0e})"
+
+
+def place(difference: Difference) -> str:
+    """Where a difference is, and how large, in one line."""
+    text = str(difference)
+    if difference.ulp is not None:
+        text += f", {difference.ulp:,} ulp apart"
+    if difference.link is not None:
+        text += f"; what departs: {difference.link}"
+    return text
+
+
+NOT_COMPARED = "The state of the optimizer was not compared."
+ALIKE = "The parameters agree; what the optimizer keeps beside them does not."
+
+
+def merged(comparison: Comparison, found: Comparison) -> Comparison:
+    """The comparison of the parameters, with that of the states added to it."""
+    if found.verdict is Verdict.DIFFERENT:
+        return replace(found, remarks=(ALIKE,))
+    # Identical as a whole are only identical parameters with an identical state.
+    same = comparison.verdict is found.verdict is Verdict.IDENTICAL
+    return replace(
+        comparison,
+        verdict=Verdict.IDENTICAL if same else Verdict.EQUIVALENT,
+        error=max(comparison.error, found.error),
+        leaves=(*comparison.leaves, *found.leaves),
+        error_by_step=tuple(map(max, comparison.error_by_step, found.error_by_step)),
+    )

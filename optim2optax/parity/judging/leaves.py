@@ -1,4 +1,10 @@
-"""The leaves of trees, by their paths, and over the steps of a run."""
+"""The leaves of trees by their paths, and how far each moves.
+
+That is what its errors are measured against. A leaf is judged by its own movement. There is one
+exception, in a closed loop: a leaf that rounding alone moves, such as the bias ahead of a
+BatchNorm, whose gradients cancel. Adam blows their rounding up, and each side has another one, so
+that such a leaf is judged by the movement of the leaves beside it, and the report says so.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,8 +30,13 @@ def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
 
     The paths are the same for every kind of container.
     """
+    return {name: np.asarray(leaf) for name, leaf in named_leaves(tree).items()}
+
+
+def named_leaves(tree: PyTree) -> dict[str, Any]:
+    """The same leaves as they are; they may be traced."""
     paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {name_of(path): np.asarray(leaf) for path, leaf in paths_and_leaves}
+    return {name_of(path): leaf for path, leaf in paths_and_leaves}
 
 
 def name_of(path: Sequence[Any]) -> str:
@@ -65,3 +77,111 @@ def largest_per_step(values: NDArray[Any]) -> list[float]:
 def same_bits(before: NDArray[Any], after: NDArray[Any]) -> bool:
     """Whether two arrays of one type hold the same bits."""
     return before.dtype == after.dtype and before.tobytes() == after.tobytes()
+
+
+ROUNDING_OF_GRADIENTS = 1e-12
+"""A leaf whose gradients stay below this part of those beside it has none but rounding.
+
+Gradients that cancel leave about 1e-16.
+"""
+
+ROUNDING_OF_MOVEMENT = 1e-7
+"""The same of movement, where gradients are not known; it is the gate of a closed loop."""
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+Rounding = Mapping[str, bool]
+"""Of each leaf whose gradients are known, whether they are rounding alone."""
+
+
+def movements(
+    before: LeafTrajectories, start: LeafTrajectories, gate: float
+) -> dict[str, float]:
+    """How far each leaf gets from its start, in its largest element.
+
+    It is at least so much that rounding of one unit in the last place, on each side and in each
+    step, stays below the gate.
+    """
+    found: dict[str, float] = {}
+    for leaf, values in before.items():
+        moved = _moved(values, start[leaf])
+        largest = _largest(values.astype(np.float64))
+        # Each of the two sides rounds once a step.
+        least = 2 * len(values) * EPSILON / gate * largest
+        found[leaf] = max(moved, least)
+    return found
+
+
+def moved_by_rounding(
+    before: LeafTrajectories, start: LeafTrajectories, known: Rounding
+) -> dict[str, float]:
+    """The leaves that rounding alone moves, by the movement of the leaves beside them.
+
+    Args:
+        before: the values of the old side.
+        start: its values ahead of the first step.
+        known: for each parameter, by its path, whether its gradients are rounding alone. A leaf
+            belongs to the parameter with the longest path that its own ends in. If it is empty,
+            the movement decides.
+    """
+    moved: dict[str, float] = {}
+    for leaf, values in before.items():
+        # A counter moves by whole numbers.
+        if jnp.issubdtype(values.dtype, jnp.floating):
+            moved[leaf] = _moved(values, start[leaf])
+    beside = largest_beside(moved)
+    by_movement = _small_beside_others(moved, ROUNDING_OF_MOVEMENT)
+
+    def is_rounding(leaf: str) -> bool:
+        if not known:
+            return by_movement[leaf]
+        # A scenario may yield `params/Dense_0/bias` of the parameter `Dense_0/bias`.
+        names = [name for name in known if leaf == name or leaf.endswith(f"/{name}")]
+        return bool(names) and known[max(names, key=len)]
+
+    return {leaf: beside[leaf] for leaf in moved if is_rounding(leaf)}
+
+
+def gradients_of_rounding(sizes: Mapping[str, float]) -> dict[str, bool]:
+    """Whether each leaf has no gradient but rounding, by the sizes of the largest gradients."""
+    return _small_beside_others(sizes, ROUNDING_OF_GRADIENTS)
+
+
+def _small_beside_others(sizes: Mapping[str, float], part: float) -> dict[str, bool]:
+    """Whether each size is less than a part of the largest one beside it, and more than zero."""
+    beside = largest_beside(sizes)
+    found: dict[str, bool] = {}
+    for leaf, size in sizes.items():
+        # A leaf that has no gradient, or does not move, is no rounding.
+        found[leaf] = 0 < size < part * beside[leaf]
+    return found
+
+
+def largest_beside(sizes: Mapping[str, float]) -> dict[str, float]:
+    """The largest size among the leaves of the same parent.
+
+    For a leaf that is alone there, it is the largest of all.
+    """
+    siblings: dict[str, list[float]] = {}
+    for leaf, size in sizes.items():
+        siblings.setdefault(_parent(leaf), []).append(size)
+    everywhere = max(sizes.values(), default=0.0)
+    found: dict[str, float] = {}
+    for leaf in sizes:
+        beside = siblings[_parent(leaf)]
+        found[leaf] = max(beside) if len(beside) > 1 else everywhere
+    return found
+
+
+def _parent(leaf: str) -> str:
+    return leaf.rpartition("/")[0]
+
+
+def _moved(values: NDArray[Any], start: NDArray[Any]) -> float:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _largest(values.astype(np.float64) - start)
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    is_finite = np.isfinite(values)
+    return float(np.max(np.abs(values), initial=0.0, where=is_finite))

@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-import collections
-import dataclasses
-import functools
-import math
-import typing
 from collections.abc import Iterable
+from importlib import import_module
 from itertools import chain
 from typing import Any
 
-import flax
-import flax.core
-import flax.struct
-import jax
-import jax.numpy as jnp
-import numpy as np
 import optax
 
 from codemods.model import EmittedOptimizer
 from optim2optax.legacy import legacy_optim
-from optim2optax.parity.optimizer.counterpart import Counterpart
-from optim2optax.parity.optimizer.harmless import definitions_may_act, may_act
-from optim2optax.parity.optimizer.names import names_in
-from optim2optax.parity.optimizer.rates import scheduled_rate
-from optim2optax.parity.optimizer.sampling import Sample
-from optim2optax.parity.optimizer.texts import SCHEDULE, TRAVERSAL, sampled_texts
+from optim2optax.parity.optimizer.coverage import scheduled_rate
+from optim2optax.parity.optimizer.harmless import possible_effect, possible_effect_of
+from optim2optax.parity.optimizer.sampling import KNOWN_MODULES, Sample, names_in
+from optim2optax.parity.optimizer.texts import (
+    SCHEDULE,
+    TRAVERSAL,
+    Counterpart,
+    sampled_texts,
+)
 
+ALIASES = {"jnp": "jax.numpy", "np": "numpy", "onp": "numpy"}
 MODULES = {
-    "collections": collections,
-    "dataclasses": dataclasses,
-    "flax": flax,
-    "functools": functools,
-    "jax": jax,
-    "jnp": jnp,
-    "math": math,
-    "np": np,
-    "numpy": np,
-    "onp": np,
-    "optax": optax,
-    "typing": typing,
+    name: import_module(ALIASES.get(name, name))
+    for name in KNOWN_MODULES
+    if name != "optim"
 }
+"""What the texts may use; the package `optim` is that of each side."""
 
 
 class UnevaluableError(ValueError):
@@ -82,12 +68,12 @@ def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
         UnevaluableError: if code of the program may do more than compute, or if a sampled value
             stands for code that differs in the new tree.
     """
-    found = may_act(sampled.legacy) or may_act(sampled.optax)
+    found = possible_effect(sampled.legacy) or possible_effect(sampled.optax)
     if isinstance(emitted, Counterpart):
         found = (
             found
-            or definitions_may_act(sampled.legacy_supports)
-            or definitions_may_act(sampled.supports, emitted.known)
+            or possible_effect_of(sampled.legacy_supports)
+            or possible_effect_of(sampled.supports, emitted.known)
         )
         texts = (*sampled.named, emitted.schedule or "0")
         hidden = set(chain.from_iterable(map(names_in, texts)))

@@ -12,6 +12,8 @@ from itertools import chain
 import jax.numpy as jnp
 import numpy as np
 
+from optim2optax.parity.optimizer.sampling import KNOWN_MODULES
+
 BUILTINS = re.compile(
     "abs|all|any|bool|complex|dict|divmod|enumerate|filter|float|frozenset|int|isinstance|len|"
     "list|map|max|min|pow|range|repr|reversed|round|set|slice|sorted|str|sum|tuple|zip"
@@ -29,9 +31,6 @@ KEPT = re.compile(
 
 IN_CLASSES = re.compile(
     "callable|classmethod|hash|iter|next|object|property|staticmethod|super|type|[A-Za-z]+Error"
-)
-MODULES = re.compile(
-    "jax|jnp|np|numpy|onp|math|optax|optim|functools|flax|typing|collections|dataclasses"
 )
 NUMBERS = (
     "abs|absolute|add|all|any|arange|array|arccos|arcsin|arctan|arctan2|asarray|bfloat16|bool_|"
@@ -58,7 +57,7 @@ ALLOWED = re.compile(
 )
 
 
-def may_act(text: str) -> str | None:
+def possible_effect(text: str) -> str | None:
     """The first name in an expression that may do more than compute; None if there is none.
 
     Every name and attribute counts, not calls alone: a function that is handed over is called
@@ -68,7 +67,7 @@ def may_act(text: str) -> str | None:
     return next(_unknown(ast.parse(text, mode="eval")), None)
 
 
-def definitions_may_act(
+def possible_effect_of(
     sources: Collection[str], known: Collection[str] = ()
 ) -> str | None:
     """The first thing in the sources of functions and classes that may do more than compute.
@@ -91,20 +90,20 @@ def _own_attributes(definitions: Iterable[ast.stmt]) -> frozenset[str]:
     return frozenset(name for name in names if not _is_of_arrays(name))
 
 
-def calls_out(node: ast.AST) -> bool:
+def may_have_effects(node: ast.AST) -> bool:
     """Whether an expression uses a name that may do more than compute.
 
-    Names of the program's own do not count, unlike in `may_act`.
+    Names of the program's own do not count, unlike in `possible_effect`.
     """
     # optax.adam, jnp.save
-    if isinstance(node, ast.Attribute) and MODULES.fullmatch(_root(node)):
+    if isinstance(node, ast.Attribute) and _root(node) in KNOWN_MODULES:
         return not ALLOWED.fullmatch(ast.unparse(node))
     if isinstance(node, ast.Await | ast.Yield | ast.YieldFrom):
         return True
     # open, input
     if isinstance(node, ast.Name) and _is_unsafe(node.id):
         return True
-    return any(calls_out(child) for child in ast.iter_child_nodes(node))
+    return any(may_have_effects(child) for child in ast.iter_child_nodes(node))
 
 
 def _unknown(node: ast.AST, own: frozenset[str] | None = None) -> Iterator[str]:
@@ -114,7 +113,7 @@ def _unknown(node: ast.AST, own: frozenset[str] | None = None) -> Iterator[str]:
     """
     if isinstance(node, ast.Attribute):
         dotted = ast.unparse(node)
-        if MODULES.fullmatch(_root(node)):
+        if _root(node) in KNOWN_MODULES:
             # Nothing is assigned to an attribute of a module: `jax.jit = …`
             if not ALLOWED.fullmatch(dotted) or not isinstance(node.ctx, ast.Load):
                 yield dotted
@@ -126,13 +125,13 @@ def _unknown(node: ast.AST, own: frozenset[str] | None = None) -> Iterator[str]:
     elif isinstance(node, ast.Name) and _is_forbidden(node.id):
         if own is None or not IN_CLASSES.fullmatch(node.id):
             yield node.id
-    elif isinstance(node, ACTING):
+    elif isinstance(node, EFFECTFUL):
         yield type(node).__name__.lower()
     for child in ast.iter_child_nodes(node):
         yield from _unknown(child, own)
 
 
-ACTING = (
+EFFECTFUL = (
     ast.Import,
     ast.ImportFrom,
     ast.Global,
@@ -172,7 +171,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _is_forbidden(name: str) -> bool:
-    return _is_unsafe(name) or bool(MODULES.fullmatch(name)) or name.startswith("__")
+    return _is_unsafe(name) or name in KNOWN_MODULES or name.startswith("__")
 
 
 def _is_unsafe(name: str) -> bool:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from textwrap import indent
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.limits import horizon, sizes
-from optim2optax.parity.optimizer.parameters import probe_for
-from optim2optax.parity.optimizer.rates import PERIOD, RATE, RATE_DECAY, sets_rate
+from optim2optax.parity.optimizer.coverage import (
+    PERIOD,
+    RATE,
+    RATE_DECAY,
+    horizon,
+    probe_for,
+    sets_rate,
+    sizes,
+)
 from optim2optax.parity.optimizer.sampling import Sample
 from optim2optax.parity.optimizer.texts import SCHEDULE, sampled_texts
 
@@ -33,8 +39,8 @@ import numpy as np
 import optax
 
 from optim2optax.legacy import legacy_optim
-from optim2optax.parity.probing.probe import probe_params
-from optim2optax.parity.probing.probed import compare_probed
+from optim2optax.parity.optimizer.probe import probe_params
+from optim2optax.parity.optimizer.probed import compare_probed
 {values}{old_helpers}{helpers}
 with legacy_optim() as optim:
     old = {legacy}

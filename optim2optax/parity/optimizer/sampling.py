@@ -4,33 +4,67 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from codemods.optimizers import optimizers
-from optim2optax.parity.optimizer.names import KNOWN_MODULES, constructor, root_of
+
+KNOWN_MODULES = (
+    "collections",
+    "dataclasses",
+    "flax",
+    "functools",
+    "jax",
+    "jnp",
+    "math",
+    "np",
+    "numpy",
+    "onp",
+    "optax",
+    "optim",
+    "typing",
+)
+
+
+def names_in(text: str, mode: str = "eval") -> Iterator[str]:
+    """The names in a source text."""
+    for node in ast.walk(ast.parse(text, mode=mode)):
+        if isinstance(node, ast.Name):
+            yield node.id
+
+
+def root_of(node: ast.expr) -> ast.expr:
+    """The innermost expression that attributes, items and calls start at."""
+    # `config` of `config.schedules["train"](step).value`
+    while True:
+        match node:
+            case (
+                ast.Attribute(value=inner)
+                | ast.Subscript(value=inner)
+                | ast.Call(func=inner)
+            ):
+                node = inner
+            case _:
+                return node
+
+
+def constructor(node: ast.AST) -> str:
+    """The last name of what a call calls, such as `Adam` of `optim.Adam(1e-3)`; else empty."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return ast.unparse(node.func).rpartition(".")[2]
+
 
 VALUES: Mapping[str, float] = {
     "learning_rate": 0.013,
     "beta": 0.83,
     "beta1": 0.87,
     "beta2": 0.983,
-    "rho": 0.93,
     "eps": 3e-6,
     "weight_decay": 0.017,
-    "decay_rate": 0.79,
-    "trust_coefficient": 0.0023,
-    "clipping_threshold": 0.9,
-    "min_dim_size_to_factor": 5,
-    "step_offset": 3,
-    "weight_decay_rate": 0.017,
-    "epsilon1": 1e-7,
-    "epsilon2": 2e-3,
-    "wn_decay": 0.011,
-    "wn_eps": 3e-6,
 }
-"""A value for each parameter that a legacy optimizer takes, away from its default."""
+"""A value for each parameter that several legacy optimizers take, away from their defaults."""
 
 OTHER_VALUE = 0.71
 SPREAD = 1.013
@@ -119,23 +153,27 @@ class _Sampler:
             node.args = [self._predicate(argument) for argument in node.args]
             return node
         # optim.Adam(rate, beta1=settings.beta)
-        parameters = [parameter.name for parameter in optimizers()[name].parameters]
+        legacy = optimizers()[name]
+        samples = {**VALUES, **legacy.samples}
+        parameters = [parameter.name for parameter in legacy.parameters]
         for index, argument in enumerate(node.args):
             parameter = parameters[index] if index < len(parameters) else ""
-            node.args[index] = self._argument(argument, parameter)
+            value = samples.get(parameter, OTHER_VALUE)
+            node.args[index] = self._argument(argument, value)
         for word in node.keywords:
-            word.value = self._argument(word.value, word.arg or "")
+            value = samples.get(word.arg or "", OTHER_VALUE)
+            word.value = self._argument(word.value, value)
         return node
 
-    def _argument(self, node: ast.expr, parameter: str) -> ast.expr:
+    def _argument(self, node: ast.expr, sample: float) -> ast.expr:
         """An argument with placeholders for the names in it."""
         # optim.MultiOptimizer((kernels, optim.Adam(rate)), (biases, optim.Momentum(rate)))
         if isinstance(node, ast.Tuple | ast.List):
-            node.elts = [self._argument(element, parameter) for element in node.elts]
+            node.elts = [self._argument(element, sample) for element in node.elts]
             return node
         if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("optim."):
             return self.definition(node)
-        return _Replacer(self, parameter).visit(node)  # type: ignore[no-any-return]
+        return _Replacer(self, sample).visit(node)  # type: ignore[no-any-return]
 
     def _predicate(self, node: ast.expr) -> ast.expr:
         """A predicate that can be evaluated outside of its program.
@@ -183,10 +221,9 @@ class _Sampler:
         """The new expression, or a definition, with the placeholders of the old one."""
         return _Replacer(self, None).visit(node)  # type: ignore[no-any-return]
 
-    def number(self, node: ast.expr, parameter: str) -> ast.expr:
-        """A placeholder for a number that stands for a parameter."""
+    def number(self, node: ast.expr, value: float) -> ast.expr:
+        """A placeholder for a number, whose value is about this one."""
         # optim.Adam(config.lr, beta1=config.momentum)
-        value = VALUES.get(parameter, OTHER_VALUE)
         if isinstance(value, int):
             value += len(self.values)
         else:
@@ -209,20 +246,20 @@ class _Sampler:
 class _Replacer(ast.NodeTransformer):
     """Puts placeholders in the place of names of the program.
 
-    Without a parameter that a name stands for, it uses placeholders that there are already.
+    Without a sample of what a name stands for, it uses placeholders that there are already.
     """
 
-    def __init__(self, sampler: _Sampler, parameter: str | None) -> None:
+    def __init__(self, sampler: _Sampler, value: float | None) -> None:
         self.sampler = sampler
-        self.parameter = parameter
+        self.value = value
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, ast.expr):
             found = self.sampler.places.get(ast.unparse(node))
             if found is not None:
                 return ast.Name(found, ast.Load())
-            if self.parameter is not None and self._is_of_the_program(node):
-                return self.sampler.number(node, self.parameter)
+            if self.value is not None and self._is_of_the_program(node):
+                return self.sampler.number(node, self.value)
         return self.generic_visit(node)
 
     def _is_of_the_program(self, node: ast.expr) -> bool:

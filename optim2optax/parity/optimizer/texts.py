@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.counterpart import Counterpart
-from optim2optax.parity.optimizer.names import names_in
-from optim2optax.parity.optimizer.sampling import Sample, sample
+from optim2optax.parity.optimizer.sampling import Sample, names_in, sample
+
+
+@dataclass(frozen=True)
+class Counterpart(EmittedOptimizer):
+    """An optimizer as the new tree has it.
+
+    `legacy_supports` are the functions and classes that the old expression reaches. `known` names
+    those of `supports` that are as `rewrite` emits them, `changed` those that differ in the new
+    tree from what `rewrite` makes of the old one. If there is a `reason`, nothing can be compared.
+    """
+
+    legacy_supports: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    reason: str = ""
+
 
 SCHEDULE = "SCHEDULE"
 TRAVERSAL = traverse_util.ModelParamTraversal

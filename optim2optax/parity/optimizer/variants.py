@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.choices import ANY, choices_of
-from optim2optax.parity.optimizer.counterpart import Counterpart
+from codemods.optimizers import optimizers
+from optim2optax.parity.optimizer.sampling import KNOWN_MODULES, constructor, root_of
+from optim2optax.parity.optimizer.texts import Counterpart, supports_of, syntax_trees
 
 MOST = 16
 """The most combinations of choices; beyond that, each choice is made by itself."""
@@ -86,3 +88,166 @@ class _Choose(ast.NodeTransformer):
         if text in self.values:
             return ast.Constant(self.values[text])
         return super().generic_visit(node)
+
+
+OTHER = "any other"
+ANY = object()
+"""The choice that leaves the source text in its place, for which a number is sampled later."""
+
+
+def choices_of(emitted: EmittedOptimizer) -> dict[str, tuple[Any, ...]]:
+    """The values between which a program chooses, by the source texts of the expressions."""
+    found: dict[str, list[Any]] = {}
+    for tree in syntax_trees(emitted):
+        reader = _Reader(tree, emitted)
+        for node, values in (*reader.choices(), *reader.booleans()):
+            known = found.setdefault(ast.unparse(node), [])
+            for value in values:
+                if not _is_among(value, known):
+                    known.append(value)
+    return {text: tuple(values) for text, values in found.items()}
+
+
+def _is_among(value: Any, known: list[Any]) -> bool:
+    """Whether a value is known; to Python, True and 1 are equal, but they are two choices."""
+    return any(value is other or _same(value, other) for other in known)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+class _Reader:
+    """Finds the choices in a tree: expressions of the program, with the values to choose from.
+
+    `bound` are names that the tree itself binds, `known` those that have no value to choose.
+    """
+
+    def __init__(self, tree: ast.AST, emitted: EmittedOptimizer) -> None:
+        self.tree = tree
+        self.bound: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.arg):
+                self.bound.add(node.arg)
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                self.bound.add(node.id)
+        self.known = {*KNOWN_MODULES, *vars(builtins)}
+        if emitted.schedule:
+            self.known.add(ast.unparse(ast.parse(emitted.schedule)))
+        for source in supports_of(emitted):
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                    self.known.add(node.name)
+
+    def choices(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
+        """Each expression of the program that a branch depends on."""
+        for node in ast.walk(self.tree):
+            match node:
+                # optim.Adam(1e-3) if use_adam else optim.Momentum(0.1)
+                case (
+                    ast.IfExp(test=test)
+                    | ast.If(test=test)
+                    | ast.UnaryOp(op=ast.Not(), operand=test)
+                ):
+                    yield from self._of_test(test)
+                # [leaf for leaf in leaves if use_bias]
+                case ast.comprehension(ifs=tests):
+                    for test in tests:
+                        yield from self._of_test(test)
+                # rate or 1e-3
+                case ast.BoolOp(op=operator, values=[*first, _]):
+                    nothing = False if isinstance(operator, ast.And) else None
+                    for value in first:
+                        if self._is_of_the_program(value):
+                            yield value, (ANY, nothing)
+                # name == "adam"
+                case ast.Compare(left=left, ops=[_], comparators=[right]):
+                    yield from self._of_comparison(left, right)
+                # {"adam": optim.Adam(1e-3), "sgd": optim.GradientDescent(0.1)}[name]
+                case ast.Subscript(value=ast.Dict(keys=keys), slice=key):
+                    if self._is_of_the_program(key):
+                        yield key, _constants(keys)
+
+    def booleans(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
+        """Each expression of the program for a boolean parameter of a legacy optimizer."""
+        for node in ast.walk(self.tree):
+            # optim.Momentum(0.1, nesterov=settings.nesterov)
+            name = constructor(node)
+            if not isinstance(node, ast.Call) or name not in optimizers():
+                continue
+            parameters = optimizers()[name].parameters
+            names = [parameter.name for parameter in parameters]
+            arguments = dict(zip(names, node.args, strict=False))
+            for word in node.keywords:
+                if word.arg:
+                    arguments[word.arg] = word.value
+            for parameter in parameters:
+                is_boolean = parameter.default in ("True", "False")
+                if is_boolean and parameter.name in arguments:
+                    yield from self._of_test(arguments[parameter.name])
+
+    def _of_test(self, node: ast.expr) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
+        """The expressions of the program that are true or false in a test."""
+        if self._is_of_the_program(node):
+            yield node, (True, False)
+            return
+        match node:
+            # use_adam and debug; bool(settings.nesterov)
+            case (
+                ast.BoolOp(values=inner)
+                | ast.Call(func=ast.Name(id="bool"), args=inner)
+            ):
+                for value in inner:
+                    yield from self._of_test(value)
+
+    def _of_comparison(
+        self, left: ast.expr, right: ast.expr
+    ) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
+        """An expression of the program that is compared with a literal, and values to compare."""
+        for node, other in ((left, right), (right, left)):
+            try:
+                value = ast.literal_eval(other)
+            except ValueError:
+                continue
+            if self._is_of_the_program(node):
+                # name in ("adam", "adamw")
+                around = itertools.chain.from_iterable(map(_around, _each(value)))
+                yield node, tuple(around)
+
+    def _is_of_the_program(self, node: ast.expr) -> bool:
+        """Whether the program has one value for an expression.
+
+        It has none for what depends on the arguments of a predicate.
+        """
+        names = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        # lambda path, _: path.endswith(suffix)
+        if names & self.bound:
+            return False
+        root = root_of(node)
+        return isinstance(root, ast.Name) and root.id not in self.known
+
+
+def _constants(keys: Iterable[ast.expr | None]) -> tuple[Any, ...]:
+    """The values of the keys that are literals."""
+    return tuple(key.value for key in keys if isinstance(key, ast.Constant))
+
+
+def _each(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list | set) else (value,)
+
+
+def _around(value: Any) -> tuple[Any, ...]:
+    """A value that a program compares with, and others than it."""
+    if value is None:
+        return ANY, None
+    if isinstance(value, bool):
+        return True, False
+    # epoch < 5
+    if isinstance(value, int):
+        return value - 1, value, value + 1
+    if isinstance(value, float):
+        # Twice 0.0 is 0.0, which is no other value.
+        return value / 2, value, value * 2 or 1.0
+    if isinstance(value, str):
+        return value, OTHER
+    return (value,)

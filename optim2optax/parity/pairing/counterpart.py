@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from codemods.model import EmittedOptimizer, FileResult
-from optim2optax.parity.optimizer.counterpart import Counterpart
-from optim2optax.parity.pairing.becoming import what_they_become
-from optim2optax.parity.pairing.definitions import Tree
-from optim2optax.parity.pairing.exchanging import Side, as_counterpart, exchanged
-from optim2optax.parity.pairing.pairs import paired_places
-from optim2optax.parity.pairing.places import Helpers, Place, Places
+from optim2optax.parity.optimizer.texts import Counterpart, helper_names
+from optim2optax.parity.pairing.files import File, Tree
+from optim2optax.parity.pairing.following import Slice, slice_of
+from optim2optax.parity.pairing.places import (
+    Helpers,
+    Place,
+    Places,
+    normal,
+    paired_places,
+    what_they_become,
+)
 
 MISSING = "the new tree has no transformation at this place"
-NOBODYS = (
+UNPAIRED = (
     "no optimizer of the old tree has become this transformation, "
     "so that there is nothing to compare it with"
 )
@@ -75,12 +80,19 @@ def in_new_tree(
         if node is None or place is None:
             paired.append(_without(emitted))
             continue
-        wanted_side = Side(expected, node)
-        actual_side = Side(actual, place.node)
-        paired.append(exchanged(emitted, before, wanted_side, actual_side))
+        wanted_slice = slice_of(expected, node)
+        found_slice = slice_of(actual, place.node)
+        if wanted_slice == found_slice:
+            # Both depend on the same code.
+            paired.append(emitted)
+            continue
+        counterpart = _exchanged(emitted, before, wanted_slice, found_slice)
+        text = ast.unparse(place.node)
+        schedule = _schedule(emitted, expected, node)
+        paired.append(replace(counterpart, after=text, schedule=schedule))
     taken = {place.node for place in pairs.values()}
     free = [place for place in found.roots if place.node not in taken and place.makes]
-    return (*paired, *map(_nobodys, free))
+    return (*paired, *map(_unpaired, free))
 
 
 def _is_part_of_a_whole(
@@ -110,7 +122,7 @@ def of_new_file(path: Path, among: Trees) -> tuple[EmittedOptimizer, ...]:
     if actual is None:
         return ()
     places = Places(actual, Helpers(()))
-    return tuple(_nobodys(place) for place in places.roots)
+    return tuple(_unpaired(place) for place in places.roots)
 
 
 def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
@@ -120,23 +132,23 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
         emitted for emitted in optimizers if isinstance(emitted, Counterpart)
     ]
     reasons = [emitted.reason for emitted in counterparts if emitted.reason]
-    nobodys = reasons.count(NOBODYS)
-    old = len(optimizers) - nobodys
+    unpaired = reasons.count(UNPAIRED)
+    old = len(optimizers) - unpaired
     pairs = len(optimizers) - len(reasons)
     text = f"{pairs} of {old} optimizers of the old tree are paired with the new one"
-    if not nobodys:
+    if not unpaired:
         return text
-    return f"{text}; {nobodys} of the new tree belong to none"
+    return f"{text}; {unpaired} of the new tree belong to none"
 
 
 def _without(emitted: EmittedOptimizer) -> Counterpart:
     """An optimizer that has no counterpart."""
     return replace(
-        as_counterpart(emitted), after="", optax_expression="", reason=MISSING
+        _as_counterpart(emitted), after="", optax_expression="", reason=MISSING
     )
 
 
-def _nobodys(place: Place) -> Counterpart:
+def _unpaired(place: Place) -> Counterpart:
     """A transformation of the new tree that no optimizer of the old one has become."""
     text = ast.unparse(place.node)
     return Counterpart(
@@ -148,5 +160,87 @@ def _nobodys(place: Place) -> Counterpart:
         optax_expression=text,
         injected=False,
         supports=(),
-        reason=NOBODYS,
+        reason=UNPAIRED,
     )
+
+
+def _as_counterpart(emitted: EmittedOptimizer) -> Counterpart:
+    """An optimizer as a record that may have more."""
+    own = [getattr(emitted, field.name) for field in fields(EmittedOptimizer)]
+    return Counterpart(*own)
+
+
+def _exchanged(
+    emitted: EmittedOptimizer, before: File, wanted: Slice, found: Slice
+) -> EmittedOptimizer:
+    """The optimizer with the code of the new tree in the place of what `rewrite` emits."""
+    node = before.place(emitted.legacy_expression, emitted.line)
+    legacy = slice_of(before, node, kept=frozenset({"optim"}))
+    alone = _without_clips(found.expression, wanted.expression, emitted)
+    common = found.definitions.keys() & wanted.definitions.keys()
+    same = {
+        name for name in common if found.definitions[name] == wanted.definitions[name]
+    }
+    return replace(
+        _as_counterpart(emitted),
+        legacy_expression=legacy.expression,
+        optax_expression=_applied(alone, emitted),
+        supports=tuple(found.definitions.values()),
+        legacy_supports=tuple(legacy.definitions.values()),
+        # A helper that the new tree has as `rewrite` emits it is known to be harmless.
+        known=frozenset(same.intersection(helper_names(emitted))),
+        changed=frozenset(common - same),
+    )
+
+
+def _schedule(emitted: EmittedOptimizer, expected: File, within: ast.expr) -> str:
+    """The source text of the schedule, with its names followed."""
+    if not emitted.schedule:
+        return ""
+    wanted = normal(emitted.schedule)
+    for node in ast.walk(within):
+        # optax.adam(schedule_of(config)), where `schedule_of(config)` is the schedule
+        if isinstance(node, ast.expr) and ast.unparse(node) == wanted:
+            return slice_of(expected, node).expression
+    return wanted
+
+
+def _without_clips(expression: str, expected: str, emitted: EmittedOptimizer) -> str:
+    """The new expression without the links that the old definition does not have.
+
+    `rewrite` puts the clipping of gradients, which an old program does in its step, into the front
+    of the chain: `optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-3))`.
+    """
+    whole = _links(expected)
+    given = _links(expression)
+    moved = len(whole) - len(_links(emitted.optax_expression))
+    # A new tree that clips otherwise is compared with its clipping.
+    if moved <= 0 or whole[:moved] != given[:moved]:
+        return expression
+    rest = given[moved:]
+    if not rest:
+        return expression
+    if len(rest) == 1:
+        return rest[0]
+    return f"optax.chain({', '.join(rest)})"
+
+
+def _applied(expression: str, emitted: EmittedOptimizer) -> str:
+    """The new expression with sampled arguments, if it is a function that its program calls."""
+    match ast.parse(emitted.optax_expression, mode="eval").body:
+        # `make_optimizer(0.1)`, where `make_optimizer` is handed over and called elsewhere
+        case ast.Call(func=ast.Name(id=name)) as call if name == emitted.after:
+            called = ast.unparse(call.func)
+            arguments = emitted.optax_expression[len(called) :]
+            return f"({expression}){arguments}"
+    return expression
+
+
+def _links(text: str) -> list[str]:
+    """The parts of a chain; anything else is a single part."""
+    match ast.parse(text, mode="eval").body:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="optax"), attr="chain"), args=links
+        ):
+            return [ast.unparse(link) for link in links]
+    return [text]

@@ -7,32 +7,20 @@ from __future__ import annotations
 
 import ast
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from optim2optax.parity.optimizer.harmless import calls_out
-from optim2optax.parity.pairing.bindings import (
+from optim2optax.parity.optimizer.harmless import may_have_effects
+from optim2optax.parity.optimizer.sampling import KNOWN_MODULES
+from optim2optax.parity.pairing.files import (
     Bound,
     Definition,
+    File,
     Imported,
-    is_load,
     top_level,
 )
-from optim2optax.parity.pairing.definitions import Definitions
 
-FOLLOWED = frozenset(
-    {
-        "collections",
-        "dataclasses",
-        "flax",
-        "functools",
-        "jax",
-        "math",
-        "numpy",
-        "optax",
-        "typing",
-    }
-)
+FOLLOWED = frozenset(KNOWN_MODULES) - {"jnp", "np", "onp", "optim"}
 """The packages whose names are written out, however a file imports them."""
 
 
@@ -41,30 +29,22 @@ class Slice:
     """An expression with the values of its names in their place, and what it reaches.
 
     `definitions` are the functions and classes, by name, in an order in which they can run. A
-    name whose value is not known stays.
+    name whose value is not known stays. `reached` are the nodes that went into it.
     """
 
     expression: str
-    definitions: tuple[tuple[str, str], ...] = ()
+    definitions: dict[str, str]
+    reached: tuple[ast.AST, ...] = field(compare=False)
 
 
-def slice_of(
-    file: Definitions, node: ast.expr, kept: frozenset[str] = frozenset()
-) -> Slice:
+def slice_of(file: File, node: ast.expr, kept: frozenset[str] = frozenset()) -> Slice:
     """An expression of a file, and the code that it depends on; the names in `kept` stay."""
     follower = _Follower(file, kept)
-    expression = follower.copied(node)
-    return Slice(ast.unparse(expression), tuple(follower.definitions.items()))
+    expression = ast.unparse(ast.fix_missing_locations(follower.copied(node)))
+    return Slice(expression, follower.definitions, tuple(follower.reached))
 
 
-def reached_by(file: Definitions, node: ast.expr) -> list[ast.AST]:
-    """The nodes that an expression of a file depends on."""
-    follower = _Follower(file)
-    follower.copied(node)
-    return follower.reached
-
-
-def dotted(file: Definitions, node: ast.expr) -> str:
+def dotted(file: File, node: ast.expr) -> str:
     """A name or attribute in full, such as `optax.adam`; empty for any other expression."""
     if not isinstance(node, ast.Name | ast.Attribute):
         return ""
@@ -79,23 +59,19 @@ class _Follower:
     that are being copied, among which a recursion ends.
     """
 
-    def __init__(self, module: Definitions, kept: frozenset[str] = frozenset()) -> None:
-        self.module = module
+    def __init__(self, file: File, kept: frozenset[str]) -> None:
+        self.file = file
         self.kept = kept
         self.definitions: dict[str, str] = {}
         self.reached: list[ast.AST] = []
         self._named: dict[str, ast.AST] = {}
         self._inside: list[ast.AST] = []
 
-    def copied(self, node: ast.expr) -> ast.expr:
-        """A copy of an expression of the file."""
-        found: ast.expr = ast.fix_missing_locations(self._copied(node))
-        return found
-
-    def _copied(self, node: Any) -> Any:
+    def copied(self, node: Any) -> Any:
         """A copy of any node, without annotations, which need not be defined."""
         if isinstance(node, ast.Name):
-            return self._of_name(node) if is_load(node) else copy.copy(node)
+            found = self._of_name(node) if isinstance(node.ctx, ast.Load) else None
+            return found or copy.copy(node)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             found = self._of_module(node, node.value)
             if found is not None:
@@ -107,19 +83,18 @@ class _Follower:
                 is_needed = isinstance(node, ast.AnnAssign)
                 setattr(found, name, ast.Constant(None) if is_needed else None)
             elif isinstance(value, list):
-                # The names of `global step` are texts.
                 setattr(found, name, [self._copied_item(item) for item in value])
             else:
                 setattr(found, name, self._copied_item(value))
         return found
 
     def _copied_item(self, value: Any) -> Any:
-        """A copy of the value of a field, or an item of it, which need not be a node."""
-        return self._copied(value) if isinstance(value, ast.AST) else value
+        """A copy of the value of a field, or an item of it; the names of `global` are texts."""
+        return self.copied(value) if isinstance(value, ast.AST) else value
 
     def _of_module(self, node: ast.Attribute, name: ast.Name) -> ast.AST | None:
         """What an attribute of another module of the project is bound to there."""
-        match self.module.lookup(name):
+        match self.file.lookup(name):
             # `settings.RATE`, after `import settings` or `from . import settings`
             case (_, Imported(module, attribute, level)) if (
                 top_level(module) not in FOLLOWED
@@ -129,28 +104,28 @@ class _Follower:
 
     def _elsewhere(self, module: str, level: int, name: str) -> ast.AST | None:
         """What a name of an imported module is bound to there, if that is one of the project."""
-        home = self.module.imported(module, level)
+        home = self.file.imported(module, level)
         bound = home.of_module(name) if home is not None else None
         if home is None or bound is None:
             return None
-        here = self.module
+        here = self.file
         # The names in what is copied now are those of the other module.
-        self.module = home
+        self.file = home
         try:
             return self._of_bound(bound)
         finally:
-            self.module = here
+            self.file = here
 
-    def _of_name(self, node: ast.Name) -> ast.AST:
-        found = self.module.lookup(node)
+    def _of_name(self, node: ast.Name) -> ast.AST | None:
+        found = self.file.lookup(node)
         if found is None or node.id in self.kept:
-            return copy.copy(node)
+            return None
         scope, bound = found
         # A local name of a function that is copied as a whole stays.
-        for inner in self._inside:
-            if scope is inner or inner in self.module.ancestors(scope):
-                return copy.copy(node)
-        return self._of_bound(bound) or copy.copy(node)
+        around = (scope, *self.file.unit.ancestors(scope))
+        if any(inner in around for inner in self._inside):
+            return None
+        return self._of_bound(bound)
 
     def _of_bound(self, bound: Bound) -> ast.AST | None:
         """A copy of what a name is bound to; None if that is not known.
@@ -166,13 +141,18 @@ class _Follower:
             return ast.Name(self._defined(bound), ast.Load())
         if bound is None or bound in self._inside:
             return None
-        self._inside.append(bound)
-        value: ast.expr = self._copied(bound)
-        self._inside.pop()
-        if calls_out(value):
+        value: ast.expr = self._within(bound)
+        if may_have_effects(value):
             return None
         self.reached.append(bound)
         return value
+
+    def _within(self, node: ast.AST) -> Any:
+        """A copy of what is looked into, in which the recursion ends."""
+        self._inside.append(node)
+        found = self.copied(node)
+        self._inside.pop()
+        return found
 
     def _defined(self, node: Definition) -> str:
         """The name under which a function or class is among the definitions.
@@ -187,20 +167,12 @@ class _Follower:
             name = f"{name}_{len(self._named)}"
         self._named[name] = node
         self.reached.append(node)
-        self._inside.append(node)
-        found = self._copied(node)
-        self._inside.pop()
-        assert isinstance(found, Definition)
+        found: Definition = self._within(node)
         found.name = name
-        alone = ast.fix_missing_locations(_without_docstring(found))
-        self.definitions[name] = ast.unparse(alone)
+        if ast.get_docstring(found) is not None:
+            found.body = found.body[1:] or [ast.Pass()]
+        self.definitions[name] = ast.unparse(ast.fix_missing_locations(found))
         return name
-
-
-def _without_docstring(node: Definition) -> Definition:
-    if ast.get_docstring(node) is not None:
-        node.body = node.body[1:] or [ast.Pass()]
-    return node
 
 
 def _joined(module: str, name: str) -> str:

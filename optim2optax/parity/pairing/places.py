@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 import optax
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.names import names_in
+from optim2optax.parity.optimizer.sampling import names_in
 from optim2optax.parity.optimizer.texts import helper_names
-from optim2optax.parity.pairing.bindings import Definition
-from optim2optax.parity.pairing.definitions import Definitions
-from optim2optax.parity.pairing.following import dotted, reached_by
+from optim2optax.parity.pairing.files import Definition, File
+from optim2optax.parity.pairing.following import dotted, slice_of
 
 METHOD = "gradient_transformation"
 
@@ -55,12 +54,12 @@ class Places:
     """The places of one file; the roots are those that are no part of another one."""
 
     def __init__(
-        self, file: Definitions, helpers: Helpers, known: Iterable[ast.expr] = ()
+        self, file: File, helpers: Helpers, known: Iterable[ast.expr] = ()
     ) -> None:
         self.file = file
         self.helpers = helpers
         self._known = set(known)
-        places = [self._place(node) for node in self._within(file.tree)]
+        places = [self._place(node) for node in self._within(file.unit.tree)]
         # kernels = optax.adam(1e-3), a part of `tx = optax.multi_transform({"k": kernels}, labels)`
         parts: set[ast.AST] = set()
         for place in places:
@@ -99,13 +98,13 @@ class Places:
             scope=self.file.path(node),
             target=self._target(node),
             node=node,
-            reached=tuple(reached_by(self.file, node)),
+            reached=slice_of(self.file, node).reached,
             makes=self._makes(node),
         )
 
     def _target(self, node: ast.expr) -> str:
         """The target of the assignment around an expression, else the type of the statement."""
-        ancestors = self.file.ancestors(node)
+        ancestors = self.file.unit.ancestors(node)
         statements = (found for found in ancestors if isinstance(found, ast.stmt))
         statement = next(statements, None)
         match statement:
@@ -156,3 +155,85 @@ def makes_transformation(dotted: str) -> bool:
     except (AttributeError, TypeError, ValueError):
         return False
     return "GradientTransformation" in str(result)
+
+
+def paired_places(
+    expected: Sequence[Place], actual: Sequence[Place]
+) -> dict[ast.expr, Place]:
+    """The place in the new tree for each one in what `rewrite` emits.
+
+    Those with the same scope and target belong together if there are as many on both sides, then
+    the rest of a scope, then equal texts, then all that is left.
+    """
+    pairs: dict[ast.expr, Place] = {}
+
+    def pair(key: Callable[[Place], Hashable], only_as_many: bool = True) -> None:
+        """Pair places with the same key, among those that have no partner yet."""
+        taken = {place.node for place in pairs.values()}
+        left = [place for place in expected if place.node not in pairs]
+        right = [place for place in actual if place.node not in taken]
+        partners = _grouped(right, key)
+        for group, places in _grouped(left, key).items():
+            others = partners.get(group, [])
+            if len(places) == len(others) or not only_as_many:
+                for place, other in zip(places, others, strict=False):
+                    pairs[place.node] = other
+
+    # In `create_optimizer`, `tx = optax.adam(1e-3)` is still the only assignment to `tx`.
+    pair(lambda place: (place.scope, place.target))
+    pair(lambda place: place.scope)
+    # One of two has been removed, and the other is as it was.
+    pair(lambda place: (place.scope, ast.unparse(place.node)), only_as_many=False)
+    pair(lambda place: ast.unparse(place.node), only_as_many=False)
+    # A function has got another name. Here the numbers have to be the same on both sides again.
+    pair(lambda _: None)
+    return pairs
+
+
+def _grouped(
+    places: Iterable[Place], key: Callable[[Place], Hashable]
+) -> dict[Hashable, list[Place]]:
+    groups: dict[Hashable, list[Place]] = {}
+    for place in places:
+        groups.setdefault(key(place), []).append(place)
+    return groups
+
+
+def what_they_become(
+    optimizers: Sequence[EmittedOptimizer], before: File, expected: File
+) -> list[tuple[EmittedOptimizer, ast.expr | None]]:
+    """The expression that each optimizer has become, or None.
+
+    It is one in the same function or class, if there is one; equal ones are taken in their order.
+
+    Args:
+        optimizers: of one file.
+        before: the file in the old tree.
+        expected: the file as `rewrite` leaves it.
+    """
+    free: dict[str, list[ast.expr]] = {normal(each.after): [] for each in optimizers}
+    kinds = tuple(type(ast.parse(text, mode="eval").body) for text in free)
+    for node in expected.unit.nodes:
+        # Names, attributes and subscripts may also be assigned to.
+        context = getattr(node, "ctx", None)
+        if isinstance(node, kinds) and not isinstance(context, ast.Store | ast.Del):
+            free.get(ast.unparse(node), []).append(node)
+    for nodes in free.values():
+        nodes.sort(key=lambda node: (node.lineno, node.col_offset))
+    found: list[tuple[EmittedOptimizer, ast.expr | None]] = []
+    for emitted in sorted(optimizers, key=lambda emitted: emitted.line):
+        same = free[normal(emitted.after)]
+        scope = before.path(before.scope_at(emitted.line))
+        # `optax.adam(1e-3)` may stand in `create_generator` and in `create_critic`.
+        in_scope = (node for node in same if expected.path(node) == scope)
+        first = same[0] if same else None
+        chosen = next(in_scope, first)
+        if chosen is not None:
+            same.remove(chosen)
+        found.append((emitted, chosen))
+    return found
+
+
+def normal(text: str) -> str:
+    """A source text as `ast.unparse` writes it."""
+    return ast.unparse(ast.parse(f"({text})", mode="eval"))

@@ -16,83 +16,45 @@ from pathlib import Path
 import pytest
 
 from optim2optax.parity import what_is_missing
-from optim2optax.parity.plugin.writing import FORMATS
+
+FORMATS = ("json", "markdown", "html")
+"""The formats of reports, each of which has an option for its file."""
+
+GIVEN_ONCE = (
+    (
+        "before",
+        "REF",
+        "compare with this revision or folder, not with what rewrite emits",
+    ),
+    ("legacy-python", "PATH", "an interpreter that runs the old side of scenarios"),
+    ("save", "FILE", "keep what the old side of scenarios yields"),
+    ("against", "FILE", "compare scenarios with what was kept, not with old code"),
+    ("command", "JSON", "a training command as a list of words"),
+    *((name, "PATH", f"write a report as {name}") for name in FORMATS),
+)
+GIVEN_OFTEN = (
+    ("link", "PATH", "what is linked, not copied"),
+    ("compare", "FILE", "what the command writes"),
+    ("lines", "REGEX", "what the command prints"),
+)
+"""The options with texts: their names, what stands for a value, and help."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this plugin."""
-    group = parser.getgroup("parity", "parity of flax.optim and optax")
-    group.addoption(
-        "--parity", action="store_true", help="collect optimizers and scenarios"
-    )
-    group.addoption(
-        "--parity-steps",
-        type=int,
-        default=120,
-        metavar="N",
-        help="steps of each optimizer (default 120)",
-    )
-    group.addoption(
-        "--parity-seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="seed of parameters and gradients",
-    )
-    group.addoption(
-        "--parity-before",
-        metavar="REF",
-        help="compare with this revision or folder, not with what rewrite emits",
-    )
-    group.addoption(
-        "--parity-legacy-python",
-        metavar="PATH",
-        help="an interpreter that runs the old side of scenarios",
-    )
-    group.addoption(
-        "--parity-save",
-        metavar="FILE",
-        help="keep what the old side of scenarios yields",
-    )
-    group.addoption(
-        "--parity-against",
-        metavar="FILE",
-        help="compare scenarios with what was kept, not with old code",
-    )
-    group.addoption(
-        "--parity-command", metavar="JSON", help="a training command as a list of words"
-    )
-    group.addoption(
-        "--parity-timeout",
-        type=float,
-        metavar="SECONDS",
-        help="how long a side of the command may take",
-    )
-    group.addoption(
-        "--parity-link",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="what is linked, not copied",
-    )
-    group.addoption(
-        "--parity-compare",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="what the command writes",
-    )
-    group.addoption(
-        "--parity-lines",
-        action="append",
-        default=[],
-        metavar="REGEX",
-        help="what the command prints",
-    )
-    for name in FORMATS:
-        group.addoption(
-            f"--parity-{name}", metavar="PATH", help=f"write a report as {name}"
-        )
+    add = parser.getgroup("parity", "parity of flax.optim and optax").addoption
+    add("--parity", action="store_true", help="collect optimizers and scenarios")
+    steps = "steps of each optimizer (default 120)"
+    add("--parity-steps", type=int, default=120, metavar="N", help=steps)
+    seed = "seed of parameters and gradients"
+    add("--parity-seed", type=int, default=0, metavar="N", help=seed)
+    timeout = "how long a side of the command may take"
+    add("--parity-timeout", type=float, metavar="SECONDS", help=timeout)
+    for name, value, text in GIVEN_ONCE:
+        add(f"--parity-{name}", metavar=value, help=text)
+    for name, value, text in GIVEN_OFTEN:
+        option = f"--parity-{name}"
+        add(option, action="append", default=[], metavar=value, help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -118,6 +80,6 @@ def _share_executables(config: pytest.Config) -> None:
     folder = Path(tempfile.gettempdir())
     # Only a worker process of pytest-xdist has a `workerinput`.
     if hasattr(config, "workerinput") and folder.name.startswith(TEMPORARY):
-        from optim2optax.parity.probing.compiling import share_executables
+        from optim2optax.parity.optimizer.compiling import share_executables
 
         share_executables(folder / "executables")

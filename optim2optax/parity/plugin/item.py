@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from optim2optax.parity.plugin.project import project_of
-from optim2optax.parity.plugin.repetition import as_words, repetition
 
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case
@@ -43,7 +43,7 @@ class ParityItem(pytest.Item):
 
     def repeated(self, *words: str) -> str:
         """A script that runs parity again, with options of this run and words of the case."""
-        from optim2optax.parity.running.git import commit_of
+        from optim2optax.parity.running.trees import commit_of
 
         options = as_words(self._common_options())
         now = commit_of("HEAD", project_of(self.config).root)
@@ -58,7 +58,7 @@ class ParityItem(pytest.Item):
         """The options of this run that matter to every case, each with its value, or with None."""
         import jax
 
-        from optim2optax.parity.running.git import commit_of
+        from optim2optax.parity.running.trees import commit_of
 
         option = self.config.getoption
         before = option("--parity-before")
@@ -99,3 +99,35 @@ class ParityItem(pytest.Item):
             return str(self.path.relative_to(self.config.invocation_params.dir))
         except ValueError:
             return str(self.path)
+
+
+TEMPLATE = """\
+{comments}import subprocess
+import sys
+
+arguments = [
+{words}]
+sys.exit(subprocess.call([sys.executable, "-m", "optim2optax", "parity", *arguments]))
+"""
+
+
+def repetition(arguments: Sequence[str], remarks: Sequence[str]) -> str:
+    """A script that runs a scenario or a command again.
+
+    Args:
+        arguments: of `optim2optax parity`, in the folder where it was run.
+        remarks: lines on the two sides, which become comments of the script.
+    """
+    comments = "".join(f"# {' '.join(line.split())}\n" for line in remarks)
+    words = "".join(f"    {word!r},\n" for word in arguments)
+    return TEMPLATE.format(comments=comments, words=words)
+
+
+def as_words(options: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Options as words of a command line: each is given once for each value that is not None."""
+    words: list[str] = []
+    for name, values in options.items():
+        for value in values:
+            if value is not None:
+                words += [name, str(value)]
+    return words

@@ -74,7 +74,10 @@ class Project:
 
     @cached_property
     def rewritten(self) -> Mapping[Path, FileResult]:
-        """What `rewrite` would make of each collected file, or of its form in the old tree."""
+        """What `rewrite` would make of each collected file, or of its form in the old tree.
+
+        Files that it would add are among them.
+        """
         from optim2optax.project import Patterns, find_files
 
         before = map(self.before, self.paths)
@@ -87,6 +90,8 @@ class Project:
 
         results = rewrite_files(found, Options(), write=False)
         paths = [Path(file.location) for file in found]
+        # Behind those of the files are results for new ones, such as a module of helpers.
+        paths += [Path(result.path).resolve() for result in results[len(found) :]]
         return dict(zip(paths, results, strict=True))
 
     @cached_property
@@ -111,7 +116,7 @@ class Project:
     @cached_property
     def root(self) -> Path:
         """The root of the repository, or the folder where the session was started."""
-        from optim2optax.parity.running.git import repository_root
+        from optim2optax.parity.running.trees import repository_root
 
         folder = Path(self.config.invocation_params.dir)
         root = repository_root(folder) or folder
@@ -124,8 +129,7 @@ class Project:
         Raises:
             pytest.Collector.CollectError: if there is no such tree.
         """
-        from optim2optax.parity.running.git import TreeError
-        from optim2optax.parity.running.trees import copy_before
+        from optim2optax.parity.running.trees import TreeError, copy_before
 
         before = self.config.getoption("--parity-before")
         if before is None:

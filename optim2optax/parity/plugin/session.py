@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Generator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from optim2optax.parity.plugin.commands import CommandItem
+from optim2optax.parity.plugin import FORMATS
 from optim2optax.parity.plugin.item import ParityItem
-from optim2optax.parity.plugin.optimizers import OptimizerFile, optimizer_items
+from optim2optax.parity.plugin.levels import (
+    SCENARIO,
+    CommandItem,
+    OptimizerFile,
+    ScenarioFile,
+    baselines_of,
+    optimizer_items,
+)
 from optim2optax.parity.plugin.project import project_of
-from optim2optax.parity.plugin.scenarios import SCENARIO, ScenarioFile, baselines_of
-from optim2optax.parity.plugin.travelling import pack, unpack
-from optim2optax.parity.plugin.writing import FORMATS, write_baselines, write_report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from optim2optax.parity.reports.result import Case, Report
+    from optim2optax.parity.scenario.baseline import Baseline
+
 
 NAME = "parity-session"
 """The name by which pytest knows the plugin of a session."""
@@ -105,7 +114,7 @@ class ParitySession:
             and item.case is not None
         ):
             # pytest-xdist sends only plain values to the first process.
-            vars(report)["parity_case"] = pack(item.case)
+            vars(report)["parity_case"] = pickle.dumps(item.case)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -113,7 +122,7 @@ class ParitySession:
         # Reports of setup and teardown have no case.
         packed = getattr(report, "parity_case", None)
         if packed is not None:
-            self.cases.append(unpack(packed))
+            self.cases.append(pickle.loads(packed))
 
     def pytest_sessionfinish(self) -> None:
         """Write the reports and baselines.
@@ -150,8 +159,7 @@ class ParitySession:
 
     def report(self) -> Report:
         """All cases that ran, by their levels, and then by their names."""
-        from optim2optax.parity.reports.environment import environment
-        from optim2optax.parity.reports.result import Report
+        from optim2optax.parity.reports.result import Report, environment
 
         cases = sorted(self.cases, key=lambda case: (case.level, case.name))
         return Report(tuple(cases), environment(self.config.getoption("--parity-seed")))
@@ -170,3 +178,34 @@ def is_first_process() -> bool:
     import jax
 
     return jax.process_index() == 0
+
+
+FAILED = 2
+"""The exit code of a run that did not do what it was asked for."""
+
+
+def write_report(report: Report, name: str, path: str) -> None:
+    """Write a report to a file in a format, or end the run with exit code 2."""
+    from optim2optax.parity import reports
+    from optim2optax.project.replacing import replacing
+
+    render: Any = getattr(reports, f"render_{name}")
+    try:
+        with replacing(Path(path)) as file:
+            file.write(render(report).encode())
+    except OSError as error:
+        _exit(path, error)
+
+
+def write_baselines(baselines: Mapping[str, Baseline], path: str) -> None:
+    """Write baselines to a file, or end the run with exit code 2."""
+    from optim2optax.parity.scenario.baseline import save_baselines
+
+    try:
+        save_baselines(Path(path), baselines)
+    except OSError as error:
+        _exit(path, error)
+
+
+def _exit(path: str, error: OSError) -> None:
+    pytest.exit(f"{path} cannot be written: {error.strerror}", returncode=FAILED)

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -16,8 +15,7 @@ import pytest
 
 from optim2optax.legacy_wheel import find_wheel
 from optim2optax.parity.command.side import OUR_SAFE_PATH, SAFE_PATH
-from optim2optax.parity.plugin.outcome import Listener
-from optim2optax.parity.plugin.writing import FAILED
+from optim2optax.parity.plugin.session import FAILED, NAME, ParitySession
 from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
 from optim2optax.project.replacing import replacing
 
@@ -28,23 +26,25 @@ OPTIONS = {"junit": "--junitxml"}
 """The options for reports that pytest itself writes."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which cases run: an expression of pytest, and the old tree or the baseline in its place."""
-
-    expression: str | None
-    before: str | None
-    against: Path | None
-
-
 def run(
     paths: Sequence[str],
     options: Sequence[str],
     jobs: int,
-    selection: Selection,
     reports: Mapping[str, Path | None],
+    expression: str | None,
+    before: str | None,
+    against: Path | None,
 ) -> int:
     """Let pytest collect and run the cases, without the settings of the project around.
+
+    Args:
+        paths: files and folders.
+        options: of the plugin.
+        jobs: the number of processes.
+        reports: where to write them, by their formats.
+        expression: which cases run, as pytest reads it.
+        before: the old tree, which is among the options already.
+        against: likewise the baseline in its place.
 
     Returns:
         The exit code.
@@ -52,12 +52,12 @@ def run(
     Raises:
         LegacyWheelError: if there is no wheel of the old Flax.
     """
-    if selection.against is None:
+    if against is None:
         # once, before several processes need it
         find_wheel()
     listener = Listener()
     with _temporary_folder() as folder:
-        arguments = _arguments(folder, options, jobs, selection.expression)
+        arguments = _arguments(folder, options, jobs, expression)
         # pytest writes them into the folder, so that a report that is there stays if it fails.
         wanted = {name: path for name, path in reports.items() if path is not None}
         for name in wanted:
@@ -74,7 +74,7 @@ def run(
     if listener.errors:
         return FAILED
     if listener.nothing_found:
-        return _nothing_compared(selection)
+        return _nothing_compared(expression, before, against)
     if listener.nothing_ran:
         click.echo("error: no case ran, so nothing is proven", err=True)
     return listener.exit_code
@@ -109,17 +109,19 @@ def _arguments(
     return arguments
 
 
-def _nothing_compared(selection: Selection) -> int:
+def _nothing_compared(
+    expression: str | None, before: str | None, against: Path | None
+) -> int:
     """Say that there was nothing to compare, and give the exit code.
 
     It is 0 only if no legacy code was expected, so that no gate passes by mistake.
     """
-    if selection.expression:
-        reason = f"no case fits -k {shlex.quote(selection.expression)}"
-    elif selection.before is not None:
-        reason = f"{selection.before} has no legacy optimizer here"
-    elif selection.against is not None:
-        reason = f"there is no scenario here to compare with {selection.against}"
+    if expression:
+        reason = f"no case fits -k {shlex.quote(expression)}"
+    elif before is not None:
+        reason = f"{before} has no legacy optimizer here"
+    elif against is not None:
+        reason = f"there is no scenario here to compare with {against}"
     else:
         click.echo("There is no legacy optimizer and no scenario here.")
         return 0
@@ -176,3 +178,55 @@ def _hand_over(folder: Path, reports: Mapping[str, Path]) -> Iterator[str]:
                 file.write(written.read_bytes())
         except OSError as error:
             yield f"{path} cannot be written: {error.strerror}"
+
+
+class Listener:
+    """Keeps how a session ended.
+
+    That is the exit code of its report, or 2 if pytest itself failed; whether there was nothing to
+    compare; and errors.
+    """
+
+    exit_code = FAILED
+    nothing_found = False
+    nothing_ran = False
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep why something could not be collected."""
+        if report.failed:
+            self._keep(report.nodeid or "collection", report.longreprtext)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep why a case failed ahead of any outcome."""
+        if report.failed and not hasattr(report, "parity_case"):
+            self._keep(report.nodeid, report.longreprtext)
+
+    def _keep(self, name: str, text: str) -> None:
+        self.errors.append(f"{name}: {text.strip()}")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
+        """End at once, as the words of pytest are about its own options.
+
+        pytest calls this for errors in collection, too.
+        """
+        if excinfo.type is KeyboardInterrupt:
+            raise KeyboardInterrupt
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Take the exit code from the cases that ran."""
+        parity = session.config.pluginmanager.get_plugin(NAME)
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            self.nothing_found = True
+        if not isinstance(parity, ParitySession):
+            return
+        self.nothing_ran = not parity.cases
+        # A session that was interrupted, or that pytest itself ended, has no result.
+        if parity.cases and exitstatus <= pytest.ExitCode.TESTS_FAILED:
+            self.exit_code = FAILED if self.errors else parity.report().exit_code

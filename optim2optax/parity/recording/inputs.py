@@ -6,17 +6,26 @@ An old Python runs this as well, from Python 3.8 on.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optim2optax.parity.recording.stream import INPUTS, Writer
+import jax
+import numpy as np
+
+from optim2optax.parity.recording.optimizers import kind_from
+from optim2optax.parity.recording.stream import INPUTS, Writer, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from optim2optax.parity.recording.optimizers import Kind
     from optim2optax.parity.recording.sketch import Part
+
+    Parts = Mapping[Part, NDArray[Any]]
+
 
 BUDGET = 2**28
 """The bytes of inputs in each process; if they do not suffice, the first steps are written."""
@@ -51,3 +60,109 @@ class InputsWriter:
     def write(self, facts: Mapping[str, Any]) -> None:
         """Write facts on all steps of an optimizer, or of the process."""
         self._writer.write(facts)
+
+
+class GivenStep(NamedTuple):
+    """The inputs of one step.
+
+    They are its number, from 0 on, the learning rate that it was given (NaN if none), the
+    parameters ahead of it, and its gradients.
+    """
+
+    number: int
+    rate: float
+    before: Parts
+    gradients: Parts
+
+
+@dataclass
+class Inputs:
+    """The inputs of one optimizer.
+
+    They are those of its steps in order, and a nested state dict with the shapes of its state.
+    """
+
+    steps: list[GivenStep] = field(default_factory=list)
+    made_of: dict[str, Any] = field(default_factory=dict)
+
+
+def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
+    """The inputs that a side recorded in a folder, by the kinds of parameters.
+
+    The first value says whether its state or hyperparameters do not follow from its steps. The
+    same steps of several processes count once.
+    """
+    lost = False
+    found: dict[Kind, Inputs] = {}
+    for path in sorted(folder.glob("*" + INPUTS)):
+        for facts, arrays in read(path):
+            lost |= "lost" in facts
+            if "kind" not in facts:
+                continue
+            inputs = found.setdefault(kind_from(facts), Inputs())
+            if "made_of" in facts:
+                inputs.made_of = _nested(facts["made_of"])
+                continue
+            step = GivenStep(
+                number=facts["step"],
+                rate=facts["rate"],
+                before=arrays["given"],
+                gradients=arrays["gradients"],
+            )
+            # Several processes, or devices of one, take the same step.
+            if not any(_are_same(step, known) for known in inputs.steps):
+                inputs.steps.append(step)
+    for inputs in found.values():
+        inputs.steps.sort(key=lambda step: step.number)
+    return lost, found
+
+
+def _are_same(step: GivenStep, known: GivenStep) -> bool:
+    pairs = ((step.before, known.before), (step.gradients, known.gradients))
+    return step.number == known.number and all(
+        values.tobytes() == others[part].tobytes()
+        for parts, others in pairs
+        for part, values in parts.items()
+    )
+
+
+def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Any]:
+    """A state dict of leaves of these shapes, which take no memory."""
+    root: dict[str, Any] = {}
+    for path, shape in made_of:
+        place = root
+        *folders, name = path
+        for key in folders:
+            place = place.setdefault(key, {})
+        place[name] = np.broadcast_to(np.zeros(()), tuple(shape))
+    return root
+
+
+def why_not(lost: bool, steps: Sequence[GivenStep], optimizers: int) -> str:
+    """Why the gradients of an optimizer cannot be replayed; empty if they can."""
+    numbers = [step.number for step in steps]
+    # A GAN may have two of one kind: each number comes twice, with other gradients.
+    if optimizers > 1 or len(set(numbers)) < len(numbers):
+        return "several optimizers have parameters of these names and shapes"
+    if not steps:
+        return "the old side has no gradients of it that were kept whole"
+    if lost:
+        return "the old side sets states or hyperparameters of its optimizers by hand"
+    # A run that goes on from a checkpoint begins with a later step.
+    if numbers != list(range(len(numbers))):
+        return "its first steps are not those of a new optimizer"
+    return ""
+
+
+def as_tree(parts: Parts, like: Any, names: Sequence[str], wide: bool) -> Any:
+    """The arrays in a tree like another, whose leaves have these names.
+
+    With `wide`, those in float32 become float64.
+    """
+    leaves = {part.leaf: values for part, values in parts.items()}
+    if wide:
+        for name, values in leaves.items():
+            if values.dtype == np.float32:
+                leaves[name] = values.astype(np.float64)
+    structure = jax.tree_util.tree_structure(like)
+    return jax.tree_util.tree_unflatten(structure, [leaves[name] for name in names])

@@ -8,20 +8,27 @@ An old Python runs this as well, from Python 3.8 on.
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from optim2optax.parity.recording.optimizers import count, params, steps_taken
-from optim2optax.parity.recording.rounding import rounded, rounded_leaves
-from optim2optax.parity.recording.suspending import is_suspended, suspending, unrecorded
+from optim2optax.parity.recording.optimizers import (
+    averaged,
+    count,
+    params,
+    steps_taken,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from optim2optax.parity.recording.keeper import Keeper, Settings
+UNKNOWN = -1
+"""The step of an update that is applied by hand."""
 
 NO_RATE = float("nan")
 
@@ -32,9 +39,59 @@ A legacy optimizer may be given other hyperparameters beside them.
 """
 
 
-def recording_step(
-    step: Callable[..., Any], settings: Settings, rounding: bool = False
-) -> Callable[..., Any]:
+class Keeper:
+    """The receiver of each step; `start`, `part` and `beside` choose what it gets of one.
+
+    With `rounding`, parameters that a legacy optimizer or definition returns are off by a unit in
+    the last place, each time. If it is `wide`, optimizers are created with parameters in float64
+    where they are given float32, as NumPy may have made them.
+    """
+
+    def __init__(self, rounding: bool = False, wide: bool = True) -> None:
+        self.rounding = rounding
+        self.wide = wide
+
+    def start(self, params: Any) -> Any:
+        """What is kept of the parameters ahead of a step, which may be traced."""
+        return params
+
+    def part(self, params: Any) -> Any:
+        """What is kept of the parameters after a step."""
+        return params
+
+    def beside(self, state: Any, gradients: Any, new: Any) -> Any:
+        """What is kept beside them, by the optimizer, its gradients and the optimizer after it."""
+        del new
+        return averaged(state, gradients)
+
+    def keep(self, step: Any, before: Any, beside: Any, rate: Any, after: Any) -> None:
+        """Take the facts of a step of an optimizer.
+
+        They are its count, the parameters ahead of it, what is kept beside them, the learning
+        rate that it was given (NaN: none), and the new parameters.
+        """
+        raise NotImplementedError
+
+    def update(self, step: Any, before: Any, after: Any) -> None:
+        """Take the parameters around a step without an optimizer.
+
+        A definition takes it, or a call of `optax.apply_updates` outside of any train state; then
+        its count is UNKNOWN.
+        """
+        raise NotImplementedError
+
+    def meet(self, state: Any) -> None:
+        """Take the traced legacy optimizer, definition or train state that is about to step."""
+        raise NotImplementedError
+
+    def widen(self) -> None:
+        """Note that an optimizer is created with float64 in the place of given float32."""
+
+    def lose(self) -> None:
+        """Note that an optimizer's state or hyperparameters do not follow from its steps so far."""
+
+
+def recording_step(step: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
     """A method that takes a step, recorded."""
 
     @wraps(step)
@@ -44,20 +101,20 @@ def recording_step(
             return step(state, *args, **kwargs)
         with unrecorded():
             new = step(state, *args, **kwargs)
-            if rounding:
-                new = rounded(new)
-        keeper = settings.keeper
+            # Only legacy optimizers are rounded, and these have a target.
+            if keeper.rounding:
+                new = new.replace(target=rounded(new.target))
         keeper.meet(state)
         # optimizer.apply_gradient(grads, beta=0.8)
         if kwargs.keys() - RECORDED_ARGUMENTS:
             keeper.lose()
         gradients = args[0] if args else kwargs.get("grads")
-        beside = settings.beside(state, gradients, new)
+        beside = keeper.beside(state, gradients, new)
         # A program may give None for "as it is defined".
         rate = kwargs.get("learning_rate")
         rate = NO_RATE if rate is None else rate
-        before = settings.start(params(state))
-        after = settings.part(params(new))
+        before = keeper.start(params(state))
+        after = keeper.part(params(new))
         jax.debug.callback(keeper.keep, count(state), before, beside, rate, after)
         return new
 
@@ -65,10 +122,9 @@ def recording_step(
 
 
 def recording_functional(
-    step: Callable[..., Any], settings: Settings
+    step: Callable[..., Any], keeper: Keeper
 ) -> Callable[..., Any]:
     """The `apply_gradient` of a definition, recorded unless it is a part of another step."""
-    steps_within = suspending(step)
 
     @wraps(step)
     def recorded(
@@ -77,21 +133,21 @@ def recording_functional(
         # A MultiOptimizer calls the definitions within it.
         if is_suspended():
             return step(definition, hyper_params, params, state, grads)
-        new, new_state = steps_within(definition, hyper_params, params, state, grads)
-        if settings.rounding:
-            new = rounded_leaves(new)
-        keeper = settings.keeper
+        with unrecorded():
+            new, new_state = step(definition, hyper_params, params, state, grads)
+        if keeper.rounding:
+            new = rounded(new)
         keeper.meet(definition)
-        before = settings.start(params)
-        after = settings.part(new)
-        jax.debug.callback(keeper.functional, steps_taken(state), before, after)
+        before = keeper.start(params)
+        after = keeper.part(new)
+        jax.debug.callback(keeper.update, steps_taken(state), before, after)
         return new, new_state
 
     return recorded
 
 
 def recording_updates(
-    apply_updates: Callable[..., Any], settings: Settings
+    apply_updates: Callable[..., Any], keeper: Keeper
 ) -> Callable[..., Any]:
     """`optax.apply_updates`, recorded unless a train state calls it."""
 
@@ -99,9 +155,9 @@ def recording_updates(
     def applied(params: Any, updates: Any) -> Any:
         new = apply_updates(params, updates)
         if not is_suspended():
-            before = settings.start(params)
-            after = settings.part(new)
-            jax.debug.callback(settings.keeper.update, before, after)
+            before = keeper.start(params)
+            after = keeper.part(new)
+            jax.debug.callback(keeper.update, UNKNOWN, before, after)
         return new
 
     return applied
@@ -142,3 +198,37 @@ def widening(create: Callable[..., Any], keeper: Keeper) -> Callable[..., Any]:
         return create(owner, *first, *args[1:], **kwargs)
 
     return created
+
+
+_thread = threading.local()
+
+
+def is_suspended() -> bool:
+    """Whether this thread is inside a step, or records none for another reason."""
+    return getattr(_thread, "is_suspended", False)
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Record no step that this thread takes while the context lasts."""
+    before = is_suspended()
+    _thread.is_suspended = True
+    try:
+        yield
+    finally:
+        _thread.is_suspended = before
+
+
+def rounded(params: Any) -> Any:
+    """Parameters that are each off by a unit in the last place, as if the step rounded otherwise.
+
+    Those of less than 32 bits stay: to them such a unit is more than rounding.
+    """
+    return jax.tree_util.tree_map(_rounded, params)
+
+
+def _rounded(leaf: Any) -> Any:
+    if jnp.result_type(leaf) not in (np.float64, np.float32):
+        return leaf
+    fixed = jax.lax.stop_gradient(leaf)
+    return leaf + (jnp.nextafter(fixed, jnp.inf) - fixed)

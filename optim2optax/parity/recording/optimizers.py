@@ -1,21 +1,29 @@
 """What is asked of any optimizer: a legacy one, a definition or a train state.
 
-An old Python runs this as well, from Python 3.8 on.
+That is its kind, its parameters, its count and the leaves of its state. An old Python runs this
+as well, from Python 3.8 on.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Kind = tuple[tuple[str, tuple[int, ...]], ...]
+    from collections.abc import Iterator
 
 
-def averaged(state: Any, gradients: Any, new: Any = None) -> Any:
+def averaged(state: Any, gradients: Any) -> Any:
     """The gradients that are applied.
 
     A legacy optimizer that was replicated by its own method averages them itself.
     """
-    del new
     # optimizer = optimizer_def.create(params).replicate()
     definition = getattr(state, "optimizer_def", None)
     axis: str | None = getattr(definition, "axis_name", None)
@@ -58,3 +66,76 @@ def steps_taken(state: Any) -> Any:
     if hasattr(state, "step"):
         return state.step
     return state[0].step
+
+
+LARGEST_TREE = 1_000_000
+"""The most elements of parameters whose gradients are written whole, to be replayed."""
+
+
+def kind_of(leaves: Mapping[str, Any]) -> Kind:
+    """What distinguishes the parameters of different optimizers: paths and shapes."""
+    shapes = [(leaf, tuple(jnp.shape(values))) for leaf, values in leaves.items()]
+    return tuple(sorted(shapes))
+
+
+def kind_from(facts: Mapping[str, Any]) -> Kind:
+    """The kind in a record."""
+    # JSON has lists in the place of tuples.
+    pairs: list[Any] = facts["kind"]
+    return tuple((leaf, tuple(shape)) for leaf, shape in pairs)
+
+
+def is_small(kind: Kind) -> bool:
+    """Whether parameters are so small that all of their gradients are written."""
+    elements = sum(math.prod(shape) for _, shape in kind)
+    return elements <= LARGEST_TREE
+
+
+SAMPLED = 4096
+"""About so many elements of a larger leaf are compared, the same ones each time."""
+
+BESIDE_PARAMETERS = ("state", "opt_state", "step")
+"""The fields of a legacy optimizer or a train state that have its state, and its count."""
+
+NUMBERS = "biuf"
+"""The kinds of NumPy's types that are compared: booleans, integers and floating-point numbers."""
+
+
+def state_leaves(content: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The leaves of an optimizer's state dict beside its parameters, and its count, by paths."""
+    for path, leaf in leaves_of_state_dict(content):
+        is_state = path[0] in BESIDE_PARAMETERS
+        # A key of `jax.random` of the new kind is no number.
+        if is_state and leaf_type(leaf).kind in NUMBERS:
+            yield path, _sampled(leaf)
+
+
+def _sampled(leaf: Any) -> Any:
+    size = math.prod(jnp.shape(leaf))
+    stride = math.ceil(size / SAMPLED)
+    return leaf if stride <= 1 else leaf.ravel()[::stride]
+
+
+def leaves_of_state_dict(
+    tree: Any, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The leaves of a state dict by their paths."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from leaves_of_state_dict(value, (*path, key))
+    elif tree is not None:
+        yield path, tree
+
+
+def leaf_type(leaf: Any) -> Any:
+    """The dtype of a leaf, which may be traced, or a number."""
+    if hasattr(leaf, "dtype"):
+        return leaf.dtype
+    return jnp.result_type(leaf)
+
+
+def shape_of(leaf: Any) -> Any:
+    """A leaf's shape and dtype, in the place of its values."""
+    shape = jnp.shape(leaf)
+    dtype = leaf_type(leaf)
+    return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]

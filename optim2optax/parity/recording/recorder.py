@@ -6,6 +6,7 @@ An old Python runs this as well, from Python 3.8 on.
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -14,46 +15,48 @@ import numpy as np
 from flax import serialization
 
 from optim2optax.parity.recording.inputs import InputsWriter
-from optim2optax.parity.recording.kinds import is_small, kind_of
-from optim2optax.parity.recording.leaves import (
+from optim2optax.parity.recording.methods import Keeper
+from optim2optax.parity.recording.optimizers import (
+    averaged,
+    is_legacy,
+    is_small,
+    kind_of,
     leaf_type,
     leaves_of_state_dict,
+    params,
     shape_of,
     state_leaves,
 )
-from optim2optax.parity.recording.optimizers import averaged, is_legacy, params
 from optim2optax.parity.recording.sketch import Part, largest, sketch
 from optim2optax.parity.recording.stream import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from optim2optax.parity.recording.kinds import Kind
+    from optim2optax.parity.recording.optimizers import Kind
 
     Leaves = Callable[[Any], Mapping[str, Any]]
     Parts = Mapping[Part, Any]
 
-UNKNOWN = -1
-"""The step of an update that is applied by hand."""
 
-
-class Recorder:
+class Recorder(Keeper):
     """Writes each update as it arrives, and the parameters ahead of the first of each kind.
 
-    `leaves` gives the leaves of a tree by their paths. With `inputs`, the inputs of steps are
-    written as well. `met` has the optimizers, by the kinds of their parameters and the identities
+    `side` has the facts of the side, as `Side` writes them, and `leaves` gives the leaves of a tree
+    by their paths. `met` has the optimizers, by the kinds of their parameters and the identities
     of their definitions, with shapes in the place of arrays.
     """
 
-    def __init__(self, folder: Path, leaves: Leaves, inputs: bool = False) -> None:
+    def __init__(self, side: Mapping[str, Any], leaves: Leaves) -> None:
+        super().__init__(side["rounding"], side["wide"])
+        folder = Path(side["out"])
         self.writer = Writer(folder)
         self.leaves = leaves
         self.met: dict[Kind, dict[int, Any]] = {}
         self.first_gradients: dict[Kind, Mapping[Part, NDArray[Any]]] = {}
-        self._inputs = InputsWriter(folder) if inputs else None
+        self._inputs = InputsWriter(folder) if side["inputs"] else None
         self._kinds: set[tuple[Part, ...]] = set()
         self._has_met_legacy = False
         self._observations: dict[str, int] = {}
@@ -75,7 +78,9 @@ class Recorder:
         small.
         """
         gradients = self.leaves(averaged(state, gradients))
-        own = _whole_parts("state", dict(state_leaves(new)))
+        content = serialization.to_state_dict(new)
+        kept = {"/".join(path): leaf for path, leaf in state_leaves(content)}
+        own = _whole_parts("state", kept)
         sizes = {
             Part(leaf, "size", ()): _size(values) for leaf, values in gradients.items()
         }
@@ -110,9 +115,9 @@ class Recorder:
                 self._inputs.write_step(facts, inputs)
         self._write(int(step), before, after, groups)
 
-    def update(self, before: Parts, after: Parts) -> None:
-        """Write an update whose step is not known."""
-        self._write(UNKNOWN, before, after)
+    def update(self, step: Any, before: Parts, after: Parts) -> None:
+        """Write an update without an optimizer."""
+        self._write(int(step), before, after)
 
     def meet(self, state: Any) -> None:
         """Keep an optimizer, with shapes in the place of its arrays.
@@ -137,21 +142,14 @@ class Recorder:
             made_of = [(path, jnp.shape(leaf)) for path, leaf in leaves]
             self._inputs.write({"kind": kind, "made_of": made_of})
 
-    def functional(self, step: Any, before: Parts, after: Parts) -> None:
-        """Write an update that a definition makes by itself."""
-        self._write(int(step), before, after)
-
-    def widen(self) -> None:
-        """Nothing is written of this.
-
-        A side that fails for it runs once more in its own precision, as one that fails in float64
-        for another reason.
-        """
-
     def lose(self) -> None:
         """Write that state or hyperparameters of a legacy optimizer do not follow from steps."""
         if self._inputs is not None:
             self._inputs.write({"lost": True})
+
+    def replayed(self, step: int, params: Any) -> None:
+        """Write the parameters after a step with inputs that were recorded."""
+        self.writer.write({"replayed": step}, {"after": _arrays(self.part(params))})
 
     def observe(self, name: str, tree: Any) -> None:
         """Write values that the program hands over, as soon as they are computed."""

@@ -16,76 +16,43 @@ from typing import TYPE_CHECKING, Any
 import jax
 from flax import struct
 
-from optim2optax.parity.recording.keeper import Settings
 from optim2optax.parity.recording.methods import (
     recording_functional,
     recording_step,
     recording_updates,
+    unrecorded,
     watching,
     widening,
 )
-from optim2optax.parity.recording.optimizers import averaged
-from optim2optax.parity.recording.suspending import suspending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from optim2optax.parity.recording.keeper import Keeper
+    from optim2optax.parity.recording.methods import Keeper
 
 COPIED = {"apply_gradient", "compute_gradient", "optimize"}
 """Methods by which the class of a legacy optimizer is recognised."""
 
 
-def whole(tree: Any) -> Any:
-    """A tree as it is."""
-    return tree
-
-
 @contextmanager
-def recording(
-    keeper: Keeper,
-    legacy: bool,
-    start: Callable[[Any], Any] = whole,
-    part: Callable[[Any], Any] = whole,
-    beside: Callable[[Any, Any, Any], Any] = averaged,
-    rounding: bool = False,
-    wide: bool = True,
-) -> Iterator[None]:
+def recording(keeper: Keeper, legacy: bool) -> Iterator[None]:
     """Hand every step to a keeper while the context lasts.
 
     These are the steps of legacy optimizers, definitions and train states, and updates that are
-    applied by hand. Legacy optimizers need the old Flax: that of an old Python, or that of
-    `legacy_flax`.
-
-    Args:
-        keeper: receives the steps.
-        legacy: whether this is the old side.
-        start: takes the part that the keeper gets of the parameters ahead of a step, inside
-            jitted code too.
-        part: the same for the parameters after a step.
-        beside: gives what the keeper gets in the place of the gradients, from the optimizer
-            ahead of a step, its gradients and the optimizer after it.
-        rounding: whether parameters that a legacy optimizer or definition returns are to be off
-            by a unit in the last place, each time.
-        wide: whether optimizers are created with parameters in float64 where they are given
-            float32, as NumPy may have made them.
+    applied by hand. The old side has `legacy` optimizers, which need the old Flax: that of an old
+    Python, or that of `legacy_flax`.
     """
-    settings = Settings(keeper, start, part, beside, legacy and rounding, wide)
     with ExitStack() as stack:
         optax = _optax()
         if optax is not None:
-            _wrap(
-                optax,
-                "apply_updates",
-                partial(recording_updates, settings=settings),
-                stack,
-            )
-        _record_copies(stack, settings)
-        _record_definitions_to_come(stack, settings)
+            record = partial(recording_updates, keeper=keeper)
+            _wrap(optax, "apply_updates", record, stack)
+        _record_copies(stack, keeper)
+        _record_definitions_to_come(stack, keeper)
         if legacy:
-            _record_legacy_optimizers(stack, settings)
+            _record_legacy_optimizers(stack, keeper)
         else:
-            _record_train_states(stack, settings)
+            _record_train_states(stack, keeper)
         yield
         # Callbacks may still be under way.
         jax.effects_barrier()  # type: ignore[no-untyped-call]
@@ -102,12 +69,12 @@ def _wrap(
     setattr(owner, name, wrapper(getattr(owner, name)))
 
 
-def _record_legacy_optimizers(stack: ExitStack, settings: Settings) -> None:
+def _record_legacy_optimizers(stack: ExitStack, keeper: Keeper) -> None:
     """Record the steps of legacy optimizers, and those of the definitions that there are."""
     optim = importlib.import_module("flax.optim")
-    _record_optimizer(optim.Optimizer, stack, settings)
+    _record_optimizer(optim.Optimizer, stack, keeper)
     for definition in _with_subclasses(optim.OptimizerDef):
-        _record_definition(definition, stack, settings)
+        _record_definition(definition, stack, keeper)
 
 
 def _with_subclasses(cls: Any) -> Iterator[Any]:
@@ -116,26 +83,26 @@ def _with_subclasses(cls: Any) -> Iterator[Any]:
         yield from _with_subclasses(subclass)
 
 
-def _record_optimizer(cls: Any, stack: ExitStack, settings: Settings) -> None:
+def _record_optimizer(cls: Any, stack: ExitStack, keeper: Keeper) -> None:
     """Record the steps of a class of legacy optimizers, and watch its state."""
-    step = partial(recording_step, settings=settings, rounding=settings.rounding)
-    _wrap(cls, "replace", partial(watching, keeper=settings.keeper), stack)
+    step = partial(recording_step, keeper=keeper)
+    _wrap(cls, "replace", partial(watching, keeper=keeper), stack)
     _wrap(cls, "apply_gradient", step, stack)
 
 
-def _record_train_states(stack: ExitStack, settings: Settings) -> None:
+def _record_train_states(stack: ExitStack, keeper: Keeper) -> None:
     """Record the steps of train states, and of their subclasses as they are defined."""
     cls: Any = importlib.import_module("flax.training.train_state").TrainState
     stack.callback(delattr, cls, "__init_subclass__")
-    cls.__init_subclass__ = classmethod(_subclass_hook(settings, cls))
-    if settings.wide:
+    cls.__init_subclass__ = classmethod(_subclass_hook(keeper, cls))
+    if keeper.wide:
         create = vars(cls)["create"]
         stack.callback(setattr, cls, "create", create)
-        cls.create = classmethod(widening(create.__func__, settings.keeper))
-    _wrap(cls, "apply_gradients", partial(recording_step, settings=settings), stack)
+        cls.create = classmethod(widening(create.__func__, keeper))
+    _wrap(cls, "apply_gradients", partial(recording_step, keeper=keeper), stack)
 
 
-def _subclass_hook(settings: Settings, base: Any) -> Callable[..., None]:
+def _subclass_hook(keeper: Keeper, base: Any) -> Callable[..., None]:
     """The `__init_subclass__` that records the step of each subclass of `base`."""
 
     # class TrainState(train_state.TrainState): ...
@@ -143,9 +110,9 @@ def _subclass_hook(settings: Settings, base: Any) -> Callable[..., None]:
         super(base, cls).__init_subclass__(**arguments)
         own = vars(cls)
         if "apply_gradients" in own:
-            cls.apply_gradients = recording_step(own["apply_gradients"], settings)
-        if settings.wide and isinstance(own.get("create"), classmethod):
-            cls.create = classmethod(widening(cls.create.__func__, settings.keeper))
+            cls.apply_gradients = recording_step(own["apply_gradients"], keeper)
+        if keeper.wide and isinstance(own.get("create"), classmethod):
+            cls.create = classmethod(widening(cls.create.__func__, keeper))
 
     return hook
 
@@ -158,7 +125,7 @@ def _optax() -> Any:
         return None
 
 
-def _record_copies(stack: ExitStack, settings: Settings) -> None:
+def _record_copies(stack: ExitStack, keeper: Keeper) -> None:
     """Record optimizers of a copy of `flax.optim`, on either side, as soon as it is imported."""
     base: Any = struct.PyTreeNode
     before = vars(base)["__init_subclass__"]
@@ -167,13 +134,13 @@ def _record_copies(stack: ExitStack, settings: Settings) -> None:
         before.__get__(None, cls)(**arguments)
         # @struct.dataclass class Optimizer, in the `optim/base.py` of a project
         if vars(cls).keys() >= COPIED:
-            _record_optimizer(cls, stack, settings)
+            _record_optimizer(cls, stack, keeper)
 
     stack.callback(setattr, base, "__init_subclass__", before)
     base.__init_subclass__ = classmethod(hook)
 
 
-def _record_definitions_to_come(stack: ExitStack, settings: Settings) -> None:
+def _record_definitions_to_come(stack: ExitStack, keeper: Keeper) -> None:
     """Record the definitions among the classes that are defined from now on."""
     build = builtins.__build_class__
 
@@ -181,25 +148,21 @@ def _record_definitions_to_come(stack: ExitStack, settings: Settings) -> None:
         cls = build(*args, **kwargs)
         # A definition of the user's own may have no base class that is known here.
         if hasattr(cls, "init_state"):
-            _record_definition(cls, stack, settings)
+            _record_definition(cls, stack, keeper)
         return cls
 
     stack.callback(setattr, builtins, "__build_class__", build)
     builtins.__build_class__ = built
 
 
-def _record_definition(cls: Any, stack: ExitStack, settings: Settings) -> None:
+def _record_definition(cls: Any, stack: ExitStack, keeper: Keeper) -> None:
     """Record the steps that a definition takes by itself."""
     own = vars(cls)
     if "apply_gradient" in own:
-        _wrap(
-            cls,
-            "apply_gradient",
-            partial(recording_functional, settings=settings),
-            stack,
-        )
+        record = partial(recording_functional, keeper=keeper)
+        _wrap(cls, "apply_gradient", record, stack)
     # A definition that is a gradient transformation, too: its `update` is a part of another step.
     if "update" in own:
-        _wrap(cls, "update", suspending, stack)
-    if "create" in own and settings.wide:
-        _wrap(cls, "create", partial(widening, keeper=settings.keeper), stack)
+        _wrap(cls, "update", unrecorded(), stack)
+    if "create" in own and keeper.wide:
+        _wrap(cls, "create", partial(widening, keeper=keeper), stack)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import jinja2
 
-from optim2optax.parity.judging.comparison import Comparison
-from optim2optax.parity.judging.wording import figures, gate, place
+from optim2optax.parity.judging.comparison import Comparison, figures, gate, place
 from optim2optax.parity.reports.result import Report
 from optim2optax.parity.reports.text import words
 

@@ -7,7 +7,7 @@ import re
 from itertools import accumulate
 from typing import NamedTuple
 
-from optim2optax.parity.judging.wording import gate, place
+from optim2optax.parity.judging.comparison import gate, place
 from optim2optax.parity.reports.result import Case, Outcome, Report
 from optim2optax.parity.reports.text import words
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 import click
 
-from optim2optax.parity.judging.wording import figures, place
+from optim2optax.parity.judging.comparison import figures, place
 from optim2optax.parity.reports.result import Case, Environment, Outcome, Report
 
 COLORS = {

@@ -6,9 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-
-from optim2optax.parity.running.stand_ins import add_stand_ins
 
 REQUIREMENTS = ("flax==0.5.3", "jax==0.4.13", "jaxlib==0.4.13", "numpy<2", "scipy<1.13")
 VERSIONS = ("3.11", "3.10", "3.9", "3.8")
@@ -143,3 +142,74 @@ def _run(words: list[str], what: str) -> None:
         ) from error
     if done.returncode:
         raise LegacyEnvironmentError(f"could not {what}: {_last_line(done.stderr)}")
+
+
+GFILE = '''"""The part of TensorFlow that Flax 0.5.3 takes to read and write checkpoints \
+on a disk."""
+
+import glob as _glob
+import io
+import os
+from os import listdir, remove
+from os.path import exists, isdir
+from shutil import rmtree
+
+
+class GFile(io.FileIO):
+    def size(self):
+        return os.fstat(self.fileno()).st_size
+
+
+def glob(pattern):
+    return _glob.glob(pattern)
+
+
+def makedirs(path):
+    os.makedirs(path, exist_ok=True)
+
+
+def rename(old, new, overwrite=False):
+    if not overwrite and os.path.exists(new):
+        raise FileExistsError(new)
+    os.replace(old, new)
+'''
+ARRAYS = '''"""Arrays across processes, as they were before JAX 0.4: there are none."""
+
+import jax
+
+if not hasattr(jax.interpreters.xla, "DeviceArray"):
+    jax.interpreters.xla.DeviceArray = jax.Array  # what arrays were called
+
+
+class GlobalDeviceArray:
+    pass
+'''
+SERIALIZATION = '''"""How arrays across processes were stored: there are none."""
+
+
+class GlobalAsyncCheckpointManager:
+    pass
+
+
+def get_tensorstore_spec(path):
+    raise NotImplementedError
+'''
+FILES: Mapping[str, str] = {
+    "tensorflow/__init__.py": "",
+    "tensorflow/io/__init__.py": "from . import gfile\n",
+    "tensorflow/io/gfile.py": GFILE,
+    "jax/experimental/global_device_array.py": ARRAYS,
+    "jax/experimental/gda_serialization/__init__.py": "",
+    "jax/experimental/gda_serialization/serialization.py": SERIALIZATION,
+}
+
+
+def add_stand_ins(site_packages: Path) -> None:
+    """Write the modules that are missing into the packages of an environment."""
+    missing = {name for name in FILES if not (site_packages / name).exists()}
+    for name in missing:
+        # A TensorFlow that is installed there stays whole.
+        if name.startswith("tensorflow") and "tensorflow/__init__.py" not in missing:
+            continue
+        (site_packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (site_packages / name).write_text(FILES[name])

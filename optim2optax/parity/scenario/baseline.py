@@ -1,10 +1,13 @@
-"""Baselines: files with what the old side of scenarios yielded.
+"""Old sides of scenarios that do not run in this process.
 
-Later runs are compared with them, and need no old Flax.
+They run under another interpreter, or were run once and kept in a file, with which later runs are
+compared.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from optim2optax.parity.running.devices import flags_for_old_xla
+from optim2optax.parity.running.interpreter import WORKER
+from optim2optax.parity.running.processes import run_whole
 from optim2optax.project.replacing import replacing
 
 CASES = "cases"
+REPLAY = "replay"
+
+LAST_LINES = 15
+"""The number of lines of a traceback that are told."""
 
 
 class BaselineError(ValueError):
     """A file that is no baseline, or has no such scenario; the message says which."""
+
+
+class LegacyRunError(RuntimeError):
+    """The old side failed under the other interpreter; the message ends with its traceback."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +51,7 @@ def save_baselines(path: Path, baselines: Mapping[str, Baseline]) -> None:
     """Write baselines, by the names of their cases, to an .npz file. Raises OSError."""
     arrays: dict[str, Any] = {CASES: np.asarray(list(baselines))}
     for number, baseline in enumerate(baselines.values()):
-        arrays[f"{number}/replay"] = np.asarray(baseline.replay)
-        arrays[f"{number}/length"] = np.asarray(len(baseline.values))
+        arrays[f"{number}/{REPLAY}"] = np.asarray(baseline.replay)
         for step, leaves in enumerate(baseline.values):
             for leaf, values in leaves.items():
                 arrays[f"{number}/{step}/{leaf}"] = values
@@ -56,24 +69,46 @@ def load_baseline(path: Path, case: str) -> Baseline:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             names = arrays[CASES].tolist()
-            found = _read(names.index(case), arrays) if case in names else None
+            if case in names:
+                return _read(arrays, f"{names.index(case)}/")
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise BaselineError(f"{path} is no file that --save wrote: {error}") from error
-    if found is None:
-        raise BaselineError(
-            f"{path} has no scenario called {case}. Save it anew, with --save."
-        )
-    return found
+    raise BaselineError(
+        f"{path} has no scenario called {case}. Save it anew, with --save."
+    )
 
 
-def _read(number: int, arrays: Any) -> Baseline:
-    """The baseline of the case with a number."""
-    length = int(arrays[f"{number}/length"])
-    values: list[dict[str, NDArray[Any]]] = [{} for _ in range(length)]
-    # The key `2/7/Dense_0/kernel` is a leaf of the eighth value of the third case.
+def drive_elsewhere(
+    python: Path, scenario: Path, before: Path, steps: int | None = None
+) -> Baseline:
+    """Run the old side of a scenario under another interpreter.
+
+    Raises:
+        LegacyRunError: if it failed there.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "values.npz")
+        # The worker ends when the process with this number has ended.
+        arguments = (scenario, before, out, steps or 0, os.getpid())
+        words = [str(python), str(WORKER)]
+        words += [str(argument) for argument in arguments]
+        environment = {**os.environ, "XLA_FLAGS": flags_for_old_xla()}
+        code, errors = run_whole(words, environment=environment)
+        if code:
+            last = errors.strip().splitlines()[-LAST_LINES:]
+            lines = "\n".join(last)
+            raise LegacyRunError(f"the old side failed under {python}:\n{lines}")
+        with np.load(out) as arrays:
+            return _read(arrays)
+
+
+def _read(arrays: Any, prefix: str = "") -> Baseline:
+    """What an old side yielded, by the arrays of a file whose names have a prefix."""
+    values: dict[int, dict[str, NDArray[Any]]] = {}
     for key in arrays.files:
-        place, _, rest = key.partition("/")
-        step, _, leaf = rest.partition("/")
-        if place == str(number) and step.isdigit():
-            values[int(step)][leaf] = arrays[key]
-    return Baseline(values, bool(arrays[f"{number}/replay"]))
+        # `7/Dense_0/kernel` is a leaf of the eighth value.
+        step, slash, leaf = key.removeprefix(prefix).partition("/")
+        if key.startswith(prefix) and slash:
+            values.setdefault(int(step), {})[leaf] = arrays[key]
+    in_order = [values[step] for step in sorted(values)]
+    return Baseline(in_order, bool(arrays[f"{prefix}{REPLAY}"]))

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import importlib
 import itertools
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
-from optim2optax.legacy import legacy_flax, load_module
-from optim2optax.parity.judging.leaves import PyTree
-from optim2optax.parity.recording.packages import import_packages
+from optim2optax.legacy import legacy_flax, load_module, replaced
+from optim2optax.parity.recording.process import import_packages
 from optim2optax.parity.recording.recording import recording
-from optim2optax.parity.scenario.dataclass_nodes import told_apart
-from optim2optax.parity.scenario.parameters import holds_parameters, parameters
-from optim2optax.parity.scenario.states import States
+from optim2optax.parity.scenario.states import parameters
 from optim2optax.parity.scenario.tape import Tape
 from optim2optax.precision import (
     double_everywhere,
@@ -28,30 +28,16 @@ from optim2optax.precision import (
 
 
 def drive(
-    scenario: Path,
-    path: Path,
-    legacy: bool,
-    steps: int | None,
-    tape: Tape | None = None,
-    states: States | None = None,
-    rounding: bool = False,
-    wide: bool = True,
-) -> tuple[list[PyTree], bool]:
-    """Run one side.
-
-    Returns:
-        The parameters in each value that it yields, and whether it was a replay.
-    """
+    scenario: Path, path: Path, legacy: bool, tape: Tape, steps: int | None = None
+) -> None:
+    """Run one side, and keep what it yields and the steps that it takes on a tape."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
     with legacy_flax() if legacy else nullcontext():
         import_packages(path)
         import_packages(scenario)
-        recorded: AbstractContextManager[None] = nullcontext()
-        if tape is not None:
-            recorded = recording(tape, legacy, rounding=rounding, wide=wide)
         with (
             double_everywhere(),
-            recorded,
+            recording(tape, legacy),
             precise(),
             parameters_in_float64(),
             told_apart(),
@@ -63,16 +49,13 @@ def drive(
                 else load_module(path, path.stem, legacy)
             )
             script = load_module(scenario, scenario.stem, legacy)
-            trajectory = []
+            tape.replay = getattr(script, "replay", False)
             with closing(script.run(module)) as values:
                 for value in itertools.islice(values, steps):
                     # A later step may be given the same buffers to write into.
-                    trajectory.append(
-                        jax.tree_util.tree_map(np.array, parameters(value))
-                    )
-                    if states is not None:
-                        states.keep(value, holds_parameters)
-    return trajectory, getattr(script, "replay", False)
+                    kept = jax.tree_util.tree_map(np.array, parameters(value))
+                    tape.values.append(kept)
+                    tape.states.keep(value)
 
 
 @contextmanager
@@ -99,3 +82,75 @@ def modules_around(path: Path) -> Iterator[str]:
             file = Path(getattr(sys.modules[name], "__file__", None) or "/")
             if file.is_relative_to(root) and "site-packages" not in file.parts:
                 del sys.modules[name]
+
+
+def module_of(scenario: Path) -> str | None:
+    """The path of the file that a scenario drives, from the scenario's folder on.
+
+    The scenario says `module = "train.py"` at its top level. It is None if it does not: then it
+    drives the `before.py` and `after.py` beside it.
+
+    Raises:
+        SyntaxError: if the scenario is not Python.
+        ValueError: if it says that by anything but a string literal.
+    """
+    tree = ast.parse(scenario.read_bytes(), str(scenario))
+    for node in tree.body:
+        if not isinstance(node, ast.Assign):
+            continue
+        # module = "../train.py"
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        if "module" not in names:
+            continue
+        # The scenario is run later, and here only read.
+        value = node.value.value if isinstance(node.value, ast.Constant) else None
+        if not isinstance(value, str):
+            said = ast.unparse(node)
+            raise ValueError(f"`{said}` is not the path of a file as a plain text")
+        return value
+    return None
+
+
+@contextmanager
+def told_apart() -> Iterator[None]:
+    """Let new dataclasses of JAX or Flax be pytrees that equal no others, within the context.
+
+    To JAX (seen in 0.10) two pytrees of dataclasses are equal if they have as many fields, whatever
+    their classes. Where one process loads a file often, or the old and the new file of one class, a
+    function that was traced with one of the classes then may give its objects for those of another:
+    optax has such functions, and about one load in a hundred meets one.
+    """
+    with replaced(vars(jax.tree_util), {"register_dataclass": _register}):
+        yield
+
+
+def _register(
+    nodetype: type,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> type:
+    """Do as `jax.tree_util.register_dataclass`, by functions that flatten and unflatten."""
+    if data_fields is None or meta_fields is None:
+        fields = [
+            field
+            for field in dataclasses.fields(nodetype)
+            if field.init and field.name not in drop_fields
+        ]
+        # apply_fn: Callable = field(metadata={"static": True})
+        static = {field.name for field in fields if field.metadata.get("static", False)}
+        data_fields = [field.name for field in fields if field.name not in static]
+        meta_fields = [field.name for field in fields if field.name in static]
+    data, meta = tuple(data_fields), tuple(meta_fields)
+
+    def flatten(node: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
+        leaves = [
+            (jax.tree_util.GetAttrKey(name), getattr(node, name)) for name in data
+        ]
+        return leaves, tuple(getattr(node, name) for name in meta)
+
+    def unflatten(values: tuple[Any, ...], leaves: Iterable[Any]) -> Any:
+        return nodetype(**dict(zip((*data, *meta), (*leaves, *values), strict=True)))
+
+    jax.tree_util.register_pytree_with_keys(nodetype, flatten, unflatten)
+    return nodetype

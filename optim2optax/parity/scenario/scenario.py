@@ -19,18 +19,21 @@ much narrower gate of a replay.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optax
+from numpy.typing import NDArray
 
 from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.judging.judge import compare_trajectories
+from optim2optax.parity.judging.judge import compare_trajectories, judge
 from optim2optax.parity.judging.leaves import leaves_by_path
 from optim2optax.parity.judging.noise import settled
-from optim2optax.parity.scenario.baseline import Baseline
+from optim2optax.parity.replaying import Step, replayed
+from optim2optax.parity.scenario.baseline import Baseline, drive_elsewhere
 from optim2optax.parity.scenario.driving import drive
-from optim2optax.parity.scenario.elsewhere import drive_elsewhere
-from optim2optax.parity.scenario.evidence import evidence_of
-from optim2optax.parity.scenario.open_loop import compare_open_loop
-from optim2optax.parity.scenario.states import States, with_states
-from optim2optax.parity.scenario.tape import Tape
+from optim2optax.parity.scenario.states import with_states
+from optim2optax.parity.scenario.tape import Tape, distinct, evidence_of
 from optim2optax.precision import precise
 
 
@@ -61,11 +64,8 @@ def run_scenario(
             correspond.
     """
     if legacy_python is not None:
-        old, replay = drive_elsewhere(legacy_python, scenario, before, steps)
-        tape = Tape()
-        new, _ = drive(scenario, after, False, steps, tape)
-        evidence = evidence_of(Tape(), tape, old)
-        return compare_trajectories(old, new, closed_loop=not replay, evidence=evidence)
+        baseline = drive_elsewhere(legacy_python, scenario, before, steps)
+        return compare_with_baseline(baseline, scenario, after, steps)
     closed, opened = run_both_loops(scenario, before, after, steps)
     if closed.verdict is Verdict.DIFFERENT or opened is None:
         return closed
@@ -82,57 +82,47 @@ def run_both_loops(
         The comparison of what the scenario yields, and that of the optimizers alone, on the
         gradients that the old side computed, where the code allows it.
     """
-    tapes = Tape(), Tape()
+    sides = Tape(), Tape()
     try:
-        return _run_both_loops(scenario, before, after, steps, tapes, wide=True)
+        return _run_both_loops(scenario, before, after, steps, *sides)
     except Exception:
         # A program that was given float64 in the place of float32 may fail for that alone.
-        if not any(tape.widened for tape in tapes):
+        if not any(side.widened for side in sides):
             raise
-    tapes = Tape(), Tape()
-    return _run_both_loops(scenario, before, after, steps, tapes, wide=False)
+    sides = Tape(wide=False), Tape(wide=False)
+    return _run_both_loops(scenario, before, after, steps, *sides)
 
 
 def _run_both_loops(
-    scenario: Path,
-    before: Path,
-    after: Path,
-    steps: int | None,
-    tapes: tuple[Tape, Tape],
-    wide: bool,
+    scenario: Path, before: Path, after: Path, steps: int | None, old: Tape, new: Tape
 ) -> tuple[Comparison, Comparison | None]:
-    old_tape, new_tape = tapes
-    old_states = States()
-    new_states = States()
-    old, replay = drive(scenario, before, True, steps, old_tape, old_states, wide=wide)
-    new, _ = drive(scenario, after, False, steps, new_tape, new_states, wide=wide)
-    evidence = evidence_of(old_tape, new_tape, old)
+    drive(scenario, before, True, old, steps)
+    drive(scenario, after, False, new, steps)
+    evidence = evidence_of(old, new)
 
     def compare(gate: float | None = None) -> Comparison:
         return compare_trajectories(
-            old, new, closed_loop=not replay, evidence=evidence, gate=gate
+            old.values, new.values, None, not old.replay, evidence, gate
         )
 
     def noise() -> Comparison | None:
         """The old side against itself, with each new parameter off by a unit in the last place."""
-        tape = Tape()
+        again = Tape(rounding=True, wide=old.wide)
         try:
-            again, _ = drive(
-                scenario, before, True, steps, tape, rounding=True, wide=wide
-            )
+            drive(scenario, before, True, again, steps)
             found = compare_trajectories(
-                old, again, closed_loop=True, evidence=evidence
+                old.values, again.values, closed_loop=True, evidence=evidence
             )
         except Exception:  # noqa: BLE001 - a user's code may check a value that is another one here
             return None
         # A program that steps by hand was not rounded otherwise.
-        was_rounded = tape.steps or tape.defined
+        was_rounded = again.steps or again.defined
         return found if was_rounded else None
 
     parameters_alone = settled(compare(), compare, noise)
     with precise():
-        closed = with_states(parameters_alone, old_states, new_states, evidence)
-        opened = compare_open_loop(old_tape, new_tape)
+        closed = with_states(parameters_alone, old.states, new.states, evidence)
+        opened = compare_open_loop(old, new)
     return closed, opened
 
 
@@ -141,19 +131,62 @@ def baseline_of(
 ) -> Baseline:
     """The baseline of a scenario: what its old side yields."""
     if legacy_python is not None:
-        values, replay = drive_elsewhere(legacy_python, scenario, before, None)
-    else:
-        values, replay = drive(scenario, before, True, None, Tape())
-    return Baseline([leaves_by_path(value) for value in values], replay)
+        return drive_elsewhere(legacy_python, scenario, before)
+    old = Tape()
+    drive(scenario, before, True, old)
+    return Baseline([leaves_by_path(value) for value in old.values], old.replay)
 
 
 def compare_with_baseline(
-    baseline: Baseline, scenario: Path, after: Path
+    baseline: Baseline, scenario: Path, after: Path, steps: int | None = None
 ) -> Comparison:
     """Run a scenario on the new code alone, and compare it with what the old code once yielded."""
-    tape = Tape()
-    new, _ = drive(scenario, after, False, None, tape)
-    evidence = evidence_of(Tape(), tape, baseline.values)
+    old, new = Tape(), Tape()
+    old.values = [*baseline.values]
+    drive(scenario, after, False, new, steps)
     return compare_trajectories(
-        baseline.values, new, closed_loop=not baseline.replay, evidence=evidence
+        old.values,
+        new.values,
+        closed_loop=not baseline.replay,
+        evidence=evidence_of(old, new),
     )
+
+
+def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
+    """Replay the steps of the old side into the transformations of the new side.
+
+    Returns:
+        The comparison of the optimizer that departs most. It is None if the code does not allow
+        it: if several optimizers have parameters of one kind, their counts do not go up by one
+        from 0, or their states or hyperparameters were set by hand.
+    """
+    if not old.complete:
+        return None
+    compared: list[Comparison] = []
+    for kind, recorded in old.recorded().items():
+        transformations = list(new.transformations.get(kind, {}).values())
+        # A GAN may have two optimizers of one kind; which of them took a step is not known.
+        if len(transformations) != 1:
+            return None
+        steps = sorted(distinct(recorded), key=lambda step: step.count)
+        counts = [step.count for step in steps]
+        # A run that goes on from a checkpoint begins with a later step.
+        if counts != list(range(len(steps))):
+            return None
+        compared.append(_replay(transformations[0], steps))
+    return max(compared, key=lambda comparison: comparison.error, default=None)
+
+
+def _replay(
+    transformation: optax.GradientTransformation, steps: list[Step]
+) -> Comparison:
+    """Judge the steps of an old optimizer and their replay."""
+    new = [leaves_by_path(moved) for moved in replayed(transformation, steps)]
+    old = [leaves_by_path(step.after) for step in steps]
+    before: dict[str, NDArray[Any]] = {}
+    after: dict[str, NDArray[Any]] = {}
+    for leaf in new[0]:
+        before[leaf] = np.stack([values[leaf] for values in old])
+        after[leaf] = np.stack([values[leaf] for values in new])
+    start = leaves_by_path(steps[0].before)
+    return judge(before, after, start)

@@ -1,9 +1,7 @@
-"""The states of the optimizers that a scenario yields, compared where their leaves correspond."""
+"""What a scenario yields: the parameters, and the states of its optimizers."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,21 +9,78 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.checkpoints.state_dict_places import Path, leaves
-from optim2optax.parity.judging.comparison import REPLAY_GATE, Comparison, Verdict
+from optim2optax.checkpoints.state_dict_places import Path
+from optim2optax.parity.judging.comparison import (
+    NOT_COMPARED,
+    REPLAY_GATE,
+    Comparison,
+    Verdict,
+    merged,
+)
 from optim2optax.parity.judging.exercised import Evidence
 from optim2optax.parity.judging.judge import judge
 from optim2optax.parity.judging.leaves import PyTree, name_of
-from optim2optax.parity.judging.states import NOT_COMPARED, merged
-from optim2optax.parity.replaying.correspondence import correspondence, state_dict
+from optim2optax.parity.recording.optimizers import state_leaves
+from optim2optax.parity.replaying import correspondence, state_dict
 
-SAMPLED = 4096
-"""About so many elements of a larger leaf are compared, the same ones each time."""
 
-PARAMETERS = ("target", "params")
+def parameters(tree: PyTree) -> PyTree:
+    """A tree with the parameters of every optimizer in the place of the optimizer.
+
+    An optimizer is an `Optimizer`, a `TrainState`, or `(params, opt_state)`. So one scenario serves
+    both sides. `run_scenario` applies it to all that a scenario yields.
+    """
+    return jax.tree_util.tree_map(_parameters, tree, is_leaf=holds_parameters)
+
+
+def _parameters(node: Any) -> PyTree:
+    if _is_legacy_optimizer(node):
+        return node.target
+    if _is_train_state(node):
+        return node.params
+    # yield params, opt_state
+    if _is_pair(node):
+        return node[0]
+    return node
+
+
+def holds_parameters(node: Any) -> bool:
+    """Whether this is an optimizer, in any of the forms that `parameters` knows."""
+    return _is_legacy_optimizer(node) or _is_train_state(node) or _is_pair(node)
+
+
+def _is_pair(node: Any) -> bool:
+    """Whether this is `(params, opt_state)`, perhaps with the number of steps."""
+    if type(node) is not tuple or len(node) not in (2, 3):
+        return False
+    return _is_optimizer_state(node[1])
+
+
+def _is_optimizer_state(node: Any) -> bool:
+    """Whether this is the state of a gradient transformation, or a tuple of those of a chain."""
+    if type(node) is tuple:
+        return bool(node) and all(map(_is_optimizer_state, node))
+    kind = type(node)
+    # optax's states are named tuples.
+    if not hasattr(kind, "_fields"):
+        return False
+    if kind.__module__.startswith("optax."):
+        return True
+    # Helpers that `rewrite` emits define states such as `ScaleBySumOfSquaresState`.
+    return kind.__name__.startswith("ScaleBy")
+
+
+def _is_legacy_optimizer(node: Any) -> bool:
+    return hasattr(node, "optimizer_def") and hasattr(node, "target")
+
+
+def _is_train_state(node: Any) -> bool:
+    return (
+        hasattr(node, "tx") and hasattr(node, "opt_state") and hasattr(node, "params")
+    )
+
+
 INTEGERS = "iu"
-NUMBERS = "biuf"
-"""The kinds of NumPy's types that are compared."""
 
 Row = dict[Path, NDArray[Any]]
 """The leaves of an optimizer's state dict."""
@@ -41,7 +96,7 @@ class States:
     first: dict[str, PyTree] = field(default_factory=dict)
     rows: list[dict[str, Row]] = field(default_factory=list)
 
-    def keep(self, value: PyTree, holds_parameters: Callable[[Any], bool]) -> None:
+    def keep(self, value: PyTree) -> None:
         """Keep the optimizers of a value that a scenario yields."""
         nodes, _ = jax.tree_util.tree_flatten_with_path(value, is_leaf=holds_parameters)
         optimizers = {
@@ -52,7 +107,8 @@ class States:
             self.first = jax.tree_util.tree_map(np.array, optimizers)
         row: dict[str, Row] = {}
         for name, node in optimizers.items():
-            row[name] = _numbers_of(state_dict(node))
+            leaves = state_leaves(state_dict(node))
+            row[name] = {place: np.array(leaf) for place, leaf in leaves}
         self.rows.append(row)
 
     def at(self, name: str, place: Path) -> list[NDArray[Any]] | None:
@@ -64,22 +120,6 @@ class States:
                 return None
             found.append(leaf)
         return found
-
-
-def _numbers_of(content: Mapping[str, Any]) -> Row:
-    """The leaves of a state dict beside the parameters, and only numbers."""
-    found: Row = {}
-    for path, value in leaves(content):
-        leaf = np.asarray(value)
-        if path[0] not in PARAMETERS and leaf.dtype.kind in NUMBERS:
-            found[path] = _sampled(leaf)
-    return found
-
-
-def _sampled(leaf: NDArray[Any]) -> NDArray[Any]:
-    stride = math.ceil(leaf.size / SAMPLED)
-    kept = leaf if stride <= 1 else leaf.ravel()[::stride]
-    return np.array(kept)
 
 
 def with_states(

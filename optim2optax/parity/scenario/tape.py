@@ -1,34 +1,51 @@
-"""The steps of one side of a scenario, kept in memory."""
+"""The steps of one side of a scenario, kept in memory, and what they tell of its run."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
+import math
 import threading
 from collections import defaultdict
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
+from numpy.typing import NDArray
 
-from optim2optax.parity.judging.leaves import PyTree, leaves_by_path, name_of
-from optim2optax.parity.recording.optimizers import params
-from optim2optax.parity.replaying.replay import Step
+from optim2optax.parity.judging.exercised import Evidence
+from optim2optax.parity.judging.leaves import (
+    PyTree,
+    gradients_of_rounding,
+    leaves_by_path,
+    named_leaves,
+)
+from optim2optax.parity.recording.methods import UNKNOWN, Keeper
+from optim2optax.parity.recording.optimizers import kind_of, params
+from optim2optax.parity.replaying import Step
+from optim2optax.parity.scenario.states import States
 
-Kind = tuple[tuple[str, tuple[int, ...]], ...]
-"""What distinguishes optimizers: the paths and shapes of their parameters."""
+if TYPE_CHECKING:
+    from optim2optax.parity.recording.optimizers import Kind
 
 
-class Tape:
+class Tape(Keeper):
     """The steps of one side, and the transformations that it uses, by the kind of their parameters.
 
+    `values` are the parameters in what the scenario yields, `states` has its optimizers. `replay`
+    says whether it replays recorded gradients.
     `complete` says whether states and hyperparameters follow from the steps, `defined` whether
     a definition takes steps without an optimizer. `by_hand` are the updates that a program applies
     itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rounding: bool = False, wide: bool = True) -> None:
+        super().__init__(rounding, wide)
+        self.values: list[PyTree] = []
+        self.states = States()
+        self.replay = False
         self.steps: dict[Kind, list[Step]] = defaultdict(list)
         # Those of one kind by the identity of their functions: one `tx` in several states is one.
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = {}
@@ -46,22 +63,17 @@ class Tape:
         before, gradients, after = jax.tree_util.tree_map(np.array, trees)
         found = Step(int(step), before, gradients, float(rate), after)
         with self._lock:
-            self.steps[kind_of(before)].append(found)
+            self.steps[kind_of(named_leaves(before))].append(found)
 
-    def update(self, before: Any, after: Any) -> None:
-        """Count an update; nothing can be replayed into it."""
+    def update(self, step: Any, before: Any, after: Any) -> None:
+        """Count an update; without its gradients, nothing can be replayed into it."""
         del before
+        self.defined |= int(step) != UNKNOWN
         leaves = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(after)]
         # Several devices make the same update, which counts once.
         content = b"".join(leaf.tobytes() for leaf in leaves)
         with self._lock:
             self.by_hand.add(hash(content))
-
-    def functional(self, step: Any, before: Any, after: Any) -> None:
-        """Count a step; without its gradients, nothing can be replayed into it."""
-        del step
-        self.defined = True
-        self.update(before, after)
 
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
@@ -72,7 +84,7 @@ class Tape:
         """Keep the transformation of a train state."""
         # TrainState.create(apply_fn=model.apply, params=params, tx=tx)
         if hasattr(state, "tx"):
-            kind = kind_of(params(state))
+            kind = kind_of(named_leaves(params(state)))
             of_kind = self.transformations.setdefault(kind, {})
             of_kind[id(state.tx.update)] = state.tx
 
@@ -85,13 +97,6 @@ class Tape:
         self.complete = False
 
 
-def kind_of(tree: PyTree) -> Kind:
-    """The kind of some parameters, which may be traced."""
-    paths_and_leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    shapes = [(name_of(path), jnp.shape(leaf)) for path, leaf in paths_and_leaves]
-    return tuple(sorted(shapes))
-
-
 def distinct(steps: list[Step]) -> list[Step]:
     """The steps without the copies that further devices record."""
     found: dict[tuple[int, bytes], Step] = {}
@@ -102,3 +107,83 @@ def distinct(steps: list[Step]) -> list[Step]:
         key = (step.count, content.digest())
         found.setdefault(key, step)
     return list(found.values())
+
+
+def evidence_of(old: Tape, new: Tape) -> Evidence:
+    """The evidence of a run, from the tapes of both sides.
+
+    The values that the old side yielded count, too, as not every step is the method of an
+    optimizer.
+    """
+    # A baseline has no tape of the old side, so the new one has to do.
+    recorded = list(old.recorded().values()) or list(new.recorded().values())
+    counts = [len(distinct(steps)) for steps in recorded]
+    taken = max(counts, default=len(new.by_hand))
+    moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
+    return Evidence(
+        taken=max(taken, _changes(old.values)),
+        moved=moved,
+        rounding=_rounding(old, new),
+        remarks=[*_rate_that_stays(recorded)],
+    )
+
+
+def _changes(values: Sequence[PyTree]) -> int:
+    """How many values differ from those ahead of them."""
+    rows = map(leaves_by_path, values)
+    return sum(_is_changed(before, after) for before, after in itertools.pairwise(rows))
+
+
+def _is_changed(
+    before: dict[str, NDArray[Any]], after: dict[str, NDArray[Any]]
+) -> bool:
+    common = before.keys() & after.keys()
+    return any(before[leaf].tobytes() != after[leaf].tobytes() for leaf in common)
+
+
+def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
+    """Whether the gradients of each parameter are rounding alone.
+
+    They are, if they are so on both sides, in all optimizers with a parameter of that name.
+    """
+    found: dict[str, bool] = {}
+    others = new.recorded()
+    for kind, steps in old.recorded().items():
+        sizes = _largest_gradients([*steps, *others.get(kind, ())])
+        for leaf, is_rounding in gradients_of_rounding(sizes).items():
+            found[leaf] = found.get(leaf, True) and is_rounding
+    return found
+
+
+def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
+    """The largest finite gradient of each leaf."""
+    sizes: dict[str, float] = {}
+    for step in steps:
+        for leaf, values in leaves_by_path(step.gradients).items():
+            # One infinite gradient would make all others look like rounding.
+            finite = values[np.isfinite(values)]
+            magnitudes = np.abs(finite).astype(np.float64)
+            largest = float(magnitudes.max(initial=0.0))
+            sizes[leaf] = max(largest, sizes.get(leaf, 0.0))
+    return sizes
+
+
+def _moves(step: Step) -> bool:
+    before = jax.tree_util.tree_leaves(step.before)
+    after = jax.tree_util.tree_leaves(step.after)
+    pairs = zip(before, after, strict=True)
+    # NaN equals NaN here: a loss that has diverged moves nothing any more.
+    return any(not np.array_equal(old, new, equal_nan=True) for old, new in pairs)
+
+
+def _rate_that_stays(recorded: Sequence[Sequence[Step]]) -> Iterator[str]:
+    """The remark on a learning rate that is given at each step, and is always the same."""
+    # optimizer.apply_gradient(grads, learning_rate=1e-3)
+    for steps in recorded:
+        rates = {step.rate for step in steps if not math.isnan(step.rate)}
+        if len(rates) == 1:
+            yield (
+                f"The learning rate is given at each step and was always {rates.pop():g}, "
+                "so no change of it is proven."
+            )
+            return

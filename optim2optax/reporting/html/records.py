@@ -444,7 +444,7 @@ def _mathematics(name: str) -> Record:
 
 
 def _proof(case: Case) -> Record:
-    from optim2optax.parity.judging.wording import figures
+    from optim2optax.parity.judging.comparison import figures
     from optim2optax.parity.reports.text import words
 
     found = case.comparison

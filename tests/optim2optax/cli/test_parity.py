@@ -76,6 +76,20 @@ def repository(project: Path, run: Run) -> Path:
     return project
 
 
+def test_helpers_of_several_files_in_a_new_module(project: Path, run: Run) -> None:
+    for name in ("one", "other"):
+        text = "from flax import optim\n\nrule = optim.LAMB(0.1)\n"
+        (project / f"{name}.py").write_text(text)
+    commit_all(project)
+    ahead = run("parity", *QUICK, ".")
+    assert run("rewrite", ".").exit_code == 0
+    assert len([*project.glob("*.py")]) == 3
+    after = run("parity", *QUICK, "--before", "HEAD", ".")
+    for found in (ahead, after):
+        assert (found.exit_code, found.stderr) == (0, "")
+        assert "2 cases: 0 identical, 2 equivalent" in found.stdout
+
+
 def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(LEGACY))
     (tmp_path / "test_of_the_user.py").write_text(

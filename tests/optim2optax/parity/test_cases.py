@@ -9,6 +9,7 @@ import pytest
 
 from codemods import Source, migrate
 from optim2optax.parity.cases import optimizer_case, scenario_case
+from tests.optim2optax.parity.scenario.sides import written
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -34,15 +35,11 @@ def test_an_optimizer_for_which_the_memory_does_not_suffice() -> None:
 
 
 def test_a_scenario_for_which_the_memory_does_not_suffice(tmp_path: Path) -> None:
-    before, after, scenario = (
-        tmp_path / name for name in ("before.py", "after.py", "scenario.py")
+    program = (
+        f"import jax.numpy as jnp\n\ndef create():\n    return jnp.zeros({HUGE})\n"
     )
-    for module in (before, after):
-        module.write_text(
-            f"import jax.numpy as jnp\n\ndef create():\n    return jnp.zeros({HUGE})\n"
-        )
-    scenario.write_text("def run(module):\n    yield module.create()\n")
-    case = scenario_case("huge", scenario, before, after)
+    scenario = "def run(module):\n    yield module.create()\n"
+    case = scenario_case("huge", *written(tmp_path, scenario, program, program))
     assert case.comparison is None
     assert case.reason.startswith(WORDS)
     assert "--jobs" in case.reason

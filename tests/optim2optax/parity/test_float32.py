@@ -10,6 +10,7 @@ from codemods import Source, migrate
 from optim2optax.parity.command.command import compare_command
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.scenario.scenario import run_both_loops
+from tests.optim2optax.parity.scenario.sides import written
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -50,11 +51,8 @@ INSISTING = BEFORE.replace(
 
 
 def compared(folder: Path, before: str, after: str) -> Comparison:
-    for name, text in {"before": before, "after": after, "scenario": SCENARIO}.items():
-        (folder / f"{name}.py").write_text(text)
-    return run_both_loops(
-        folder / "scenario.py", folder / "before.py", folder / "after.py"
-    )[0]
+    [found, _] = run_both_loops(*written(folder, SCENARIO, before, after))
+    return found
 
 
 def migrated(before: str) -> str:

@@ -17,7 +17,7 @@ import pytest
 
 from codemods.analysis.legacy import SUBPACKAGE
 from optim2optax.legacy import legacy_optim
-from optim2optax.parity.probing.probe import probe_params, recorded_gradients
+from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
 from optim2optax.vendoring.content import (
     MODULES,
     ORIGIN,

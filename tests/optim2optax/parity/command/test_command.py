@@ -14,7 +14,7 @@ from optim2optax.parity.command.command import compare_command
 from optim2optax.parity.command.runs import CommandError
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.running.devices import HOST_DEVICES
-from optim2optax.parity.running.git import TreeError
+from optim2optax.parity.running.trees import TreeError
 from tests.optim2optax.repositories import commit_all, git
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")

@@ -9,7 +9,7 @@ import pytest
 
 from codemods import Source, migrate
 from optim2optax.parity.cases import optimizer_case
-from optim2optax.parity.optimizer.harmless import may_act
+from optim2optax.parity.optimizer.harmless import possible_effect
 from optim2optax.parity.reports.result import Outcome
 
 PROGRAM = """\
@@ -69,13 +69,13 @@ def test_what_could_act_is_named_and_not_run(
     ],
 )
 def test_what_computes_is_evaluated(text: str) -> None:
-    assert may_act(text) is None
+    assert possible_effect(text) is None
 
 
 def test_a_name_that_the_program_itself_has_given_to_a_function_of_python_is_not_trusted() -> (
     None
 ):
-    assert may_act("(lambda open: open, open('trace', 'w'))") == "open"
+    assert possible_effect("(lambda open: open, open('trace', 'w'))") == "open"
 
 
 def test_the_last_result_of_an_interactive_python_is_no_function(
@@ -83,5 +83,6 @@ def test_the_last_result_of_an_interactive_python_is_no_function(
 ) -> None:
     monkeypatch.setattr(builtins, "_", 0.5, raising=False)
     assert (
-        may_act('optim.ModelParamTraversal(lambda path, _: "kernel" in path)') is None
+        possible_effect('optim.ModelParamTraversal(lambda path, _: "kernel" in path)')
+        is None
     )

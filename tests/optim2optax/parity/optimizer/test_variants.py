@@ -6,7 +6,7 @@ import pytest
 
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
-from optim2optax.parity.optimizer.limits import LONGEST, horizon, sizes
+from optim2optax.parity.optimizer.coverage import LONGEST, horizon, sizes
 from optim2optax.parity.optimizer.variants import MOST, variants
 from optim2optax.parity.reports.result import Case, Outcome
 from tests.thinned import thinned

@@ -16,6 +16,7 @@ import pytest
 from optim2optax.parity.command.compare import compare_updates
 from optim2optax.parity.command.updates import Update
 from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.recording.methods import UNKNOWN
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.sketch import Part, largest, positions, sketch
 from optim2optax.parity.recording.stream import read
@@ -192,10 +193,14 @@ def test_parameters_of_every_type_are_recorded(dtype: type, tmp_path: Path) -> N
         "small": np.ones(3, dtype),
         "large": np.ones((100, 100), dtype),
     }
-    recorder = Recorder(tmp_path, dict)
+    recorder = Recorder(
+        {"out": tmp_path, "inputs": False, "rounding": False, "wide": True}, dict
+    )
     with precise():
         step = jax.jit(
-            lambda tree: jax.debug.callback(recorder.update, sketch(tree), sketch(tree))
+            lambda tree: jax.debug.callback(
+                recorder.update, UNKNOWN, sketch(tree), sketch(tree)
+            )
         )
         step(params)
         jax.effects_barrier()  # type: ignore[no-untyped-call]

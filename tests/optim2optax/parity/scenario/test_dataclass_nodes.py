@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
-from optim2optax.parity.scenario.dataclass_nodes import told_apart
+from optim2optax.parity.scenario.driving import told_apart
 
 
 def lines() -> list[Any]:

@@ -18,7 +18,7 @@ from optim2optax.parity.running.interpreter import (
     create_legacy_environment,
     find_python,
 )
-from optim2optax.parity.scenario.elsewhere import LegacyRunError, drive_elsewhere
+from optim2optax.parity.scenario.baseline import LegacyRunError, drive_elsewhere
 from optim2optax.parity.scenario.scenario import run_scenario
 from tests.optim2optax.conftest import Run
 

@@ -8,6 +8,7 @@ import pytest
 
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.scenario.scenario import run_both_loops
+from tests.optim2optax.parity.scenario.sides import written
 
 BEFORE = """
 import jax
@@ -70,17 +71,11 @@ def compared(
     new = loss.replace("apply_gradient(", "apply_gradients(grads=").replace(
         ".target", ".params"
     )
-    for name, text in {"before": BEFORE, "after": AFTER, "scenario": SCENARIO}.items():
-        told = {
-            "loss": new if name == "after" else loss,
-            "rate": rate,
-            "factor": factor,
-            "steps": steps,
-        }
-        (folder / f"{name}.py").write_text(text.format(**told))
-    return run_both_loops(
-        folder / "scenario.py", folder / "before.py", folder / "after.py"
-    )[0]
+    told = {"rate": rate, "factor": factor, "steps": steps}
+    before = BEFORE.format(loss=loss, **told)
+    after = AFTER.format(loss=new, **told)
+    sides = written(folder, SCENARIO.format(**told), before, after)
+    return run_both_loops(*sides)[0]
 
 
 def test_rounding_is_no_difference(tmp_path: Path) -> None:
@@ -132,17 +127,11 @@ def test_chaos_in_one_leaf_hides_no_fault_in_another(
     old = BESIDE.format(factor=1.0).replace(
         made, 'optim.Momentum(60.0).create(params | {"v": params["w"]})'
     )
-    texts = {
-        "before": BEFORE.format(loss=0, rate=0) + old,
-        "after": AFTER.format(loss=0, rate=0, factor="(1 + 2**-52)")
-        + BESIDE.format(factor=factor),
-        "scenario": SCENARIO.format(steps=80),
-    }
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    found = run_both_loops(
-        tmp_path / "scenario.py", tmp_path / "before.py", tmp_path / "after.py"
-    )[0]
+    before = BEFORE.format(loss=0, rate=0) + old
+    after = AFTER.format(loss=0, rate=0, factor="(1 + 2**-52)")
+    after += BESIDE.format(factor=factor)
+    sides = written(tmp_path, SCENARIO.format(steps=80), before, after)
+    [found, _] = run_both_loops(*sides)
     assert found.verdict is expected, found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -20,8 +19,9 @@ from optim2optax.legacy import legacy_optim
 from optim2optax.parity.cases import scenario_case
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.reports.result import Outcome
-from optim2optax.parity.scenario.parameters import parameters
 from optim2optax.parity.scenario.scenario import run_both_loops, run_scenario
+from optim2optax.parity.scenario.states import parameters
+from tests.optim2optax.parity.scenario.sides import Sides, written
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -152,35 +152,19 @@ REPLAY_SCENARIO = """
 """
 
 
-@dataclass(frozen=True)
-class Case:
-    """A migration in a folder, with its scenario."""
-
-    scenario: Path
-    before: Path
-    after: Path
-
-
 @pytest.fixture
-def case(tmp_path: Path) -> Case:
+def case(tmp_path: Path) -> Sides:
     return write(tmp_path)
 
 
 def write(
     folder: Path, scenario: str = SCENARIO, before: str = BEFORE, after: str = AFTER
-) -> Case:
-    case = Case(folder / "scenario.py", folder / "before.py", folder / "after.py")
-    for path, text in [
-        (case.scenario, scenario),
-        (case.before, before),
-        (case.after, after),
-    ]:
-        path.write_text(dedent(text))
-    return case
+) -> Sides:
+    return written(folder, scenario, before, after)
 
 
-def test_a_training_loop_that_was_migrated_rightly_is_equivalent(case: Case) -> None:
-    comparison = run_scenario(case.scenario, case.before, case.after)
+def test_a_training_loop_that_was_migrated_rightly_is_equivalent(case: Sides) -> None:
+    comparison = run_scenario(*case)
     assert comparison.verdict is Verdict.EQUIVALENT, comparison
     assert comparison.steps == 101
 
@@ -197,7 +181,7 @@ def test_a_training_loop_that_was_migrated_rightly_is_equivalent(case: Case) -> 
 def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str) -> None:
     assert right in AFTER
     case = write(tmp_path, after=AFTER.replace(right, wrong))
-    comparison = run_scenario(case.scenario, case.before, case.after)
+    comparison = run_scenario(*case)
     assert comparison.verdict is Verdict.DIFFERENT, comparison
     assert comparison.first_difference is not None
     assert comparison.first_difference.step > 0
@@ -248,31 +232,31 @@ def test_a_small_leaf_beside_a_large_one_is_judged_by_itself(
     [result] = migrate([Source("before.py", dedent(old).encode())])
     after = result.after.decode().replace('params["bias"]', f'params["bias"]{bias}')
     case = write(tmp_path, WITH_BATCHES, old, after)
-    comparison = run_scenario(case.scenario, case.before, case.after)
+    comparison = run_scenario(*case)
     assert (comparison.verdict is Verdict.DIFFERENT) is expected, comparison
 
 
 def test_a_replay_is_held_to_the_narrow_gate(tmp_path: Path) -> None:
     case = write(tmp_path, REPLAY_SCENARIO)
-    comparison = run_scenario(case.scenario, case.before, case.after)
+    comparison = run_scenario(*case)
     assert comparison.verdict is Verdict.EQUIVALENT, comparison
     wrong = write(
         tmp_path,
         REPLAY_SCENARIO,
         after=AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2 * (1 + 1e-9))"),
     )
-    comparison = run_scenario(wrong.scenario, wrong.before, wrong.after)
+    comparison = run_scenario(*wrong)
     assert comparison.verdict is Verdict.DIFFERENT, comparison
 
 
 def test_eight_devices_with_donated_buffers(tmp_path: Path) -> None:
     case = write(tmp_path, PMAP_SCENARIO)
-    comparison = run_scenario(case.scenario, case.before, case.after)
+    comparison = run_scenario(*case)
     assert comparison.verdict is Verdict.EQUIVALENT, comparison
 
 
-def test_fewer_steps_can_be_asked_for(case: Case) -> None:
-    assert run_scenario(case.scenario, case.before, case.after, steps=3).steps == 3
+def test_fewer_steps_can_be_asked_for(case: Sides) -> None:
+    assert run_scenario(*case, steps=3).steps == 3
 
 
 def test_everything_is_computed_in_float64(tmp_path: Path) -> None:
@@ -288,12 +272,12 @@ def test_everything_is_computed_in_float64(tmp_path: Path) -> None:
             yield state
     """
     case = write(tmp_path, scenario)
-    assert run_scenario(case.scenario, case.before, case.after).steps == 1
+    assert run_scenario(*case).steps == 1
 
 
-def test_nothing_is_left_behind(case: Case) -> None:
+def test_nothing_is_left_behind(case: Sides) -> None:
     before = set(sys.modules)
-    run_scenario(case.scenario, case.before, case.after, steps=1)
+    run_scenario(*case, steps=1)
     assert not [
         name
         for name in set(sys.modules) - before
@@ -317,7 +301,7 @@ def test_a_library_first_imported_by_the_user_keeps_its_float32(
     )
     check = "\n    import beside\n    import some_library\n\n    assert beside.DTYPE is jnp.float64\n"
     case = write(tmp_path, before=BEFORE + check)
-    run_scenario(case.scenario, case.before, case.after, steps=1)
+    run_scenario(*case, steps=1)
     assert "beside" not in sys.modules
     assert sys.modules.pop("some_library").DTYPE is jnp.float32
 
@@ -357,7 +341,7 @@ def test_an_error_of_the_users_code_is_the_users_to_see(tmp_path: Path) -> None:
         tmp_path, before=BEFORE.replace("assert isinstance", "assert not isinstance")
     )
     with pytest.raises(AssertionError):
-        run_scenario(case.scenario, case.before, case.after)
+        run_scenario(*case)
 
 
 def test_parameters_take_the_place_of_every_optimizer() -> None:
@@ -374,8 +358,8 @@ def test_parameters_take_the_place_of_every_optimizer() -> None:
     }
 
 
-def test_the_optimizers_alone_in_open_loop(case: Case) -> None:
-    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+def test_the_optimizers_alone_in_open_loop(case: Sides) -> None:
+    closed, opened = run_both_loops(*case)
 
     assert opened is not None
     assert closed.verdict is Verdict.EQUIVALENT
@@ -387,7 +371,7 @@ def test_an_error_far_below_the_gate_of_the_closed_loop_shows(tmp_path: Path) ->
     after = AFTER.replace("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.999 + 1e-10)")
     assert after != AFTER
     case = write(tmp_path, after=after)
-    shown = scenario_case("case", case.scenario, case.before, case.after)
+    shown = scenario_case("case", *case)
 
     assert shown.outcome is Outcome.DIFFERENT
     assert "open loop" in shown.reason
@@ -425,7 +409,7 @@ def test_a_scenario_in_which_nothing_happens_proves_nothing(
     old = OLD.format(override="").replace("0.1", f"{rate}")
     new = NEW.format(tx=f"optax.adam({rate})", hyperparams="{}")
     case = write(tmp_path, QUIET.format(steps=steps, held=held), old, new)
-    shown = scenario_case("case", case.scenario, case.before, case.after)
+    shown = scenario_case("case", *case)
 
     assert shown.outcome is Outcome.NOTHING_PROVEN, shown
     assert shown.remarks[0].startswith(why)
@@ -445,7 +429,7 @@ def test_steps_between_what_is_yielded_count(tmp_path: Path) -> None:
         OLD.format(override=""),
         NEW.format(tx="optax.adam(0.1)", hyperparams="{}"),
     )
-    assert run_scenario(case.scenario, case.before, case.after).verdict in (
+    assert run_scenario(*case).verdict in (
         Verdict.IDENTICAL,
         Verdict.EQUIVALENT,
     )
@@ -455,7 +439,7 @@ def test_a_rate_that_is_given_and_never_changes_is_a_remark(tmp_path: Path) -> N
     old = OLD.format(override=", learning_rate=0.1")
     new = NEW.format(tx="optax.adam(0.1)", hyperparams="{}")
     case = write(tmp_path, QUIET.format(steps=12, held="state"), old, new)
-    shown = scenario_case("case", case.scenario, case.before, case.after)
+    shown = scenario_case("case", *case)
 
     assert shown.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT)
     assert (
@@ -549,7 +533,7 @@ def test_steps_of_which_the_gradients_and_the_rate_tell_all_are_replayed(
         OLD.format(override=override),
         NEW.format(tx=tx, hyperparams=hyperparams),
     )
-    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+    closed, opened = run_both_loops(*case)
 
     assert closed.verdict is not Verdict.DIFFERENT, closed
     assert (opened is not None) is replayed
@@ -572,7 +556,7 @@ def test_optimizers_that_cannot_be_told_apart_are_not_replayed(tmp_path: Path) -
     """
     [result] = migrate([Source("before.py", dedent(old).encode())])
     case = write(tmp_path, STEPS, old, result.after.decode())
-    closed, opened = run_both_loops(case.scenario, case.before, case.after)
+    closed, opened = run_both_loops(*case)
 
     assert closed.verdict is not Verdict.DIFFERENT, closed
     assert closed.steps == 6

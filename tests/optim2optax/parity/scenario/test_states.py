@@ -11,6 +11,7 @@ import pytest
 from codemods import Source, migrate
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.scenario.scenario import run_scenario
+from tests.optim2optax.parity.scenario.sides import written
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -59,15 +60,7 @@ def compare(
     old = dedent(PROGRAM.format(definition=definition))
     [result] = migrate([Source("before.py", old.encode())])
     new = change(result.after.decode())
-    for name, text in {
-        "before": old,
-        "after": new,
-        "scenario": dedent(SCENARIO),
-    }.items():
-        (folder / f"{name}.py").write_text(text)
-    return run_scenario(
-        folder / "scenario.py", folder / "before.py", folder / "after.py"
-    )
+    return run_scenario(*written(folder, SCENARIO, old, new))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,124 @@
+"""The open loop of a command: gradients of the old side, replayed into the new transformations.
+
+A transformation cannot leave the process that made it, so each process of the new side does this
+at its end, and writes the replays beside its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optim2optax.parity.recording.inputs import (
+    GivenStep,
+    Inputs,
+    as_tree,
+    read_inputs,
+    why_not,
+)
+from optim2optax.parity.recording.methods import unrecorded
+from optim2optax.parity.recording.recorder import Recorder
+from optim2optax.parity.recording.sketch import Part
+from optim2optax.parity.replaying import Step, correspondence, replayed
+
+if TYPE_CHECKING:
+    from optim2optax.parity.recording.optimizers import Kind
+
+
+Parts: TypeAlias = Mapping[Part, NDArray[Any]]
+
+SAME_GRADIENTS = 1e-6
+"""The part of the largest gradient by which the first gradients of both sides may be apart.
+
+If they are further apart, the two sides give their optimizers other gradients.
+"""
+
+SAME_IN_FLOAT32 = 1e-3
+"""The same where both computed them in float32."""
+
+OTHER_GRADIENTS = (
+    "the two sides give their optimizers other gradients, "
+    "as if one were to clip or to average them itself"
+)
+
+
+def replay(folder: Path, recorder: Recorder) -> None:
+    """Replay the steps that the old side recorded in a folder, and write the results.
+
+    Where there can be none, write the reason.
+
+    Args:
+        folder: of the old side's records.
+        recorder: the recorder of this process. Where both sides ran in float32, recorded values
+            are widened.
+    """
+    widened = not recorder.wide
+    lost, found = read_inputs(folder)
+    for kind, states in recorder.met.items():
+        inputs = found.get(kind, Inputs())
+        state = next(iter(states.values()))
+        if len(states) == 1 and inputs.made_of:
+            _write_correspondence(recorder, kind, inputs.made_of, state)
+        reason = why_not(lost, inputs.steps, len(states))
+        if not reason:
+            apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
+            # One side may clip its gradients ahead of the optimizer, the other within it.
+            own = recorder.first_gradients.get(kind, {})
+            if not _are_close(inputs.steps[0].gradients, own, apart):
+                reason = OTHER_GRADIENTS
+        if not reason:
+            reason = _failure_of_replays(recorder, state, inputs.steps, widened)
+        if reason:
+            recorder.writer.write({"kind": kind, "not_replayed": reason})
+
+
+def _write_correspondence(
+    recorder: Recorder, kind: Kind, made_of: Any, state: Any
+) -> None:
+    """Write which places in the state of a new optimizer correspond to places in the old one."""
+    corresponding: list[tuple[str, str, int]] = []
+    for new, old, sign in correspondence(made_of, state):
+        # opt_state/0/mu/kernel, state/param_states/kernel/grad_ema
+        corresponding.append(("/".join(new), "/".join(old), sign))
+    recorder.writer.write({"kind": kind, "corresponding": corresponding})
+
+
+def _are_close(old: Parts, new: Parts, apart: float) -> bool:
+    """Whether gradients are apart by at most a part of the largest one."""
+    if old.keys() != new.keys():
+        return False
+    sizes = [float(np.max(np.abs(values), initial=0.0)) for values in old.values()]
+    limit = apart * max(sizes, default=0.0)
+
+    def is_close(part: Part) -> bool:
+        return np.allclose(old[part], new[part], rtol=0.0, atol=limit, equal_nan=True)
+
+    return all(map(is_close, old))
+
+
+def _failure_of_replays(
+    recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool
+) -> str:
+    """Write the parameters after each step that is replayed into the transformation of a state.
+
+    The text is the reason if that fails, else empty.
+    """
+    # A transformation of the user's own may need more than gradients.
+    try:
+        names = list(recorder.leaves(state.params))
+        taken: list[Step] = []
+        for step in steps:
+            before = as_tree(step.before, state.params, names, wide)
+            gradients = as_tree(step.gradients, state.params, names, wide)
+            taken.append(Step(step.number, before, gradients, step.rate, None))
+        # An update is no step of the program: `replayed` calls `optax.apply_updates`.
+        with unrecorded():
+            for given, moved in zip(taken, replayed(state.tx, taken), strict=True):
+                recorder.replayed(given.count, moved)
+    except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
+        return f"{type(error).__name__}: {error}"
+    return ""

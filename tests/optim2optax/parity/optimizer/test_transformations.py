@@ -1,0 +1,298 @@
+"""The judge calls equal forms equal, and finds every planted fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from optim2optax.legacy import legacy_flax, legacy_optim
+from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
+from optim2optax.parity.optimizer.transformations import compare_transformations
+
+pytestmark = pytest.mark.usefixtures("legacy_wheel")
+
+Definition = Callable[[Any], Any]
+"""Makes the legacy definition from the old module `flax.optim`."""
+
+
+def decay(step: Any) -> Any:
+    """A schedule, as a function of the step from 0."""
+    return 0.01 / (1.0 + step)
+
+
+def compare(
+    definition: Definition, transformation: optax.GradientTransformation, **options: Any
+) -> Comparison:
+    with legacy_optim() as optim:
+        return compare_transformations(definition(optim), transformation, **options)
+
+
+inject = partial(optax.inject_hyperparams, static_args=("b1", "b2", "eps", "eps_root"))
+
+
+@pytest.mark.parametrize(
+    ("definition", "transformation"),
+    [
+        (lambda optim: optim.GradientDescent(0.1), optax.sgd(0.1)),
+        (
+            lambda optim: optim.Momentum(0.1, 0.9, weight_decay=1e-3, nesterov=True),
+            optax.chain(
+                optax.add_decayed_weights(1e-3), optax.sgd(0.1, 0.9, nesterov=True)
+            ),
+        ),
+    ],
+    ids=["sgd", "momentum"],
+)
+def test_forms_without_a_differing_bit_are_identical(
+    definition: Definition, transformation: Any
+) -> None:
+    comparison = compare(definition, transformation)
+    assert comparison.verdict is Verdict.IDENTICAL, comparison
+    assert comparison.error == comparison.drift == 0.0
+
+
+@pytest.mark.parametrize(
+    ("definition", "transformation"),
+    [
+        pytest.param(lambda optim: optim.Adam(1e-3), optax.adam(1e-3), id="adam"),
+        pytest.param(
+            lambda optim: optim.Adam(1e-6),
+            optax.adam(1e-6),
+            id="adam that hardly moves",
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            lambda optim: optim.Adam(1e-3, weight_decay=1e-2),
+            optax.adamw(1e-3, weight_decay=1e-2),
+            id="adamw",
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            lambda optim: optim.LARS(0.1, 0.9),
+            optax.lars(0.1, momentum=0.9),
+            id="lars",
+            marks=pytest.mark.thorough,
+        ),
+    ],
+)
+def test_forms_that_only_round_otherwise_are_equivalent(
+    definition: Definition, transformation: Any
+) -> None:
+    comparison = compare(definition, transformation)
+    assert comparison.verdict is Verdict.EQUIVALENT, comparison
+    assert comparison.drift
+    assert comparison.first_difference is None
+
+
+@pytest.mark.usefixtures("judged")
+def test_adafactor_is_judged_in_float64_although_it_asks_for_float32() -> None:
+    comparison = compare(
+        lambda optim: optim.Adafactor(1e-2, beta1=0.9),
+        optax.adafactor(1e-2, momentum=0.9),
+    )
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
+
+
+@pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize(
+    ("definition", "transformation"),
+    [
+        (lambda optim: optim.Adam(1e-3), optax.adam(1e-3, eps=1.1e-8)),
+        (lambda optim: optim.Adam(1e-3), optax.adam(1e-3, b2=0.999 + 1e-7)),
+        (lambda optim: optim.GradientDescent(0.1), optax.sgd(0.1 * (1 + 1e-7))),
+        (lambda optim: optim.RMSProp(1e-3), optax.rmsprop(1e-3, decay=0.9, eps=1e-8)),
+        (lambda optim: optim.Adam(1e-3, weight_decay=1e-2), optax.adam(1e-3)),
+        (lambda optim: optim.LAMB(1e-3), optax.lamb(1e-3)),
+    ],
+    ids=[
+        "epsilon",
+        "beta2",
+        "learning rate",
+        "epsilon in the root",
+        "no decay",
+        "zero leaves of LAMB",
+    ],
+)
+def test_planted_faults_are_found(definition: Definition, transformation: Any) -> None:
+    comparison = compare(definition, transformation)
+    assert comparison.verdict is Verdict.DIFFERENT, comparison
+    assert comparison.first_difference is not None
+
+
+def test_float32_has_a_veto_where_it_overflows_on_one_side_alone() -> None:
+    """Gradients that are blown up and shrunk again are the same in float64, and infinite in float32."""
+    ahead = optax.chain(
+        optax.scale(1e25),
+        optax.scale(1e25),
+        optax.scale(1e-25),
+        optax.scale(1e-25),
+        optax.sgd(0.1),
+    )
+    comparison = compare(lambda optim: optim.GradientDescent(0.1), ahead)
+    assert comparison.verdict is Verdict.DIFFERENT
+    first = comparison.first_difference
+    assert first is not None
+    assert np.isfinite(first.before) != np.isfinite(first.after)
+    assert comparison.remarks == (
+        "In float64 the two agree; in float32 this value is finite on one side alone.",
+    )
+
+
+def test_an_optimizer_that_moves_nothing_proves_nothing() -> None:
+    comparison = compare(lambda optim: optim.Adam(0.0), optax.sgd(0.0))
+    assert comparison.verdict is Verdict.NOTHING_PROVEN
+    assert comparison.remarks == (
+        "No parameter ever moved, as with a learning rate of zero, so nothing is proven.",
+    )
+
+
+@pytest.mark.usefixtures("judged")
+def test_one_step_would_miss_a_wrong_beta2() -> None:
+    comparison = compare(
+        lambda optim: optim.Adam(1e-3), optax.adam(1e-3, b2=0.999 + 1e-7), steps=1
+    )
+    assert comparison.verdict is not Verdict.DIFFERENT
+
+
+@pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize(
+    ("transformation", "overrides", "verdict"),
+    [
+        (inject(optax.adam)(1.0), decay, Verdict.EQUIVALENT),
+        (inject(optax.adam)(1.0), decay(np.arange(120)), Verdict.EQUIVALENT),
+        (optax.adam(decay), decay, Verdict.EQUIVALENT),
+        (
+            optax.adam(lambda count: count / 3),
+            lambda step: step / 3,
+            Verdict.EQUIVALENT,
+        ),
+        (optax.adam(lambda count: decay(count + 1)), decay, Verdict.DIFFERENT),
+        (
+            optax.chain(optax.identity(), inject(optax.adam)(1.0)),
+            decay,
+            Verdict.EQUIVALENT,
+        ),
+        (optax.adam(1.0), decay, Verdict.DIFFERENT),
+    ],
+    ids=[
+        "injected",
+        "as an array",
+        "as a schedule",
+        "as a quotient of integers",
+        "off by one step",
+        "injected in a chain",
+        "ignored",
+    ],
+)
+def test_learning_rates_given_at_each_step(
+    transformation: Any, overrides: Any, verdict: Verdict
+) -> None:
+    comparison = compare(
+        lambda optim: optim.Adam(), transformation, overrides=overrides
+    )
+    assert comparison.verdict is verdict, comparison
+
+
+def test_as_many_learning_rates_as_steps_are_needed() -> None:
+    with pytest.raises(ValueError, match="one learning rate for each of 120 steps"):
+        compare(
+            lambda optim: optim.Adam(), inject(optax.adam)(1.0), overrides=np.ones(7)
+        )
+
+
+def labels(params: Any) -> Any:
+    return jax.tree_util.tree_map_with_path(
+        lambda path, _: (
+            path[-1].key if path[-1].key in {"kernel", "bias"} else "frozen"
+        ),
+        params,
+    )
+
+
+@pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize(
+    ("transformation", "verdict"),
+    [
+        (
+            optax.multi_transform(
+                {
+                    "kernel": optax.adam(1e-2),
+                    "bias": optax.sgd(1e-1),
+                    "frozen": optax.set_to_zero(),
+                },
+                labels,
+            ),
+            Verdict.EQUIVALENT,
+        ),
+        (
+            optax.multi_transform(
+                {
+                    "kernel": optax.adam(1e-2),
+                    "bias": optax.sgd(1e-1),
+                    "frozen": optax.identity(),
+                },
+                labels,
+            ),
+            Verdict.DIFFERENT,
+        ),
+    ],
+    ids=["frozen", "raw gradients outside"],
+)
+def test_traversals_against_labels(transformation: Any, verdict: Verdict) -> None:
+    def definition(optim: Any) -> Any:
+        kernels = optim.ModelParamTraversal(lambda path, _: path.endswith("/kernel"))
+        biases = optim.ModelParamTraversal(lambda path, _: path.endswith("/bias"))
+        return optim.MultiOptimizer(
+            (kernels, optim.Adam(1e-2)), (biases, optim.GradientDescent(1e-1))
+        )
+
+    comparison = compare(definition, transformation)
+    assert comparison.verdict is verdict, comparison
+
+
+@pytest.mark.usefixtures("judged")
+@pytest.mark.parametrize(
+    "params", [np.ones(3), (np.ones(3), np.asarray(0.5))], ids=["an array", "a tuple"]
+)
+def test_parameters_of_ones_own(params: Any) -> None:
+    comparison = compare(
+        lambda optim: optim.Adam(1e-2), optax.adam(1e-2), params=params
+    )
+    assert comparison.verdict is not Verdict.DIFFERENT, comparison
+
+
+def test_the_precision_of_the_process_stays() -> None:
+    with legacy_flax():
+        compare(lambda optim: optim.GradientDescent(0.1), optax.sgd(0.1), steps=2)
+    assert jnp.ones(2).dtype == np.float32
+    assert jnp.float32(1).dtype == np.float32
+
+
+def test_the_seed_alone_decides_what_optimizers_are_probed_with() -> None:
+    first, again, other = (
+        jax.tree_util.tree_leaves(recorded_gradients(probe_params(seed), 5, seed))
+        for seed in (1, 1, 2)
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_recorded_gradients_hide_nothing() -> None:
+    gradients = recorded_gradients(probe_params(), 120)
+    kernel = gradients["Dense_0"]["kernel"]
+    assert kernel.shape == (120, 7, 5)
+    assert (kernel > 0).any()
+    assert (kernel < 0).any()
+    assert (kernel == 0).any()
+    assert np.ptp([abs(step).max() for step in kernel]) > 1
+    assert 0 < abs(gradients["tiny"]["kernel"]).max() < 1e-4
+    assert abs(gradients["huge"]["kernel"]).max() > 1e3
+    assert not gradients["unused"]["kernel"].any()

@@ -1,0 +1,22 @@
+"""A migration in a folder, with its scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+from typing import NamedTuple
+
+
+class Sides(NamedTuple):
+    """The files in the order in which they are asked for: `run_scenario(*sides)`."""
+
+    scenario: Path
+    before: Path
+    after: Path
+
+
+def written(folder: Path, scenario: str, before: str, after: str) -> Sides:
+    sides = Sides(*(folder / f"{name}.py" for name in Sides._fields))
+    for path, text in zip(sides, (scenario, before, after), strict=True):
+        path.write_text(dedent(text))
+    return sides
