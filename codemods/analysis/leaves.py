@@ -78,11 +78,23 @@ def _is_harmless(leaves: ast.expr, unit: Unit, facts: Queries, counts: bool) -> 
             return bool(names) and names <= functions
         # for leaf in leaves: total += leaf.size
         case ast.For(iter=iterated) if iterated is node:
-            inner = [one for statement in parent.body for one in ast.walk(statement)]
-            statements = (one for one in inner if isinstance(one, ast.stmt))
-            adds = all(isinstance(one, ast.AugAssign | ast.If) for one in statements)
-            return adds and not counts
+            return not any(_keeps_order(inner, counts) for inner in ast.walk(parent))
     return isinstance(parent, ast.Expr)
+
+
+def _keeps_order(node: ast.AST, counts: bool) -> bool:
+    """Whether something in a loop may depend on the iterations before."""
+    match node:
+        case ast.AugAssign():
+            return counts
+        case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
+            return True
+        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+            return True
+        # sizes.append(leaf.size)
+        case ast.Attribute(attr=name):
+            return name in ("append", "extend", "insert", "write")
+    return False
 
 
 def _are_put_together(around: ast.AST, structure: str) -> bool:

@@ -73,7 +73,9 @@ def paths_in_texts(facts: Queries, unit: Unit, uses: Iterable[Use]) -> Iterator[
     What is used by such a text in a way that is known, as `uses` has it, is none of them.
     """
     # mock.patch("flax.optim.Adam")
-    known = {part for use in uses for part in ast.iter_child_nodes(use.node)}
+    known: set[ast.AST] = set()
+    for use in uses:
+        known.update((use.node, *ast.iter_child_nodes(use.node)))
     for node in unit.nodes:
         match node:
             case ast.Constant(value=str(text)) if (

@@ -15,7 +15,11 @@ from codemods.analysis.shapes import Parameters
 from codemods.analysis.uses import Use
 from codemods.inference.binding import Bound, arguments_of, bind, is_unpacked
 from codemods.inference.objects import (
+    Container,
+    Function,
     LegacyObject,
+    Method,
+    Partial,
 )
 from codemods.model import Message, Options
 from codemods.optimizers.methods import BARE_STEP, REPLICATE, STEP
@@ -68,9 +72,81 @@ class Stepping:
         return steps
 
     def given_override(self, use: Use) -> ast.keyword | None:
-        """The `learning_rate=` or `hyper_params=` of a step."""
+        """The `learning_rate=` or `hyper_params=` of a step.
+
+        Also the `**overrides` of one, if they can only have a learning rate.
+        """
         words = use.call.keywords if use.call is not None else ()
-        return next((word for word in words if word.arg in OVERRIDES), None)
+        # optimizer.apply_gradient(grads, learning_rate=rate)
+        for word in words:
+            if word.arg in OVERRIDES:
+                return word
+        # optimizer.apply_gradient(grads, **overrides)
+        for word in words:
+            if word.arg is None and self._holds_rate(word.value):
+                return word
+        return None
+
+    def _holds_rate(self, overrides: ast.expr) -> bool:
+        """Whether an expression can only be dicts in view whose one key is the learning rate."""
+        place = self.flow.places[overrides]
+        if self.flow.may_be_unknown(place):
+            return False
+        keys: set[object] = set()
+        for item in self.facts.objects(overrides):
+            if not isinstance(item, Container) or not self._is_filled_in_view(item):
+                return False
+            holders = self.facts.holders(item)
+            if not all(map(self._only_unpacks, holders)):
+                return False
+            keys.update(self.flow.keys_of(item))
+        return keys == {"learning_rate"}
+
+    def _is_filled_in_view(self, container: Container) -> bool:
+        """Whether all keys of a dict are in view."""
+        match container.node:
+            # {"learning_rate": rate}
+            case ast.Dict(keys=keys):
+                return None not in keys
+            # dict(learning_rate=rate)
+            case ast.Call(args=[], keywords=words) if container.role == "dict":
+                return all(word.arg is not None for word in words)
+            # def step(optimizer, **overrides)
+            case ast.arg() as parameter:
+                function = self._function_with(parameter)
+                if function is None or not self.flow.entered[function.node]:
+                    return False
+                calls = self.origins.calls(function.node)
+                return not any(site.unpacked for site, _ in calls)
+        return False
+
+    def _function_with(self, parameter: ast.arg) -> Function | None:
+        """The function of which a parameter, such as `**overrides`, takes all further keywords."""
+        for function in self.flow.reading.functions:
+            if function.node.args.kwarg is parameter:
+                return function
+        return None
+
+    def _only_unpacks(self, node: ast.expr) -> bool:
+        """Whether a dict is not changed at an expression: it is unpacked, read or handed on."""
+        unit = self.facts.scope(node).unit
+        match unit.parents.get(node):
+            case (
+                ast.keyword(arg=None)
+                | ast.Assign()
+                | ast.IfExp()
+                | ast.Return()
+                | ast.Compare()
+            ):
+                return True
+            case ast.Subscript(ctx=ast.Load()) as item:
+                return item.value is node
+            # step(optimizer, overrides)
+            case ast.Call(func=function) if function is not node:
+                called = [*self.facts.objects(function)]
+                kinds = (Function, Method, Partial)
+                return bool(called) and all(isinstance(item, kinds) for item in called)
+        return isinstance(getattr(node, "ctx", None), ast.Store)
 
     def keeps_interface(self, place: Use | LegacyObject) -> bool:
         """Whether an object, or any at a use, keeps the interface of its definition.

@@ -170,9 +170,8 @@ class Steps:
                     is_positive = isinstance(operator, ast.Add) and any(
                         isinstance(one, ast.Constant) for one in (left, right)
                     )
-                # isinstance(optimizer.state.step, jnp.ndarray)
                 case ast.Call(func=function) if function is not node:
-                    return not TELLING.isdisjoint(self.facts.externals(function))
+                    return self._asks(parent, unit)
                 case ast.Compare() | ast.BoolOp():
                     is_truth = True
                 case ast.BinOp() | ast.UnaryOp():
@@ -180,6 +179,20 @@ class Steps:
                 case _:
                     return False
             node = parent
+
+    def _asks(self, call: ast.Call, unit: Unit) -> bool:
+        """Whether a call may ask its argument for what only an array has or does."""
+        # writer.scalar("loss", loss, step), "step {}".format(step)
+        if isinstance(unit.parents.get(call), ast.Expr):
+            return False
+        match call.func:
+            case ast.Attribute(value=ast.Constant()):
+                return False
+        # isinstance(optimizer.state.step, jnp.ndarray), schedule(optimizer.state.step)
+        names = {*names_of(self.facts, call.func)}
+        if not names or names & TELLING:
+            return True
+        return not all(name.startswith((*PACKAGES, "builtins.")) for name in names)
 
     def _is_replicated(self, read: ast.expr, unit: Unit) -> bool:
         """Whether a step is one of several devices, or was: replicating makes an array of it."""

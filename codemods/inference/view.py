@@ -364,6 +364,14 @@ class View:
         binding = scope.binding(name)
         return None if binding is None else ("variable", binding, name)
 
+    def keys_of(self, container: Container) -> tuple[object, ...]:
+        """The keys under which a container has elements, None among them if some are not known."""
+        entries: list[Object] = []
+        for form in self.solver.forms(container):
+            entries += self.engine.solver.at(("entries of", form, None))
+        keys = (one.key for one in entries if isinstance(one, Stored))
+        return tuple(dict.fromkeys(keys))
+
     @property
     def looked_up(self) -> Mapping[Unit, dict[tuple[str | None, Place], None]]:
         """The keys by which variables of each module are read, None for any, and where these go."""

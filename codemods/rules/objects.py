@@ -266,8 +266,8 @@ def target(use: Use, context: Context) -> Edit | Refusal:
 )
 def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`,
-    so where the program asks for what only an array has or does, such as `astype` or a quotient by
-    0, an array is made of it. A MultiOptimizer had a state for each of its parts, with the same
+    so where the program asks it for what only an array has or does, such as `astype` or a quotient
+    by 0, an array is made of it. A MultiOptimizer had a state for each of its parts, with the same
     step in all of them: there `.state[0].step` is `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
@@ -381,6 +381,9 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
             "Call it in a function of its own.",
         )
     override = context.overrides.of(use)
+    # optimizer.apply_gradient(grads, **overrides)
+    if override is not None and override.arg is None:
+        return _set_unpacked(use, context, call, override)
     given = _arguments(call, STEP)
     if isinstance(given, Refusal):
         return given
@@ -524,16 +527,76 @@ def _with_state(
     )
 
 
+def _set_unpacked(
+    use: Use,
+    context: Context,
+    call: ast.Call,
+    overrides: ast.keyword,
+) -> Edit | Refusal:
+    """`apply_gradient(grads, **overrides)`: a rate in it is set, else that of the constructor."""
+    rate = context.made_with.number(RATE, use)
+    place = _place_of_gradients(use, call, overrides, context)
+    if place is None:
+        return reasons.unpacked_arguments(
+            "The arguments of this call are unpacked.", "Name the arguments."
+        )
+    # without a number to fall back on, the rate has to be among the overrides
+    if rate is None and not all(
+        map(_is_made_without_rate, context.stepping.definitions(use))
+    ):
+        return keeps_rate("Pass `learning_rate=` in any case.")
+    read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
+    holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
+    legacy = LegacyStep(use, call, Argument("grads", index=place), holes)
+    return _set_again(legacy, f"{{overrides}}{read}", context, (overrides.value,))
+
+
+def _place_of_gradients(
+    use: Use,
+    call: ast.Call,
+    overrides: ast.keyword,
+    context: Context,
+) -> int | None:
+    """The index of the gradients, if nothing but `**overrides` is beside them and both may swap."""
+    words = [*call.args, *call.keywords]
+    others = [index for index, word in enumerate(words) if word is not overrides]
+    if len(others) != 1:
+        return None
+    word = words[others[0]]
+    gradients = word.value if isinstance(word, ast.keyword) else word
+    _, by_type = typed("", "", use, context.stepping)
+    if (
+        isinstance(gradients, ast.Starred)
+        or by_type
+        or context.stepping.axes(use.objects)
+    ):
+        return None
+    return (
+        others[0]
+        if context.facts.dataflow.may_swap(gradients, overrides.value)
+        else None
+    )
+
+
+def _is_made_without_rate(definition: LegacyObject) -> bool:
+    """Whether a constructor is not given a learning rate, so that each step had to be."""
+    call = definition.node
+    if not isinstance(call, ast.Call) or call.args:
+        return False
+    return all(word.arg not in (RATE, None) for word in call.keywords)
+
+
 def _set_again(
     legacy: LegacyStep,
     rate: str,
     context: Context,
+    moved: tuple[ast.expr, ...] = (),
 ) -> Edit | Refusal:
     """A step with a rate from a template, such as the number that the constructor was given."""
     if (refusal := refuse_rate(legacy.use, context)) is not None:
         return refusal
     opt_state, supports = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
-    return _with_state(legacy, opt_state, supports, (legacy.use.owner,), context)
+    return _with_state(legacy, opt_state, supports, (legacy.use.owner, *moved), context)
 
 
 def _step_with_rate(legacy: LegacyStep, context: Context) -> RewriteCall:
@@ -793,8 +856,8 @@ def no_counterpart(*fields: str | None) -> Refusal:
 
 @rule("FO212", "attributes by name", "reflection")
 def reflection(use: Use, context: Context) -> Refusal:
-    """`getattr`, `vars`, `dataclasses.replace`, patterns and the like on a legacy object are left,
-    with a reason.
+    """`getattr`, `vars`, `dataclasses.replace` and the like on a legacy object are left, with a
+    reason.
     """
     return reasons.create_as_value(
         "An attribute of a legacy object is looked up by its name, or all are.",

@@ -143,10 +143,9 @@ unproven = reason(
 unlike = reason(
     "FO924",
     "a train state cannot be used so",
-    """A legacy optimizer could be pickled, compared, and taken apart into its leaves. A
-    `TrainState` holds functions, which cannot be pickled; two of them are compared array by array;
-    and its leaves have other paths, stand in another order, and have counts of steps among them. A
-    transformation is a tuple: where that matters, as for `isinstance`, `%` or a function of trees,
+    """A legacy optimizer could be pickled, and taken apart into its leaves. A `TrainState` holds
+    functions, which cannot be pickled, and its leaves have other paths, stand in another order, and
+    have counts of steps among them. A transformation is a tuple: where `isinstance` asks for one,
     its optimizers are left. So are optimizers that are told from train states by their type.""",
 )
 complex_parameters = reason(

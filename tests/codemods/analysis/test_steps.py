@@ -19,7 +19,6 @@ NUMBERS_DO = {
     "a quotient by a number": "print(optimizer.state.step // 7, optimizer.state.step / EPOCH)",
     "a quotient by at least one": "print(0.1 / (optimizer.state.step + 1) ** 0.5)",
     "two conditions": "print((optimizer.state.step > 2) & (optimizer.state.step < 5))",
-    "a function in view": "print(halved(optimizer.state.step + 1))",
     "a container that is shown": "shown({'step': optimizer.state.step})",
     "a list": "steps = []; steps.append(optimizer.state.step); print(steps[-1] + 1, sum(steps))",
     "a list of numbers": "steps = []; steps.append(int(optimizer.state.step)); print(steps[-1].real)",
