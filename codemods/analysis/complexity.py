@@ -125,7 +125,7 @@ class Making:
         self._pending += new
 
     def _read(self, node: ast.AST) -> Iterator[Location]:
-        if isinstance(node, ast.expr) and node in self.engine.reading.scopes:
+        if isinstance(node, ast.expr) and node in self.engine.scopes:
             unit = self.facts.scope(node).unit
             if self._is_complex(node, unit):
                 yield unit.location(node.lineno)
@@ -154,7 +154,7 @@ class Making:
 
     def _reach_stored(self, node: ast.Attribute, owner: ast.expr, name: str) -> None:
         """Go on with what an attribute is set to in its file, and with the default of a field."""
-        scope = self.engine.reading.scopes.get(node)
+        scope = self.engine.scopes.get(node)
         for store in self.engine.index.stores.get(name, ()) if scope else ():
             if scope and store.binding.scope.unit is scope.unit:
                 self._reach(store.binding.source)
@@ -167,7 +167,7 @@ class Making:
 
     def _reach_bound(self, name: ast.Name) -> None:
         """Go on with what a variable is set to, and with what calls give to a parameter."""
-        scope = self.engine.reading.scopes.get(name)
+        scope = self.engine.scopes.get(name)
         bound = None if scope is None else scope.binding(name.id)
         if bound is None:
             return

@@ -204,12 +204,11 @@ class Queries:
         found = {name.rpartition(".")[2] for name in BEHAVIOURS} | NAMES
         engine = self.flow.engine
         found.update(engine.index.stores, MAKING)
-        for unit in self.project.read:
-            for (scope, name), bindings in engine.contents(unit).bindings.items():
-                # the variables of functions are no attributes
-                is_open = scope.parent is None or isinstance(scope.node, ast.ClassDef)
-                if is_open and not all(map(_is_def, bindings)):
-                    found.add(name)
+        for (scope, name), bindings in engine.index.bindings.items():
+            # the variables of functions are no attributes
+            is_open = scope.parent is None or isinstance(scope.node, ast.ClassDef)
+            if is_open and not all(map(_is_def, bindings)):
+                found.add(name)
         return found
 
     def may_be_one(self, node: ast.expr, cls: Class) -> bool:
@@ -431,7 +430,7 @@ class Queries:
         if container not in self._held:
             self._held[container] = [
                 node
-                for _, node in self.flow.standing_for(container)
+                for _, node in self.flow.stands_at(container.node)
                 if container in self.objects(node)
             ]
         return self._held[container]
