@@ -123,7 +123,7 @@ class Making:
         self._pending += new
 
     def _read(self, node: ast.AST) -> Iterator[Location]:
-        if isinstance(node, ast.expr) and node in self.engine.reading.scopes:
+        if isinstance(node, ast.expr) and node in self.engine.scopes:
             unit = self.facts.scope(node).unit
             if self._is_complex(node, unit):
                 yield unit.location(node.lineno)
@@ -152,7 +152,7 @@ class Making:
 
     def _reach_stored(self, node: ast.Attribute, owner: ast.expr, name: str) -> None:
         """Go on with what an attribute is set to in its file, and with the default of a field."""
-        scope = self.engine.reading.scopes.get(node)
+        scope = self.engine.scopes.get(node)
         for store in self.engine.index.stores.get(name, ()) if scope else ():
             if scope and store.binding.scope.unit is scope.unit:
                 self._reach(store.binding.source)
@@ -165,7 +165,7 @@ class Making:
 
     def _reach_bound(self, name: ast.Name) -> None:
         """Go on with what a variable is set to, and with what calls give to a parameter."""
-        scope = self.engine.reading.scopes.get(name)
+        scope = self.engine.scopes.get(name)
         bound = None if scope is None else scope.binding(name.id)
         if bound is None:
             return
@@ -179,9 +179,8 @@ class Making:
                 several = (function.node.args.vararg, function.node.args.kwarg)
                 if binding.node in several:
                     for site, _ in self.facts.flow.entered[function.node]:
-                        self._reach(
-                            *_expressions((*site.positional, *site.keywords.values()))
-                        )
+                        by_name = (place for _, place in site.keywords)
+                        self._reach(*_expressions((*site.positional, *by_name)))
         # params["dense"] = kernel
         for read in self.engine.index.reads.get((bound, name.id), ()):
             owner = bound.unit.parents.get(read)

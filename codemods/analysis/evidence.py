@@ -89,9 +89,9 @@ class Seeding:
     def _created_optimizers(self) -> list[LegacyObject]:
         """The optimizers whose allocation site is a call in view."""
         found: dict[LegacyObject, None] = {}
-        for unit, node in self.facts.flow.reading.attributes:
+        for _, node in self.facts.flow.reading.attributes:
             if node.attr == "create":
-                for call in self.facts.flow.calls_of(unit, node):
+                for call in self.facts.flow.trace(node).calls:
                     for obj in self.facts.made_at(call, "optimizer"):
                         found[obj] = None
         return [*found]
@@ -275,7 +275,7 @@ class Seeding:
 
     def _becomes_an_optimizer(self, unit: Unit, call: ast.Call) -> bool:
         """Whether what a call gives is an optimizer where it gets to."""
-        stands = self.facts.flow.stands(unit, call)
+        stands = self.facts.flow.stands_at(call)
         return any(self.facts.legacy_objects(node, "optimizer") for _, node in stands)
 
     def _is_of_an_optimizer(self, unit: Unit, node: ast.AST) -> bool:

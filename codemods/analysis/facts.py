@@ -47,8 +47,6 @@ class Facts(Queries):
         super().__init__(units, named_classes, others, graphs, around)
         self._aside = aside
         self.paths = paths
-        # what a `getattr` finds in a module may be a function that is called with an optimizer
-        self.flow.engine.look_at_lookups()
         Seeding(self).seed()
         self._found: dict[Callable[[Facts], object], object] = {}
 

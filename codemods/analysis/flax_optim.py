@@ -48,8 +48,7 @@ from codemods.inference.objects import (
     Result,
     plain,
 )
-from codemods.inference.out_of_view import effect_of
-from codemods.inference.sites import Effect
+from codemods.inference.out_of_view import Effect, effect_of
 from codemods.vocabulary import (
     AS_DICT,
     OUTSIDE,

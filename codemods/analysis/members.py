@@ -38,7 +38,7 @@ class Members:
         for _, node in self.facts.flow.reading.attributes:
             if not isinstance(node.ctx, ast.Store):
                 continue
-            method = self.facts.flow.engine.method_of(node)
+            method = self.facts.flow.engine.method_of(node.value)
             if method is not None:
                 cls = self.facts.flow.engine.class_of_method(method)
                 assert cls is not None

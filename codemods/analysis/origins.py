@@ -14,10 +14,10 @@ from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import functions_in
 from codemods.inference.binding import arguments_of, signature_of, values_of
+from codemods.inference.objects import Arguments as CallSite
 from codemods.inference.objects import Class, External, Function, Module, Object
 from codemods.inference.reading import FunctionNode
 from codemods.inference.scopes import Scope
-from codemods.inference.sites import CallSite
 from codemods.sources.modules import Unit
 
 __all__ = [
@@ -165,7 +165,7 @@ class Origins(Definitions):
         values += site.node.args
         calls = (*site.partials, site.node)
         words = {word.arg for call in calls for word in call.keywords}
-        if words != {*site.keywords}:
+        if words != {word for word, _ in site.keywords}:
             return False
         places = self.flow.places
         return tuple(places[value] for value in values) == site.positional

@@ -356,7 +356,7 @@ class Queries:
         if container not in self._held:
             self._held[container] = [
                 node
-                for _, node in self.flow.standing_for(container)
+                for _, node in self.flow.stands_at(container.node)
                 if container in self.objects(node)
             ]
         return self._held[container]

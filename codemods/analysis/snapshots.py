@@ -12,7 +12,7 @@ from functools import cached_property
 
 from codemods.analysis.queries import Queries
 from codemods.inference.binding import values_of
-from codemods.inference.containers import CHANGING, SHIFTING
+from codemods.inference.containers import CHANGING
 from codemods.inference.objects import (
     Class,
     Container,
@@ -44,7 +44,7 @@ SETTING = frozenset(
 )
 """The last words of functions that change their first argument."""
 
-IN_PLACE = CHANGING | SHIFTING
+IN_PLACE = CHANGING
 
 
 class Snapshots:

@@ -84,8 +84,7 @@ def _standing(
     index = facts.flow.engine.index
     for call in (call for word in MAKING for call in index.called.get(word, ())):
         if not asked.isdisjoint(_dicts(facts, call)):
-            unit = facts.scope(call).unit
-            found.update(dict.fromkeys(facts.flow.stands(unit, call)))
+            found.update(dict.fromkeys(facts.flow.stands_at(call)))
     return found
 
 

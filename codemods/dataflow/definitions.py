@@ -63,7 +63,7 @@ class Definitions:
         """Where a variable is read in its own file."""
         if variable is None:
             return []
-        reads = self.flow.engine.contents(variable.unit).reads
+        reads = self.flow.engine.index.reads
         return reads.get((variable.scope, variable.name), [])
 
     def chain(self, node: ast.expr) -> list[ast.expr]:

@@ -15,7 +15,6 @@ from codemods.inference.objects import (
     Container,
     Instance,
     Method,
-    Namespace,
     Object,
     Opaque,
     Partial,
@@ -112,7 +111,7 @@ class Handing:
         match item:
             case Container():
                 yield from solver.at(("elements", item))
-            case Instance(cls=owner) | Namespace(owner=owner) | (Opaque() as owner):
+            case Instance(cls=owner) | (Opaque() as owner):
                 for place in self.flow.field_places(owner):
                     yield from solver.at(place)
             case Method(owner=owner, function=function):

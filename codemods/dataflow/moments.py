@@ -374,7 +374,7 @@ class Dataflow:
         index = self.flow.engine.index
         stores = chain.from_iterable(index.stores.values())
         found = {*self._behind.writes}
-        for node in (*(one.target for one in stores), *index.called.get("setattr", ())):
+        for node in (one.target for one in (*stores, *index.stores_by_key)):
             found |= self.evaluations.own(self.program.unit_of(node), node).writes
         for word in ("globals", "exec", "eval"):
             for call in index.called.get(word, ()):

@@ -6,53 +6,25 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from codemods.vocabulary import words
+
 Step = int | str | None
 """An index, None for every element, `"returned"` for what a callable returns."""
 
 Steps = tuple[tuple[ast.expr, Step], ...]
 """Steps from a value to a part of it, each with the annotation that allows it."""
 
-SAME = (
-    "Optional",
-    "Union",
-    "Annotated",
-    "Final",
-    "ClassVar",
-    "Required",
-    "NotRequired",
-    "ReadOnly",
-    "Awaitable",
+SAME = words(
+    "Optional Union Annotated Final ClassVar Required NotRequired ReadOnly Awaitable"
 )
-MAPPINGS = (
-    "Dict",
-    "Mapping",
-    "MutableMapping",
-    "OrderedDict",
-    "DefaultDict",
-    "FrozenDict",
-    "dict",
-    "defaultdict",
+MAPPINGS = words(
+    "Dict Mapping MutableMapping OrderedDict DefaultDict FrozenDict dict defaultdict"
 )
-TUPLES = ("Tuple", "tuple")
-COLLECTIONS = (
-    "List",
-    "Sequence",
-    "MutableSequence",
-    "Iterable",
-    "Iterator",
-    "Generator",
-    "Set",
-    "FrozenSet",
-    "Deque",
-    "AsyncIterator",
-    "AsyncIterable",
-    "AsyncGenerator",
-    "Collection",
-    "ContextManager",
-    "list",
-    "set",
-    "frozenset",
-    "deque",
+TUPLES = words("Tuple tuple")
+COLLECTIONS = words(
+    "List Sequence MutableSequence Iterable Iterator Generator Set FrozenSet Deque "
+    "AsyncIterator AsyncIterable AsyncGenerator Collection ContextManager "
+    "list set frozenset deque"
 )
 
 

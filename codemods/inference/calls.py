@@ -26,8 +26,6 @@ from codemods.inference.objects import (
     LegacyObject,
     Made,
     Method,
-    Module,
-    Namespace,
     Object,
     Opaque,
     Partial,
@@ -92,9 +90,6 @@ class Calls:
                 return [self._record(fields, arguments)]
             case Declared(annotation=annotation):
                 return [*(yield ("returned", annotation))]
-            # one of the functions in a pool
-            case Container() | Layout() | InFrame(item=Container()):
-                return []
         return []
 
     def reach(self, callee: Object, arguments: Arguments) -> Answer:
@@ -129,7 +124,7 @@ class Calls:
             # optimizer_def.create(params), state.replace(optimizer=optimizer)
             case Method(owner=LegacyObject() | Instance() | Made(), function=None):
                 return True
-            case Method(owner=Module() | Function(), function=None) | Getter():
+            case Getter():
                 return True
         return False
 
@@ -159,12 +154,9 @@ class Calls:
                     found += (one for one in (yield place) if is_callable(one))
             else:
                 found.append(item)
-        # those that `functools.singledispatch` may choose instead
-        for other in (yield ("alternatives", function.node)):
-            found += yield from self.invoke(other, arguments)
         return found
 
-    def returned(self, node: FunctionNode, frame: Frame | None) -> Answer:
+    def returned(self, node: FunctionNode, frame: Frame | None = None) -> Answer:
         """What a function returns."""
         found: list[Object] = [*(yield ("seeded return", node))]
         if self.engine.yielded(node):
@@ -190,23 +182,9 @@ class Calls:
             for ancestor in ancestry:
                 if isinstance(ancestor, Class):
                     self.engine.solver.add(("instances", ancestor), made)
-        if (yield from self.engine.heap.has(cls, "__new__")):
-            first = ("itself", cls)
-            given = replace_arguments(arguments, (first, *arguments.positional), 1)
-            for item in (yield from self.engine.heap.member_of(cls, "__new__", cls)):
-                found += yield from self.invoke(item, given)
-        else:
-            found.append(made)
+        found.append(made)
         for item in (yield from self.engine.heap.member_of(cls, "__init__", made)):
             yield from self.reach(item, arguments)
-        return found
-
-    def made_by_new(self, call: ast.Call, frame: Frame | None) -> Answer:
-        """`super().__new__(cls)` gives an instance of `cls`."""
-        found: list[Object] = []
-        for node in call.args[:1]:
-            items = yield ("expression", node, frame)
-            found += (Instance(item) for item in items if isinstance(item, Class))
         return found
 
     # What wraps functions
@@ -215,7 +193,7 @@ class Calls:
         self, call: ast.Call, frame: Frame | None, arguments: Arguments
     ) -> Arguments:
         """The arguments of a call of `partial(function, …)`: those that `call` filled in first."""
-        unit = self.engine.reading.scopes[call].unit
+        unit = self.engine.scopes[call].unit
         own = self.engine.arguments(unit, call, frame)
         earlier = own.positional[1 : own.starred]
         words = {**dict(own.keywords), **dict(arguments.keywords)}
@@ -273,7 +251,7 @@ class Calls:
             found.append(Layout(Container(arguments.node, "got"), parts))
         if getter.calls:
             # methodcaller("apply_gradient", grads): its other arguments are the method's
-            unit = self.engine.reading.scopes[getter.call].unit
+            unit = self.engine.scopes[getter.call].unit
             own = self.engine.arguments(unit, getter.call, frame)
             given = replace_arguments(own, own.positional[1:], -1)
             given = replace(given, node=arguments.node)
@@ -286,13 +264,7 @@ class Calls:
     def _record(fields: tuple[str, ...], arguments: Arguments) -> Object:
         parts: list[tuple[Key, Place]] = []
         for index, name in enumerate(fields):
-            place = arguments.argument(index, name)
-            starred = arguments.starred
-            # Both(*states)
-            if place is None and starred is not None and index >= starred:
-                first = arguments.positional[starred]
-                place = ("item of", first, index - starred)
-            if place is not None:
+            for place in arguments.given(index, name):
                 parts += ((index, place), (name, place))
         return Layout(Container(arguments.node, "record"), tuple(parts))
 
@@ -314,36 +286,16 @@ class Calls:
                     self.engine.solver.add(("field", owner, word), *(yield place))
                 return [owner]
             case Instance(cls=cls) | Made(cls=cls):
-                if (yield from self.engine.heap.has(cls, name)):
-                    return []
                 # state.replace(optimizer=optimizer), of `flax.struct` or a NamedTuple
-                if name in ("replace", "_replace"):
+                if not (yield from self.engine.heap.has(cls, name)):
                     return [self.replaced(owner, arguments)]
-                return (yield from self._call_inherited(cls, arguments))
-            case Namespace(owner=Class() as cls):
-                return (yield from self._call_inherited(cls, arguments))
-            case Module():
-                return (yield from self._call_of_variables(owner, name, arguments))
-            case Function(node=node) | InFrame(item=Function(node=node)):
-                found: list[Object] = [method]
-                for place in arguments.all:
-                    items = yield place
-                    functions = [one for one in items if is_callable(one)]
-                    self.engine.solver.add(("alternatives", node), *functions)
-                    found += functions
-                return found
             case Container() | Layout() | InFrame(item=Container()):
-                # map(values.append, others): no call of it by its name
+                # map(values.append, others), Thread(target=values.put, args=(value,))
                 call = arguments.node
                 is_named = isinstance(call, ast.Call) and last_name(call.func) == name
                 if name in STORING and not is_named:
-                    # Thread(target=values.append, args=(value,))
-                    is_starred = arguments.starred == 0
-                    given = arguments.positional
-                    self.engine.store(
-                        owner,
-                        (("each of", one) for one in given) if is_starred else given,
-                    )
+                    for place in arguments.given(0, ""):
+                        self.engine.heap.store(owner, None, place)
                 return (yield from self.engine.heap.call_method(owner, name, arguments))
         behaviour = self.engine.library.method(owner, name)
         if behaviour is not None:
@@ -366,37 +318,6 @@ class Calls:
                 if not is_function:
                     return ("expression", value, arguments.frame)
         return arguments.positional[0] if arguments.positional else ("itself", owner)
-
-    def _call_inherited(self, cls: Class, arguments: Arguments) -> Answer:
-        """A method that a class inherits from a container, or that of a `__dict__`."""
-        match arguments.node:
-            case ast.Call(args=[ast.Constant(value=str(key)), *_]):
-                return [*(yield ("field", Instance(cls), key))]
-        pool = Container(cls.node, "pool")
-        found = yield ("any field", cls)
-        return [*found, Layout(pool, ((None, ("any field", cls)),))]
-
-    def _call_of_variables(
-        self, module: Module, name: str, arguments: Arguments
-    ) -> Answer:
-        """A method of `globals()`, or of a module's `__dict__`."""
-        variables = ("variables of", module)
-        if name in ("copy", "items", "keys", "popitem", "values"):
-            self.engine.look_up(module, None, arguments.node)
-            box = Layout(Container(arguments.node, "variables"), ((None, variables),))
-            return (yield from self.engine.heap.call_method(box, name, arguments))
-        match arguments.node:
-            case ast.Call(args=[ast.Constant(value=str(key)), *_]):
-                self.engine.look_up(module, key, arguments.node)
-                return (yield from self.engine.names.member(module, key))
-        assert module.unit is not None
-        scope = self.engine.module(module.unit)
-        for word, place in arguments.keywords:
-            items = yield place
-            self.engine.set_from_outside(scope, word, items)
-        for place in arguments.positional:
-            self.engine.set_from_outside(scope, None, (yield ("each of", place)))
-        return []
 
 
 def is_callable(item: Object) -> bool:

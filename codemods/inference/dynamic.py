@@ -4,69 +4,49 @@ from __future__ import annotations
 
 import ast
 import re
-from itertools import chain
 from pathlib import PurePosixPath
 
 ANY = re.compile(r".*")
 BY_FILE = ("run_path", "spec_from_file_location", "load_source")
 
 
-def named_module(call: ast.Call, package: str) -> str | re.Pattern[str]:
+def named_module(call: ast.Call, own: str) -> str | re.Pattern[str]:
     """What `import_module(name, package)` imports: a dotted name, or a pattern of names.
 
     Args:
       call: the call; its first argument is the name.
-      package: the dotted name of the package that the calling module is in.
+      own: the dotted name of the calling module.
     """
-    named = map(_files, call.args[:2])
-    files = [*chain.from_iterable(named)]
+    files = [file for argument in call.args[:2] for file in _files(argument)]
     # spec_from_file_location("model", directory + "/model.py")
     if files:
-        file = re.escape(files[-1])
-        return re.compile(file)
-    if ast.unparse(call.func).endswith(BY_FILE):
+        return re.compile(re.escape(files[-1]))
+    parts = _parts(call.args[0], own) if call.args else [None]
+    if ast.unparse(call.func).endswith(BY_FILE) or not any(parts):
         return ANY
-    words = _words(call.args[0]) if call.args else None
-    if words is None:
-        return ANY
-    if _is_old_form(call) and words[0] is not None:
-        outermost, _, _ = words[0].partition(".")
-        words = [outermost]
-    first = words[0] if words else None
-    # import_module(".models", package="project")
-    if first is not None and first.startswith("."):
-        words = [_package(call, package), *words]
-    known = [word for word in words if word is not None]
-    if len(known) == len(words):
-        return "".join(known)
+    first = parts[0]
+    if first is not None:
+        # __import__("package.module") gives the package
+        is_old = ast.unparse(call.func) == "__import__"
+        if is_old and len(call.args) < 4 and not call.keywords:
+            return first.partition(".")[0]
+        # import_module(".models", package="project")
+        if first.startswith("."):
+            parts = [_package(call, own.rpartition(".")[0]), *parts]
+    if None not in parts:
+        return "".join(map(str, parts))
     # import_module(f"configs.{name}")
-    pattern = "".join(map(_pattern, words))
-    return re.compile(pattern)
-
-
-def _pattern(word: str | None) -> str:
-    """The pattern of a part of a dotted name, which may not be known."""
-    return r"[\w.]*" if word is None else re.escape(word)
+    return re.compile(
+        "".join(r"[\w.]*" if one is None else re.escape(one) for one in parts)
+    )
 
 
 def _files(argument: ast.expr) -> list[str]:
     """The names, without ending, of the Python files that an expression names."""
-    found: list[str] = []
-    for part in ast.walk(argument):
-        match part:
-            case ast.Constant(value=str(text)) if text.endswith(".py"):
-                path = PurePosixPath(text)
-                # ".py" alone is an ending that is added to a name
-                if path.suffix:
-                    found.append(path.stem)
-    return found
-
-
-def _is_old_form(call: ast.Call) -> bool:
-    """Whether this is `__import__("package.module")`, which gives the package."""
-    is_import = isinstance(call.func, ast.Name) and call.func.id == "__import__"
-    # With a fourth argument, a list of names, it gives the module.
-    return is_import and len(call.args) < 4 and not call.keywords
+    texts = (one.value for one in ast.walk(argument) if isinstance(one, ast.Constant))
+    paths = map(PurePosixPath, (text for text in texts if isinstance(text, str)))
+    # ".py" alone is an ending that is added to a name
+    return [path.stem for path in paths if path.suffix == ".py"]
 
 
 def _package(call: ast.Call, own: str) -> str | None:
@@ -85,38 +65,27 @@ def _package(call: ast.Call, own: str) -> str | None:
             return None
 
 
-def _words(node: ast.expr) -> list[str | None] | None:
-    """The parts of a string, None for each that is not known; None if none of them is."""
+def _parts(node: ast.expr, own: str) -> list[str | None]:
+    """The parts of a string, None for each that is not known."""
     match node:
         case ast.Constant(value=str(text)):
             return [text]
+        # sys.modules[__name__]
+        case ast.Name(id="__name__"):
+            return [own]
         # f"configs.{name}"
         case ast.JoinedStr(values=values):
-            return [_literal(part) for part in values] or [""]
+            return [part for value in values for part in _parts(value, own)]
         # "configs." + name
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            first = _words(left) or [None]
-            second = _words(right) or [None]
-            return [*first, *second]
-        # "configs.{}".format(name)
-        case ast.Call(
-            func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")
+            return [*_parts(left, own), *_parts(right, own)]
+        # "configs.%s" % name, "configs.{}".format(name)
+        case (
+            ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod())
+            | ast.Call(
+                func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")
+            )
         ):
-            return _holes(re.split(r"\{[^{}]*\}", text))
-        # "configs.%s" % name
-        case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod()):
-            return _holes(re.split(r"%\w", text))
-        case _:
-            return None
-
-
-def _literal(part: ast.expr) -> str | None:
-    """The text of a part of a formatted string, if it is no `{name}`."""
-    return str(part.value) if isinstance(part, ast.Constant) else None
-
-
-def _holes(texts: list[str]) -> list[str | None]:
-    found: list[str | None] = [texts[0]]
-    for text in texts[1:]:
-        found += [None, text]
-    return found
+            first, *others = re.split(r"\{[^{}]*\}|%\w", text)
+            return [first, *(part for other in others for part in (None, other))]
+    return [None]

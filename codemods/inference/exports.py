@@ -53,57 +53,24 @@ def exported(scope: Scope) -> set[str]:
     return listed
 
 
-def stars_of(unit: Unit) -> list[ast.ImportFrom]:
-    """The star imports of a module."""
-    imports = (node for node in unit.nodes if isinstance(node, ast.ImportFrom))
-    return [node for node in imports if node.names[0].name == "*"]
-
-
 def _listed(unit: Unit) -> set[str] | None:
     """The names in `__all__`, or more than these; None if it is not written out."""
     names: set[str] = set()
     for node in unit.nodes:
-        if isinstance(node, ast.Name) and node.id == LIST:
-            added = _added(unit, node)
-            if added is None:
-                return None
-            names |= added
-    return names
-
-
-def _added(unit: Unit, node: ast.Name) -> set[str] | None:
-    """The names that one mention of `__all__` puts into it; None if they are computed."""
-    match unit.parents[node]:
-        # __all__ = ["Model"], __all__ += ["train"]
-        case (
-            ast.Assign(targets=[_], value=value)
-            | ast.AugAssign(op=ast.Add(), value=value)
-        ):
-            return _words(value)
-        # __all__: list[str] = ["Model"]
-        case ast.AnnAssign(value=value):
-            return set() if value is None else _words(value)
-        # __all__.extend(["Model", "train"])
-        case ast.Attribute(attr="append" | "extend") as method:
-            call = unit.parents[method]
-            if not isinstance(call, ast.Call) or len(call.args) != 1:
-                return None
-            if method.attr == "append":
-                return _words(ast.List(call.args))
-            return _words(call.args[0])
-        case _:
-            return None
-
-
-def _words(node: ast.expr) -> set[str] | None:
-    if not isinstance(node, ast.List | ast.Tuple | ast.Set):
-        return None
-    words: set[str] = set()
-    for part in node.elts:
-        match part:
-            case ast.Constant(value=str(word)):
-                words.add(word)
-            # __all__ = [Model.__name__]
+        if not isinstance(node, ast.Name) or node.id != LIST:
+            continue
+        match unit.parents[node]:
+            # __all__ = ["Model"], __all__ += ["train"]
+            case (
+                ast.Assign(value=ast.List(elts=parts) | ast.Tuple(elts=parts))
+                | ast.AnnAssign(value=ast.List(elts=parts) | ast.Tuple(elts=parts))
+                | ast.AugAssign(value=ast.List(elts=parts) | ast.Tuple(elts=parts))
+            ):
+                words = [one.value for one in parts if isinstance(one, ast.Constant)]
+                # __all__ = [Model.__name__]
+                if len(words) < len(parts):
+                    return None
+                names.update(map(str, words))
             case _:
                 return None
-    return words
+    return names

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Generator
 from typing import TYPE_CHECKING, TypeAlias
 
-from codemods.inference.containers import GENERATOR
 from codemods.inference.objects import (
     Arguments,
     Container,
@@ -18,43 +17,19 @@ from codemods.inference.objects import (
     Key,
     Layout,
     Made,
-    Module,
     Object,
     Place,
     Result,
     plain,
 )
-from codemods.inference.reading import Binding, function_around, key_of
+from codemods.inference.reading import Binding, key_of
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
 
 Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 
-OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.MatMult: "matmul",
-    ast.Div: "truediv",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.LShift: "lshift",
-    ast.RShift: "rshift",
-    ast.BitOr: "or",
-    ast.BitAnd: "and",
-    ast.BitXor: "xor",
-}
-"""The special method of each operator, without its underscores: `__add__` and `__radd__`."""
-
-UNARY: dict[type[ast.unaryop], str] = {
-    ast.Invert: "__invert__",
-    ast.UAdd: "__pos__",
-    ast.USub: "__neg__",
-}
-
-JOINING = ("add", "mul", "or", "and", "sub", "xor")
+JOINING = ast.Add | ast.Mult | ast.BitOr
 """The operators that make a container of two."""
 
 
@@ -93,25 +68,15 @@ class Expressions:
                 return (yield from self._any(values, frame))
             case ast.BinOp():
                 return (yield from self._binary(node, frame))
-            case ast.NamedExpr(value=value) | ast.Await(value=value):
+            case (
+                ast.NamedExpr(value=value)
+                | ast.Await(value=value)
+                # what the other generator returns
+                | ast.YieldFrom(value=value)
+            ):
                 return [*(yield ("expression", value, frame))]
             case ast.Lambda():
                 return [self._in(self.engine.functions[node], frame)]
-            case ast.UnaryOp(op=operator, operand=value):
-                found = [*(yield ("expression", value, frame))]
-                method = UNARY.get(type(operator))
-                for item in tuple(found) if method else ():
-                    found += yield from self._operated(item, method or "", node)
-                return found
-            case ast.YieldFrom(value=value):
-                # the value of `yield from` is what the other generator returns
-                return [*(yield ("expression", value, frame))]
-            case ast.Yield():
-                # state = yield metrics, where a caller has `generator.send(state)`
-                function = function_around(self.engine.reading.scopes[node])
-                # out of a function, `ast` allows it and Python does not
-                if function is not None:
-                    return [*(yield ("sent to", Container(function, GENERATOR)))]
             case ast.Starred(value=value):
                 return [*(yield ("each of", ("expression", value, frame)))]
         return []
@@ -129,13 +94,10 @@ class Expressions:
         return found
 
     def _call(self, node: ast.Call, frame: Frame | None) -> Answer:
-        unit = self.engine.reading.scopes[node].unit
+        unit = self.engine.scopes[node].unit
         arguments = self.engine.arguments(unit, node, frame)
         callee = ("expression", node.func, frame)
-        found: list[Object] = [*(yield ("invoked", callee, arguments))]
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "__new__":
-            found += yield from self.engine.calls.made_by_new(node, frame)
-        return found
+        return [*(yield ("invoked", callee, arguments))]
 
     def _subscript(
         self, node: ast.Subscript, value: ast.expr, key: ast.expr, frame: Frame | None
@@ -143,7 +105,7 @@ class Expressions:
         place = ("expression", value, frame)
         found: list[Object] = []
         if isinstance(key, ast.Slice):
-            part = Layout(Container(node, "slice"), ((None, ("elements at", place)),))
+            part = Layout(Container(node, "slice"), ((None, ("each of", place)),))
             for item in (yield place):
                 if isinstance(plain(item), Container):
                     found.append(part)
@@ -151,47 +113,25 @@ class Expressions:
                     found += yield from self.engine.heap.item_of(item, None)
             return found
         found += yield ("item of", place, key_of(key))
-        for item in (yield place):
-            if isinstance(item, Module):
-                self.engine.look_up(item, key_of(key), node)
-            found += yield from self._by_name(
-                item, key, self.engine.reading.scopes[node].unit
-            )
+        # sys.modules[name]
+        if External("sys.modules") in (yield place):
+            call = ast.Call(value, [key], [])
+            unit = self.engine.scopes[node].unit
+            found += self.engine.names.import_module(call, unit)
         return found
 
-    def _by_name(self, item: Object, key: ast.expr, unit: object) -> Answer:
-        """What a namespace has under a name: `sys.modules[name]`, `vars(module)[name]`."""
-        if not isinstance(item, External):
-            return []
-        match key:
-            case ast.Constant(value=str(name)):
-                if item.name == "sys.modules":
-                    return self.engine.names.module_named(name, unit)  # type: ignore[arg-type]
-                member = f"{item.name}.{name}"
-                return [External(member)] if self.engine.library.follows(member) else []
-            case ast.Name(id="__name__") if item.name == "sys.modules":
-                return [Module(unit)]  # type: ignore[arg-type]
-        yield from ()
-        return []
-
     def _binary(self, node: ast.BinOp, frame: Frame | None) -> Answer:
-        """`left op right`: an operand, a container of both, or what a special method gives."""
+        """`left op right`: an operand, or a container of both."""
         left = ("expression", node.left, frame)
         right = ("expression", node.right, frame)
-        name = OPERATORS[type(node.op)]
         found: list[Object] = []
         parts: list[tuple[Key, Place]] = []
-        for side, other in ((left, node.right), (right, node.left)):
+        for side in (left, right):
             for item in (yield side):
-                if isinstance(plain(item), Container):
-                    if name in JOINING:
-                        parts.append((None, ("elements at", side)))
-                    continue
-                found.append(item)
-                for prefix in ("__", "__r"):
-                    found += yield from self._operated(
-                        item, f"{prefix}{name}__", node, other
-                    )
+                if not isinstance(plain(item), Container):
+                    found.append(item)
+                elif isinstance(node.op, JOINING):
+                    parts.append((None, ("each of", side)))
         if parts:
             box = Container(node, "concatenation")
             found.append(Layout(box, tuple(dict.fromkeys(parts))))
@@ -207,7 +147,7 @@ class Expressions:
             case ast.ClassDef():
                 return [self.engine.class_of(node)]
             case ast.AugAssign():
-                return (yield from self._augmented(node, frame))
+                return [*(yield ("expression", node.value, frame))]
             case ast.ExceptHandler():
                 return [*(yield ("raised",))]
         if binding.source is None:
@@ -241,37 +181,6 @@ class Expressions:
                     given += yield from self.engine.calls.invoke(callee, arguments)
             known = [item for item in given if not isinstance(item, Result)]
             found = [*dict.fromkeys(known or found)]
-        return found
-
-    @staticmethod
-    def _operated(
-        item: Object, method: str, node: ast.AST, *others: ast.expr
-    ) -> Answer:
-        """What an operator gives by a special method, whatever the calls around it.
-
-        Numbers of classes of their own are computed with everywhere.
-        """
-        instance = plain(item)
-        if not isinstance(instance, Instance):
-            return []
-        places = tuple(("expression", other, None) for other in others)
-        given = Arguments(instance.cls.unit, node, places)
-        return [*(yield ("invoked", ("special", instance, method), given))]
-
-    def _augmented(self, node: ast.AugAssign, frame: Frame | None) -> Answer:
-        """`target op= value`: what is added, or what a special method of either gives."""
-        source: Place = ("expression", node.value, frame)
-        current: Place = ("expression", node.target, frame)
-        found: list[Object] = [*(yield source)]
-        name = OPERATORS[type(node.op)]
-        sides = (
-            (current, (f"__i{name}__", f"__{name}__"), node.value),
-            (source, (f"__r{name}__",), node.target),
-        )
-        for side, methods, other in sides:
-            for item in (yield side):
-                for method in methods:
-                    found += yield from self._operated(item, method, node, other)
         return found
 
     def entered(self, place: Place, method: str) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Generator
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods.inference.annotations import parts_of
@@ -12,7 +13,6 @@ from codemods.inference.containers import (
     GENERATOR,
     MERGING,
     METHODS,
-    POOL,
     READING,
     SAME,
     SHIFTING,
@@ -38,10 +38,8 @@ from codemods.inference.objects import (
     Made,
     Method,
     Module,
-    Namespace,
     Object,
     Opaque,
-    Partial,
     Place,
     Record,
     Result,
@@ -49,16 +47,25 @@ from codemods.inference.objects import (
     method,
     plain,
 )
-from codemods.inference.reading import AttributeStore, ItemStore, key_of
+from codemods.inference.reading import (
+    AttributeStore,
+    ItemStore,
+    function_around,
+    key_of,
+)
+from codemods.sources.modules import Unit
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
 
 Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 Entries: TypeAlias = Generator[Place, tuple[Object, ...], list[tuple[Key, Place]]]
+Names: TypeAlias = Generator[Place, tuple[Object, ...], list[str]]
 Owner: TypeAlias = "Instance | Made"
 
 REPLACING = ("replace", "_replace")
+COMPUTED = ""
+"""Stands for the name of an attribute that is set by a key which may be any."""
 
 
 class Heap:
@@ -79,10 +86,10 @@ class Heap:
         match item:
             case External():
                 return self._of_external(item, name)
-            case Module() if name == "__dict__":
-                return [item]
+            case Module() | Instance() | Made() if name == "__dict__":
+                return (yield from self.namespace(item))
             case Module():
-                return (yield from self._of_module(item, name))
+                return (yield from self.engine.names.member(item, name))
             case Instance() | Made():
                 return (yield from self._of_instance(item, name))
             case Opaque():
@@ -96,13 +103,8 @@ class Heap:
                 return found
             case InFrame(item=Container()) | Layout() | Container():
                 return (yield from self._of_container(item, name))
-            # @update.register(Model), of a `functools.singledispatch`
-            case Function() | InFrame(item=Function()) if name == "register":
-                return [method(item, name)]
             case Function(node=node) | InFrame(item=Function(node=node)):
                 return [*(yield ("attribute", node, name))]
-            case Namespace() if name in METHODS:
-                return [method(item, name)]
             case LegacyObject():
                 found = yield from self.engine.library.attribute(
                     self.engine, item, name
@@ -120,14 +122,6 @@ class Heap:
         member = f"{item.name}.{name}"
         return [External(member)] if self.engine.library.follows(member) else []
 
-    def _of_module(self, item: Module, name: str) -> Answer:
-        found = yield from self.engine.names.member(item, name)
-        is_bound = item.unit is not None and name in self.engine.module(item.unit).names
-        if name in METHODS and item.unit is not None and not is_bound:
-            # `globals().update(…)`: the module stands for the dict of its variables
-            found.append(method(item, name))
-        return found
-
     def _of_container(self, item: Object, name: str) -> Answer:
         box = plain(item)
         found: list[Object] = []
@@ -135,25 +129,19 @@ class Heap:
             found.append(method(item, name))
         # config.optimizer, where `config` is a namespace, or a dict with attributes
         else:
-            found += yield ("element in", item, name)
+            found += yield ("item in", item, name, True)
             found += yield ("attribute", box.node, name)  # type: ignore[attr-defined]
-        if isinstance(box, Container) and box.role == POOL:
-            found.append(item)
-            found += yield from self.element(item, None)
         return found
 
     def _of_instance(self, item: Owner, name: str) -> Answer:
         cls = item.cls
-        if name == "__dict__":
-            return [Namespace(cls)]
-        if name == "__class__":
-            return [cls]
         found = [*(yield ("field", item, name))]
         found += yield from self.member_of(cls, name, item)
         if name in REPLACING:
             found.append(method(item, name))
-        if name in METHODS and (yield from self.is_container(cls)):
-            found.append(method(item, name))
+        # class Cache(dict)
+        if name in METHODS and not found:
+            found += (method(box, name) for box in (yield from self.elements_of(item)))
         if (yield from self.has(cls, "__getattr__")):
             place = ("special", item, "__getattr__")
             found += yield ("invoked", place, Arguments(cls.unit, cls.node))
@@ -205,14 +193,19 @@ class Heap:
     def has(self, cls: Class, name: str) -> Generator[Place, tuple[Object, ...], bool]:
         return bool((yield from self.defining(cls, name)))
 
-    def is_container(self, cls: Class) -> Generator[Place, tuple[Object, ...], bool]:
-        """Whether a class derives from a container of Python."""
-        for base in (yield ("ancestry", cls)):
-            if isinstance(base, Record):
-                return True
-            if isinstance(base, External) and is_container_class(base):
-                return True
-        return False
+    def elements_of(self, item: Object) -> Answer:
+        """The container that an object is, or that an instance of `class Cache(dict)` has."""
+        box = plain(item)
+        if isinstance(box, Container):
+            return [item]
+        if not isinstance(item, Instance | Made):
+            return []
+        ancestry = yield ("ancestry", item.cls)
+        if not any(map(is_container_class, ancestry)):
+            return []
+        # what a method of a base puts in, its heirs have
+        *_, first = (one for one in ancestry if isinstance(one, Class))
+        return [Container(first.node, "elements")]
 
     def member_of(self, cls: Class, name: str, owner: Class | Owner) -> Answer:
         """What an attribute gives that the class, or the nearest of its bases, binds."""
@@ -222,27 +215,13 @@ class Heap:
         assert isinstance(nearest, Class)
         found: list[Object] = []
         for item in (yield ("variable", nearest.scope, name)):
-            found += yield from self._bind(item, name, owner)
+            if isinstance(item, Function):
+                found += yield from self._bind(item, name, owner)
+            else:
+                found.append(item)
         return found
 
-    def _bind(self, item: Object, name: str, owner: Class | Owner) -> Answer:
-        match item:
-            case Function():
-                return (yield from self._bind_function(item, name, owner))
-            # step = functools.partialmethod(update, rate=0.1)
-            case Partial(is_method=True, function=Function() as function):
-                return [Partial(item.call, method(owner, name, function))]
-            # optimizer = Field(), where `Field` may be the class of a descriptor
-            case Instance(cls=cls) | Made(cls=cls) if not isinstance(owner, Class):
-                if not (yield from self.has(cls, "__get__")):
-                    return [item]
-                given = Arguments(cls.unit, cls.node, (("itself", owner),))
-                return [*(yield ("invoked", ("special", item, "__get__"), given))]
-        return [item]
-
-    def _bind_function(
-        self, function: Function, name: str, owner: Class | Owner
-    ) -> Answer:
+    def _bind(self, function: Function, name: str, owner: Class | Owner) -> Answer:
         decorators = self.engine.decorators(function)
         if "staticmethod" in decorators:
             return [function]
@@ -257,9 +236,7 @@ class Heap:
             return [*(yield self.engine.returned(function.node, frame))]
         return [] if "setter" in decorators else [method(owner, name, function)]
 
-    def fields_in_order(
-        self, cls: Class
-    ) -> Generator[Place, tuple[Object, ...], list[str]]:
+    def fields_in_order(self, cls: Class) -> Names:
         """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
         names: dict[str, None] = {}
         for ancestor in reversed((yield ("ancestry", cls))):
@@ -285,13 +262,12 @@ class Heap:
         for cls in ancestry:
             if isinstance(cls, Class):
                 found += yield ("seeded field", cls, name)
-                found += yield ("some field", cls)
         if isinstance(owner, Made):
             found += yield from self._given_to(owner, name)
             if owner.source is not None:
                 return found
         elif name in self.engine.index.keywords or name in (
-            yield from self.fields_in_order(owner.cls)
+            str(one) for one in (yield ("fields in order", owner.cls))
         ):
             for made in (yield ("instances", owner.cls)):
                 assert isinstance(made, Made)
@@ -337,34 +313,20 @@ class Heap:
 
     def _given_to(self, made: Made, name: str, is_any: bool = False) -> Answer:
         """What the call that makes an instance gives to a field."""
-        arguments = made.arguments
-        named = arguments.keyword(name)
-        if made.source is not None:
-            if named is not None:
-                return [*(yield named)]
-            found: list[Object] = []
-            for place in arguments.unpacked:
-                found += yield ("item of", place, name)
-            if not is_any:
-                found += yield ("field of", made.source, made.cls, name)
-            return found
-        if (yield from self.has(made.cls, "__init__")):
-            return []
-        # a dataclass: the arguments are for its fields
-        names = yield from self.fields_in_order(made.cls)
-        if name in names:
-            index = names.index(name)
-            place = arguments.argument(index, name)
-            if place is not None:
-                return [*(yield place)]
-            found = []
-            if arguments.starred is not None and index >= arguments.starred:
-                first = arguments.positional[arguments.starred]
-                found += yield ("item of", first, index - arguments.starred)
-            for place in arguments.unpacked:
-                found += yield ("item of", place, name)
-            return found
-        return [] if named is None else [*(yield named)]
+        index = None
+        if made.source is None:
+            if (yield from self.has(made.cls, "__init__")):
+                return []
+            # a dataclass: the arguments are for its fields
+            names = [*map(str, (yield ("fields in order", made.cls)))]
+            index = names.index(name) if name in names else None
+        found: list[Object] = []
+        for place in made.arguments.given(index, name):
+            found += yield place
+        is_taken = made.source is not None and made.arguments.keyword(name) is None
+        if is_taken and not is_any:
+            found += yield ("field of", made.source, made.cls, name)
+        return found
 
     def field_of(self, place: Place, cls: Class, name: str) -> Answer:
         found: list[Object] = []
@@ -377,7 +339,8 @@ class Heap:
         self, owner: Owner, name: str, ancestry: tuple[Object, ...]
     ) -> Answer:
         found: list[Object] = []
-        for store in self.engine.index.stores.get(name, ()):
+        index = self.engine.index
+        for store in (*index.stores.get(name, ()), *index.stores_by_key):
             method = self.engine.method_storing(store)
             if method is None:
                 found += yield from self._stored_outside(owner, store, ancestry)
@@ -390,7 +353,8 @@ class Heap:
         self, owner: Owner, method: Function, store: AttributeStore
     ) -> Frame | None:
         """The frame in which a method sets a field of `self`."""
-        if not isinstance(owner, Made) or store.function is not method.node:
+        around = function_around(self.engine.scopes[store.target])
+        if not isinstance(owner, Made) or around is not method.node:
             return None
         is_constructor = (
             not isinstance(method.node, ast.Lambda) and method.node.name == "__init__"
@@ -401,8 +365,9 @@ class Heap:
     def _stored_in_unknown(self, owner: Opaque, name: str) -> Answer:
         """What `state.best = …` sets, of a state of unknown origin."""
         found: list[Object] = []
-        for store in self.engine.index.stores.get(name, ()):
-            if owner in (yield ("expression", store.target.value, None)):
+        index = self.engine.index
+        for store in (*index.stores.get(name, ()), *index.stores_by_key):
+            if owner in (yield ("expression", store.owner, None)):
                 found += yield self.engine.bound(store.binding, None)
         return found
 
@@ -410,7 +375,7 @@ class Heap:
         self, owner: Owner, store: AttributeStore, ancestry: tuple[Object, ...]
     ) -> Answer:
         """What `trainer.optimizer = …` or `Trainer.optimizer = …` sets."""
-        for item in (yield ("expression", store.target.value, None)):
+        for item in (yield ("expression", store.owner, None)):
             if (
                 item is owner
                 or item in ancestry
@@ -431,16 +396,37 @@ class Heap:
                 return [*(yield self.engine.bound(store.binding, frame))]
         return []
 
+    def field_names(self, cls: Class) -> Names:
+        """The names of all fields of an instance, inherited or not."""
+        classes = [one for one in (yield ("ancestry", cls)) if isinstance(one, Class)]
+        names = chain.from_iterable(map(self.engine.fields_named, classes))
+        return [*dict.fromkeys(names)]
+
+    def namespace(self, item: Object) -> Answer:
+        """The dict of a module's variables, or of an instance's fields: `vars(item)`.
+
+        That which has them is given, too: it knows what it has under a literal key.
+        """
+        match item:
+            case Module(unit=Unit() as unit):
+                scope = self.engine.module(unit)
+                named = [(one, ("variable", scope, one)) for one in sorted(scope.names)]
+                computed = (None, ("set from outside", scope, COMPUTED))
+                box = Container(unit.tree, "namespace")
+                return [item, Layout(box, (*named, computed))]
+            case Instance(cls=cls) | Made(cls=cls):
+                names = yield from self.field_names(cls)
+                fields = [(one, ("field", item, one)) for one in (*names, COMPUTED)]
+                parts = ((name or None, place) for name, place in fields)
+                return [item, Layout(Container(cls.node, "namespace"), tuple(parts))]
+            case External() | Container() | Layout() | InFrame(item=Container()):
+                return [item]
+        return []
+
     def any_field(self, cls: Class) -> Answer:
         """What any field of any instance may be."""
-        found: list[Object] = [*(yield ("some field", cls))]
-        names: dict[str, None] = {}
-        for ancestor in (yield ("ancestry", cls)):
-            if isinstance(ancestor, Class):
-                names.update(dict.fromkeys(self.engine.fields_named(ancestor)))
-        for name in names:
-            found += yield ("field", Instance(cls), name)
-        return found
+        _, fields = yield from self.namespace(Instance(cls))
+        return [*(yield ("item in", fields, None))]
 
     # Items
 
@@ -461,16 +447,6 @@ class Heap:
                 return found
             case Instance(cls=cls) | Made(cls=cls):
                 return (yield from self._item_of_instance(item, cls, key))
-            # vars(self)["optimizer"]
-            case Namespace(owner=Class() as owner):
-                if isinstance(key, str):
-                    return [*(yield ("field", Instance(owner), key))]
-                return [*(yield ("any field", owner))]
-            # sys.modules[__name__].__dict__["optimizer"]
-            case Module():
-                if isinstance(key, str):
-                    return (yield from self.engine.names.member(item, key))
-                return (yield from self.engine.names.any_member(item))
             # Trainer[State](…), of a generic class
             case Class() if is_generic(item.node):
                 return [item]
@@ -492,14 +468,16 @@ class Heap:
             place = ("special", item, "__getitem__")
             found += yield ("invoked", place, Arguments(cls.unit, cls.node))
         if isinstance(key, int):
-            names = yield from self.fields_in_order(cls)
+            names = [*map(str, (yield ("fields in order", cls)))]
             if key < len(names):
                 found += yield ("field", item, names[key])
         # to_state_dict(state)["optimizer"]
         elif key is not None:
             found += yield ("field", item, key)
-        # class States(list), of which an element may be in any field
-        if not isinstance(key, str) and (yield from self.is_container(cls)):
+        for box in (yield from self.elements_of(item)):
+            found += yield ("item in", box, key)
+        # class State(NamedTuple)
+        if key is None and (yield ("fields in order", cls)):
             found += yield ("any field", cls)
         return found
 
@@ -520,12 +498,10 @@ class Heap:
     def element(self, box: Object, key: Key, is_exact: bool = False) -> Answer:
         found: list[Object] = []
         word = key if isinstance(key, str) else None
-        for entry in (yield ("entries of", box, word)):
-            assert isinstance(entry, Stored)
-            if entry.key == key or (not is_exact and None in (entry.key, key)):
-                found += yield entry.place
-        if key is None:
-            found += yield ("keys of", box)
+        entries = yield from self._entries_at(("entries of", box, word))
+        for other, place in entries:
+            if other == key or (not is_exact and None in (other, key)):
+                found += yield place
         return found
 
     def entries(self, box: Object, word: str | None) -> Answer:
@@ -542,23 +518,22 @@ class Heap:
         else:
             found += yield from self._written(container, frame)
         yield ("changes", container, word)
-        stored = [*(yield ("stored", box))]
-        is_shifted = False
+        found += yield from self._entries_at(("stored", box))
         if box is not container:
-            for one in (yield ("stored", container)):
-                assert isinstance(one, Stored)
-                stored.append(Stored(one.key, self.engine.within(one.place, frame)))
-        for one in stored:
-            assert isinstance(one, Stored)
-            if one.key == SHIFTED and one.place is None:
-                is_shifted = True
-            else:
-                found.append((one.key, one.place))
+            for key, place in (yield from self._entries_at(("stored", container))):
+                found.append((key, self.engine.within(place, frame)))
+        is_shifted = (SHIFTED, None) in found
         # xs.insert(0, x): the indices are others now, and the keys of dicts are not
         return [
             Stored(None if is_shifted and isinstance(key, int) else key, place)
             for key, place in found
+            if place is not None
         ]
+
+    @staticmethod
+    def _entries_at(place: Place) -> Entries:
+        items = yield place
+        return [(one.key, one.place) for one in items if isinstance(one, Stored)]
 
     def _written(self, container: Container, frame: Frame | None) -> Entries:
         """The elements that the expression has which makes a container."""
@@ -609,15 +584,11 @@ class Heap:
         for item in (yield place):
             match item:
                 case Container() | Layout() | InFrame(item=Container()):
-                    for one in (yield ("entries of", item, None)):
-                        assert isinstance(one, Stored)
-                        key = one.key if isinstance(one.key, str) else None
-                        found.append((key, one.place))
-                case Namespace(owner=Class() as owner):
-                    found.append((None, ("any field", owner)))
-                case Instance(cls=cls) | Made(cls=cls):
-                    if (yield from self.is_container(cls)):
-                        found.append((None, ("any field", cls)))
+                    own = yield from self._entries_at(("entries of", item, None))
+                    for key, inner in own:
+                        found.append((key if isinstance(key, str) else None, inner))
+                case Instance() | Made():
+                    found.append((None, ("each of", ("itself", item))))
         return found
 
     def pairs(self, place: Place) -> Entries:
@@ -625,26 +596,8 @@ class Heap:
         for item in (yield place):
             box = plain(item)
             if isinstance(box, Container) and may_hold_pairs(box):
-                return [(None, ("item of", ("elements at", place), 1))]
+                return [(None, ("item of", ("each of", place), 1))]
         return []
-
-    def elements_at(self, place: Place) -> Answer:
-        """The elements of the containers at a place; of `globals()`, all variables."""
-        found: list[Object] = []
-        for item in (yield place):
-            if isinstance(plain(item), Container):
-                found += yield ("item in", item, None)
-            elif isinstance(item, Module):
-                found += yield ("variables of", item)
-        return found
-
-    def keys_at(self, place: Place) -> Answer:
-        """The keys of the containers at a place."""
-        found: list[Object] = []
-        for item in (yield place):
-            if isinstance(plain(item), Container):
-                found += yield ("keys of", item)
-        return found
 
     def _of_any_number(self, argument: ast.arg, frame: Frame | None) -> Entries:
         """What calls put into `*args` or `**kwargs`."""
@@ -677,64 +630,31 @@ class Heap:
                 found += yield from self.merged(place)
         return found
 
-    def keys(self, box: Object) -> Answer:
-        """What the keys of a dict may be, besides literals."""
-        frame = box.frame if isinstance(box, InFrame) else None
-        container = plain(box)
-        assert isinstance(container, Container)
-        found: list[Object] = []
-        yield ("changes", container, None)
-        for one in (yield ("stored keys", container)):
-            assert isinstance(one, Stored)
-            found += yield one.place
-        if container.role:
-            return found
-        match container.node:
-            case ast.Dict(keys=keys):
-                for key in keys:
-                    if key is not None and not isinstance(key, ast.Constant):
-                        found += yield ("expression", key, frame)
-            case ast.DictComp(key=key):
-                found += yield ("expression", key, frame)
-        return found
-
     # What methods of containers do
 
     def call_method(self, box: Object, name: str, arguments: Arguments) -> Answer:
         """What `container.name(…)` gives; what it puts in, `changes` finds."""
         container = plain(box)
         assert isinstance(container, Container)
-        if name == "setdefault":
-            key = key_argument(arguments)
-            found = yield from self.element(box, key)
-            for place in arguments.positional[1:]:
-                found += yield place
-            return found
         if name in READING:
-            takes_key = name in ("get", "pop", "__getitem__")
+            takes_key = name in ("get", "pop", "setdefault", "__getitem__")
             key = key_argument(arguments) if takes_key else None
             found = yield from self.element(box, key)
             # states.get(name, default)
-            if name != "send":
-                for place in arguments.positional[1:]:
-                    found += yield place
+            for place in arguments.positional[1:]:
+                found += yield place
             return found
         if name in SAME:
             return (yield from self._copied(box, name, arguments))
-        source = receiver(arguments, box)
-        keys, elements = ("keys at", source), ("elements at", source)
-        pair = Layout(Container(arguments.node, "item"), ((0, keys), (1, elements)))
+        elements = ("each of", receiver(arguments, box))
+        if name == "values":
+            return [Layout(Container(arguments.node, name), ((None, elements),))]
+        pair = Layout(Container(arguments.node, "item"), ((1, elements),))
         if name == "popitem":
             return [pair]
         if name == "items":
-            pairs = Container(arguments.node, "items")
+            pairs = Container(arguments.node, name)
             return [Layout(pairs, ((None, ("itself", pair)),))]
-        if name in ("keys", "values"):
-            place = keys if name == "keys" else elements
-            return [Layout(Container(arguments.node, name), ((None, place),))]
-        if container.role == POOL:
-            found = yield from self.element(box, None)
-            return [box, *found]
         return []
 
     def _copied(self, box: Object, name: str, arguments: Arguments) -> Answer:
@@ -744,45 +664,28 @@ class Heap:
             parts += yield from self.merged(place)
         if not parts:
             return [box]
-        own: list[tuple[Key, Place]] = []
-        for one in (yield ("entries of", box, None)):
-            assert isinstance(one, Stored)
-            own.append((one.key, one.place))
+        own = yield from self._entries_at(("entries of", box, None))
         copy = Container(arguments.node, name)
         return [Layout(copy, tuple(dict.fromkeys((*own, *parts))))]
 
     def change(self, call: ast.Call) -> Answer:
         """Let the containers at the receiver of a method have what it puts in."""
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if name not in CHANGING | SHIFTING | {"send"}:
+        if name not in CHANGING:
             # jax.debug.callback(seen.append, state)
             yield ("expression", call, None)
             return []
         assert isinstance(call.func, ast.Attribute)
-        items = yield ("expression", call.func.value, None)
-        boxes = [item for item in items if isinstance(plain(item), Container)]
+        boxes: list[Object] = []
+        for item in (yield ("expression", call.func.value, None)):
+            boxes += yield from self.elements_of(item)
         if not boxes:
-            # globals().update(fields)
-            if any(isinstance(item, Module) for item in items):
-                yield ("expression", call, None)
-            for item in items:
-                if isinstance(item, Instance | Made):
-                    yield from self._change_instance(item.cls, name, call)
-                # super().__setitem__(key, value)
-                elif isinstance(item, Namespace) and isinstance(item.owner, Class):
-                    yield from self._change_fields(item.owner, call)
             return []
-        scope = self.engine.reading.scopes[call].unit
-        arguments = self.engine.arguments(scope, call, None)
+        unit = self.engine.scopes[call].unit
+        arguments = self.engine.arguments(unit, call, None)
         entries: list[tuple[Key, Place]] = []
         if name in STORING:
-            spread = range(len(arguments.positional))
-            for index in spread:
-                place = arguments.positional[index]
-                is_starred = (
-                    arguments.starred is not None and index >= arguments.starred
-                )
-                entries.append((None, ("each of", place) if is_starred else place))
+            entries += ((None, place) for place in arguments.positional)
         elif name in MERGING:
             for place in (*arguments.positional, *arguments.unpacked):
                 entries += yield from self.merged(place)
@@ -791,76 +694,35 @@ class Heap:
         elif name == "setdefault":
             key = key_argument(arguments)
             entries += ((key, place) for place in arguments.positional[1:])
-        elif name == "send":
-            entries += (("sent", place) for place in arguments.positional)
         if name in SHIFTING:
             entries.append((SHIFTED, None))
         for box in boxes:
             for key, place in entries:
-                self.engine.solver.add(("stored", box), Stored(key, place))
+                self.store(box, key, place)
         return []
+
+    def store(self, box: Object, key: Key, place: Place) -> None:
+        self.engine.solver.add(("stored", box), Stored(key, place))
 
     def store_item(self, store: ItemStore) -> Answer:
         """Let the containers at the owner of an item have what it is set to."""
         target = store.target
-        # del values[0]
-        if isinstance(target.ctx, ast.Del):
-            for item in (yield ("expression", target.value, None)):
-                if isinstance(plain(item), Container):
-                    self.engine.solver.add(("stored", item), Stored(SHIFTED, None))
-            return []
         place = self.engine.bound(store.binding, None)
         key = key_of(target.slice)
         if isinstance(target.slice, ast.Slice):  # values[1:3] = others
             place = ("each of", place)
+        is_deleted = isinstance(target.ctx, ast.Del)
         for item in (yield ("expression", target.value, None)):
-            if isinstance(plain(item), Container):
-                self.engine.solver.add(("stored", item), Stored(key, place))
-                if isinstance(target.slice, ast.Slice):
-                    self.engine.solver.add(("stored", item), Stored(SHIFTED, None))
-                if not isinstance(target.slice, ast.Constant | ast.Slice):
-                    place_of_key = Stored(None, ("expression", target.slice, None))
-                    self.engine.solver.add(("stored keys", plain(item)), place_of_key)
-            elif isinstance(item, Instance | Made):
+            for box in (yield from self.elements_of(item)):
+                if is_deleted or isinstance(target.slice, ast.Slice):
+                    self.store(box, SHIFTED, None)
+                if not is_deleted:
+                    self.store(box, key, place)
+            if isinstance(item, Instance | Made):
                 unit = item.cls.unit
                 given = Arguments(unit, target, (("nothing",), place))
-                if (yield from self.has(item.cls, "__setitem__")):
-                    special = ("special", item, "__setitem__")
-                    for callee in (yield special):
-                        yield from self.engine.calls.reach(callee, given)
-                elif (yield from self.is_container(item.cls)):
-                    word: Place = ("some field", item.cls)
-                    if isinstance(key, str):
-                        word = ("seeded field", item.cls, key)
-                    self.engine.solver.add(word, *(yield place))
-            # vars(self)[name] = value
-            elif isinstance(item, Namespace) and isinstance(item.owner, Class):
-                word = ("some field", item.owner)
-                if isinstance(key, str):
-                    word = ("seeded field", item.owner, key)
-                self.engine.solver.add(word, *(yield place))
-            # globals()[name] = value
-            elif isinstance(item, Module) and item.unit is not None:
-                scope = self.engine.module(item.unit)
-                name = key if isinstance(key, str) else None
-                self.engine.set_from_outside(scope, name, (yield place))
-        return []
-
-    def _change_instance(self, cls: Class, name: str, call: ast.Call) -> Answer:
-        """A method that a class inherits from a container of Python."""
-        if not (yield from self.is_container(cls)) or (yield from self.has(cls, name)):
-            return []
-        return (yield from self._change_fields(cls, call))
-
-    def _change_fields(self, cls: Class, call: ast.Call) -> Answer:
-        arguments = self.engine.arguments(
-            self.engine.reading.scopes[call].unit, call, None
-        )
-        for place in arguments.all:
-            found = yield place
-            self.engine.solver.add(("some field", cls), *found)
-            found = yield ("each of", place)
-            self.engine.solver.add(("some field", cls), *found)
+                for callee in (yield ("special", item, "__setitem__")):
+                    yield from self.engine.calls.reach(callee, given)
         return []
 
 

@@ -8,12 +8,6 @@ from dataclasses import replace as replaced
 from typing import TYPE_CHECKING, TypeAlias
 
 from codemods import vocabulary
-from codemods.inference.containers import (
-    BY_CLASS,
-    BY_NAME,
-    STORING,
-    is_container_class,
-)
 from codemods.inference.objects import (
     Arguments,
     Class,
@@ -28,17 +22,15 @@ from codemods.inference.objects import (
     LegacyObject,
     Made,
     Module,
-    Namespace,
     Object,
     Partial,
     Place,
     Record,
     Result,
-    method,
     plain,
 )
-from codemods.inference.reading import key_of
-from codemods.inference.sites import Effect
+from codemods.inference.out_of_view import Effect
+from codemods.vocabulary import full_names
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -47,6 +39,8 @@ Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 Behaviour: TypeAlias = "Callable[[Inference, Arguments], Answer]"
 
 LEAVES = "leaves"
+"""The role of a list of a tree's leaves."""
+
 DEEPEST_WRAPPING = 3
 """`f = partial(f, …)` in a loop must not wrap without end."""
 
@@ -124,22 +118,18 @@ def hands_through(index: int, name: str) -> Behaviour:
 first = hands_through(0, "")
 
 
-def partial_application(is_method: bool) -> Behaviour:
-    """`functools.partial(function, …)` and `functools.partialmethod(function, …)`."""
-
-    def behaviour(_: Inference, arguments: Arguments) -> Answer:
-        found: list[Object] = []
-        if not arguments.positional or not isinstance(arguments.node, ast.Call):
-            return found
-        for item in (yield arguments.positional[0]):
-            # step = functools.partial(step, rate), in a loop
-            if wrapping(item) < DEEPEST_WRAPPING:
-                made = Partial(arguments.node, item, is_method)
-                frame = arguments.frame
-                found.append(made if frame is None else InFrame(made, frame))
+def partial_application(_: Inference, arguments: Arguments) -> Answer:
+    """`functools.partial(function, …)`."""
+    found: list[Object] = []
+    if not arguments.positional or not isinstance(arguments.node, ast.Call):
         return found
-
-    return behaviour
+    for item in (yield arguments.positional[0]):
+        # step = functools.partial(step, rate), in a loop
+        if wrapping(item) < DEEPEST_WRAPPING:
+            made = Partial(arguments.node, item)
+            frame = arguments.frame
+            found.append(made if frame is None else InFrame(made, frame))
+    return found
 
 
 def wrapping(item: object) -> int:
@@ -199,31 +189,23 @@ def _scan_carry(_: Inference, arguments: Arguments) -> Answer:
     return found
 
 
-def while_loop(_: Inference, arguments: Arguments) -> Answer:
-    """`jax.lax.while_loop(cond_fun, body_fun, init_val)`."""
-    condition = arguments.argument(0, "cond_fun")
-    body = arguments.argument(1, "body_fun")
-    initial = arguments.argument(2, "init_val")
-    if condition is None or body is None or initial is None:
-        return []
-    # what the body gives is its argument for the next step
-    carry = ("part", while_loop, arguments)
-    found = [*(yield initial)]
-    yield apply(condition, arguments, carry)
-    found += yield apply(body, arguments, carry)
-    return found
+def loop(
+    *functions: tuple[int, str], initial: tuple[int, str], ahead: tuple[Place, ...] = ()
+) -> Behaviour:
+    """A loop: what the last of some functions gives is their argument for the next step."""
 
+    def behaviour(_: Inference, arguments: Arguments) -> Answer:
+        start = arguments.argument(*initial)
+        found = [] if start is None else [*(yield start)]
+        given: tuple[Object, ...] = ()
+        for index, name in functions:
+            function = arguments.argument(index, name)
+            if function is not None:
+                carry = ("part", behaviour, arguments)
+                given = yield apply(function, arguments, *ahead, carry)
+        return [*found, *given]
 
-def fori_loop(_: Inference, arguments: Arguments) -> Answer:
-    """`jax.lax.fori_loop(lower, upper, body_fun, init_val)`."""
-    body = arguments.argument(2, "body_fun")
-    initial = arguments.argument(3, "init_val")
-    if body is None or initial is None:
-        return []
-    found = [*(yield initial)]
-    carry = ("part", fori_loop, arguments)
-    found += yield apply(body, arguments, ("nothing",), carry)
-    return found
+    return behaviour
 
 
 def cond(_: Inference, arguments: Arguments) -> Answer:
@@ -293,13 +275,7 @@ def evaluate(_: Inference, arguments: Arguments) -> Answer:
     function = arguments.argument(0, "fun")
     if function is None:
         return []
-    # all other keywords are the function's own
-    keywords = tuple(
-        (word, place) for word, place in arguments.keywords if word != "fun"
-    )
-    inner = replaced(
-        arguments, positional=arguments.positional[1:], keywords=keywords, starred=None
-    )
+    inner = replaced(arguments, positional=arguments.positional[1:], starred=None)
     return [*(yield ("invoked", function, inner))]
 
 
@@ -366,17 +342,14 @@ def mixing(_: Inference, arguments: Arguments) -> Answer:
     """Any argument may be given to one that is a function, and what that gives be given back."""
     found: list[Object] = []
     others = ("either", arguments.positional)
+    given = [("either", (others, ("each of", others)))] * len(arguments.positional)
     for place in arguments.all:
         items = yield place
         found += items
         for item in items:
             if isinstance(plain(item), Container):
                 found += yield ("item in", item, None)
-    any_part = ("either", (others, ("each of", others)))
-    for place in arguments.all:
-        found += yield apply(
-            place, arguments, *([any_part] * max(1, len(arguments.positional)))
-        )
+        found += yield apply(place, arguments, *given)
     return found
 
 
@@ -409,9 +382,8 @@ def pair_up(_: Inference, arguments: Arguments) -> Answer:
 
 def enumerate_elements(_: Inference, arguments: Arguments) -> Answer:
     """`enumerate(xs)`: pairs of a number and an element."""
-    if not arguments.positional:
-        return []
-    pair = boxed(arguments, "tuple", (1, ("each of", arguments.positional[0])))
+    parts = [(1, ("each of", place)) for place in arguments.positional[:1]]
+    pair = boxed(arguments, "tuple", *parts)
     yield from ()
     return [boxed(arguments, "enumerate", (None, ("itself", pair)))]
 
@@ -424,6 +396,13 @@ def take_element(_: Inference, arguments: Arguments) -> Answer:
     for place in arguments.positional[1:]:
         found += yield place
     return found
+
+
+def repeat(_: Inference, arguments: Arguments) -> Answer:
+    """`itertools.repeat(x)`."""
+    yield from ()
+    elements = ((None, place) for place in arguments.positional[:1])
+    return [boxed(arguments, "repeat", *elements)]
 
 
 def make_list(_: Inference, arguments: Arguments) -> Answer:
@@ -440,9 +419,6 @@ def make_dict(engine: Inference, arguments: Arguments) -> Answer:
     for place in (*arguments.positional, *arguments.unpacked):
         parts += yield from engine.heap.merged(place)
         parts += yield from engine.heap.pairs(place)
-        for item in (yield place):
-            if isinstance(item, Instance | Made):
-                parts.append((None, ("any field", item.cls)))
     parts += arguments.keywords
     return [boxed(arguments, "dict", *dict.fromkeys(parts))]
 
@@ -468,14 +444,10 @@ def parent_class(engine: Inference, arguments: Arguments) -> Answer:
     if node is None:
         return []
     cls = engine.class_of(node)
-    found: list[Object] = []
-    for base in (yield ("bases", cls)):
-        if isinstance(base, Class):
-            found.append(Instance(base))
-        # class Cache(collections.OrderedDict): its fields are the elements
-        elif is_container_class(base):
-            found.append(Namespace(cls))
-    return found
+    bases = yield ("bases", cls)
+    found: list[Object] = [Instance(base) for base in bases if isinstance(base, Class)]
+    # class Cache(collections.OrderedDict)
+    return found or (yield from engine.heap.elements_of(Instance(cls)))
 
 
 def choose(_: Inference, arguments: Arguments) -> Answer:
@@ -494,7 +466,7 @@ def choose(_: Inference, arguments: Arguments) -> Answer:
 
 
 def chain(_: Inference, arguments: Arguments) -> Answer:
-    """`itertools.chain(xs, ys)`, `itertools.cycle(xs)`: a container of all elements.
+    """`itertools.chain(xs, ys)`, `sorted(xs)`: a container of all elements.
 
     So is `itertools.chain.from_iterable(xss)`, where the elements of elements count.
     """
@@ -504,7 +476,7 @@ def chain(_: Inference, arguments: Arguments) -> Answer:
         elements = yield ("each of", place)
         # itertools.chain.from_iterable(batches)
         if any(isinstance(plain(item), Container) for item in elements):
-            parts.append((None, ("elements at", ("each of", place))))
+            parts.append((None, ("each of", ("each of", place))))
     return [boxed(arguments, "chain", *dict.fromkeys(parts))]
 
 
@@ -526,14 +498,6 @@ def select(engine: Inference, arguments: Arguments) -> Answer:
     return (yield from chain(engine, replaced(arguments, positional=(elements,))))
 
 
-def repeat(_: Inference, arguments: Arguments) -> Answer:
-    """`itertools.repeat(x)`."""
-    yield from ()
-    return [
-        boxed(arguments, "repeat", *((None, one) for one in arguments.positional[:1]))
-    ]
-
-
 def make_default_dict(_: Inference, arguments: Arguments) -> Answer:
     """`collections.defaultdict(factory)`: the factory makes an element for each missing key."""
     made = [(None, apply(one, arguments)) for one in arguments.positional[:1]]
@@ -544,57 +508,37 @@ def make_default_dict(_: Inference, arguments: Arguments) -> Answer:
 
 def record(_: Inference, arguments: Arguments) -> Answer:
     """`namedtuple(name, "first second")`, `typing.NamedTuple(name, [("first", type)])`."""
+    yield from ()
     match arguments.node:
         # namedtuple("State", "params, step")
         case ast.Call(args=[_, ast.Constant(value=str(text)), *_]):
             return [Record(tuple(text.replace(",", " ").split()))]
         # NamedTuple("State", [("params", Params), ("step", int)])
         case ast.Call(args=[_, ast.Tuple(elts=elements) | ast.List(elts=elements), *_]):
-            known = (name for name in map(_field_name, elements) if name is not None)
-            return [Record(tuple(known))]
-    yield from ()
+            first = (
+                one.elts[0] if isinstance(one, ast.Tuple) else one for one in elements
+            )
+            names = (one.value for one in first if isinstance(one, ast.Constant))
+            return [Record(tuple(map(str, names)))]
     return []
 
 
-def _field_name(node: ast.expr) -> str | None:
-    """The name of a field: `"first"`, or `("first", type)`."""
-    match node:
-        case ast.Constant(value=str(name)):
-            return name
-        case ast.Tuple(elts=[ast.Constant(value=str(name)), *_]):
-            return name
-    return None
-
-
 def namespace(engine: Inference, arguments: Arguments) -> Answer:
-    """`vars(object)`; `vars()` is as `locals()`."""
+    """`vars(object)`, and `globals()` of the module that it is in."""
     if not arguments.positional:
-        return (yield from local_variables(engine, arguments))
+        return (yield from engine.heap.namespace(Module(arguments.unit)))
     found: list[Object] = []
     for item in (yield arguments.positional[0]):
-        if isinstance(item, Instance | Made):
-            found.append(Namespace(item.cls))
-        elif isinstance(item, Module | External) or isinstance(plain(item), Container):
-            found.append(item)
+        found += yield from engine.heap.namespace(item)
     return found
-
-
-def global_variables(_: Inference, arguments: Arguments) -> Answer:
-    """`globals()`: the module, whose items are its variables."""
-    yield from ()
-    return [Module(arguments.unit)]
 
 
 def local_variables(engine: Inference, arguments: Arguments) -> Answer:
     """`locals()`: a dict of the variables of a function."""
-    scope = engine.reading.scopes.get(arguments.node)
-    # outside of all functions
-    if scope is None or scope.parent is None:
-        return (yield from global_variables(engine, arguments))
-    places = (
-        (name, engine.variable(scope, name, arguments.frame))
-        for name in sorted(scope.names)
-    )
+    yield from ()
+    scope = engine.scopes[arguments.node]
+    names = sorted(scope.names)
+    places = ((name, engine.variable(scope, name, arguments.frame)) for name in names)
     return [boxed(arguments, "locals", *places)]
 
 
@@ -668,10 +612,18 @@ def _literal(node: ast.expr) -> object:
 
 def import_by_name(engine: Inference, arguments: Arguments) -> Answer:
     """`importlib.import_module("package.module")`, and what else gives a module for a name."""
+    yield from ()
     if not isinstance(arguments.node, ast.Call):
         return []
-    yield from ()
     return engine.names.import_module(arguments.node, arguments.unit)
+
+
+def run_by_name(engine: Inference, arguments: Arguments) -> Answer:
+    """`runpy.run_module("package.module")`: a dict of the module's variables."""
+    found: list[Object] = []
+    for module in (yield from import_by_name(engine, arguments)):
+        found += yield from engine.heap.namespace(module)
+    return found
 
 
 def named_attribute(engine: Inference, arguments: Arguments) -> Answer:
@@ -684,55 +636,16 @@ def named_attribute(engine: Inference, arguments: Arguments) -> Answer:
         # getattr(state, "optimizer")
         case ("expression", ast.Constant(value=str(word)), _):
             found += yield ("attribute of", owner, word)
-            for item in (yield owner):
-                if isinstance(item, Module):
-                    engine.look_up(item, word, arguments.node)
         # getattr(state, name)
         case _:
             for item in (yield owner):
-                found += yield from _any_attribute(engine, item, arguments.node)
+                for box in (yield from engine.heap.namespace(item)):
+                    if isinstance(plain(box), Container):
+                        found += yield ("item in", box, None)
     # getattr(state, "optimizer", None)
     for place in defaults:
         found += yield place
     return found
-
-
-def _any_attribute(engine: Inference, item: Object, node: ast.AST) -> Answer:
-    if isinstance(item, Instance | Made):
-        return [*(yield ("any field", item.cls))]
-    if isinstance(item, Module):
-        engine.look_up(item, None, node)
-        return (yield from engine.names.any_member(item))
-    if isinstance(plain(item), Container):
-        return (yield from engine.heap.element(item, None))
-    return []
-
-
-def set_named_attribute(engine: Inference, arguments: Arguments) -> Answer:
-    """`setattr(owner, name, value)`."""
-    if len(arguments.positional) != 3:
-        return []
-    owner, name, value = arguments.positional
-    word: str | None = None
-    match name:
-        # setattr(state, "optimizer", optimizer)
-        case ("expression", ast.Constant(value=str(literal)), _):
-            word = literal
-    owners = yield owner
-    if not any(isinstance(one, Instance | Made | Class | Module) for one in owners):
-        return []
-    items = yield value
-    for item in owners:
-        if isinstance(item, Instance | Made):
-            if word is None:
-                engine.solver.add(("some field", item.cls), *items)
-            else:
-                engine.solver.add(("seeded field", item.cls, word), *items)
-        elif isinstance(item, Class):
-            engine.solver.add(("seeded", item.scope, word), *items)
-        elif isinstance(item, Module) and item.unit is not None:
-            engine.set_from_outside(engine.module(item.unit), word, items)
-    return []
 
 
 def fold(_: Inference, arguments: Arguments) -> Answer:
@@ -749,19 +662,9 @@ def fold(_: Inference, arguments: Arguments) -> Answer:
     return found
 
 
-def either_wrapped(_: Inference, arguments: Arguments) -> Answer:
-    """`functools.update_wrapper(wrapper, wrapped)`: the wrapper, with the other's attributes."""
-    found: list[Object] = []
-    for place in arguments.positional[:2]:
-        found += yield place
-    return found
-
-
-def element(_: Inference, arguments: Arguments) -> Answer:
-    """`operator.getitem(xs, key)`."""
-    match arguments.positional:
-        case [owner, ("expression", ast.expr() as key, _)]:
-            return [*(yield ("item of", owner, key_of(key)))]
+def give_nothing(_: Inference, __: Arguments) -> Answer:
+    """`setattr(owner, name, value)`, which is read as the assignment that it is."""
+    yield from ()
     return []
 
 
@@ -771,168 +674,111 @@ def decorate(_: Inference, __: Arguments) -> Answer:
     return [External("functools.wraps()")]
 
 
-def of_class(name: str) -> Behaviour:
-    """`list.append(values, value)`: a method of a container by its class."""
-
-    def behaviour(engine: Inference, arguments: Arguments) -> Answer:
-        # list.append(*arguments): it is not known what the list is
-        if not arguments.positional or arguments.starred == 0:
-            return []
-        owner, *rest = arguments.positional
-        starred = None if arguments.starred is None else arguments.starred - 1
-        inner = replaced(arguments, positional=tuple(rest), starred=starred)
-        found: list[Object] = []
-        for item in (yield owner):
-            found += yield from engine.calls.invoke(method(item, name), inner)
-            if name in STORING and isinstance(plain(item), Container):
-                engine.store(item, rest)
-        return found
-
-    return behaviour
-
-
 APPLYING = (
-    vocabulary.SCAN
-    | vocabulary.WHILE
-    | vocabulary.FOR
-    | vocabulary.BRANCH
-    | vocabulary.SWITCH
+    vocabulary.CONTROL
     | vocabulary.MAP_SLICES
     | vocabulary.LINEARIZE
     | vocabulary.SHAPES_OF
-    | frozenset(vocabulary.CALL_BACK)
-    | {
-        "builtins.map",
-        "builtins.sorted",
-        "builtins.filter",
-        "builtins.max",
-        "builtins.min",
-        "builtins.iter",
-        "builtins.setattr",
-        "collections.defaultdict",
-        "dataclasses.field",
-        "flax.struct.field",
-        "dataclasses.replace",
-        "functools.reduce",
-        "itertools.filterfalse",
-        "itertools.takewhile",
-        "itertools.dropwhile",
-        "operator.methodcaller",
-        "threading.Thread",
-    }
+    | vocabulary.CALL_BACK
+    | full_names("builtins", "map filter max min sorted iter")
+    | full_names("dataclasses", "field replace")
+    | full_names("itertools", "filterfalse takewhile dropwhile")
+    | full_names("threading", "Thread")
+    | full_names("operator", "methodcaller")
+    | {"collections.defaultdict", "flax.struct.field", "functools.reduce"}
 )
 """What calls functions that it is given, or sets something."""
 
 BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(
-        (
-            *vocabulary.HAND_THROUGH,
-            "contextlib.contextmanager",
-            "functools.lru_cache",
-            "functools.cache",
-            "functools.cached_property",
-            "types.MappingProxyType",
-            "builtins.staticmethod",
-            "builtins.classmethod",
-            "builtins.property",
-        ),
+        vocabulary.HAND_THROUGH
+        | full_names("functools", "lru_cache cache cached_property update_wrapper")
+        | full_names("functools", "wraps()")
+        | full_names("builtins", "staticmethod classmethod property")
+        | {"contextlib.contextmanager", "types.MappingProxyType"}
+        | {"importlib.util.module_from_spec"},
         first,
     ),
-    **dict.fromkeys(("builtins.list", "builtins.tuple"), make_list),
-    **dict.fromkeys(vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH, map_tree),
     **dict.fromkeys(
-        (*vocabulary.CONVERT_CHECKPOINT, "typing.NewType"),
+        vocabulary.CONVERT_CHECKPOINT | full_names("typing", "cast NewType"),
         hands_through(1, "target"),
     ),
-    **dict.fromkeys(vocabulary.LINEARIZE, vjp),
-    **dict.fromkeys(vocabulary.FLATTEN, flatten),
-    **dict.fromkeys(vocabulary.LIST_LEAVES, list_leaves),
+    "typing.TypeVar": hands_through(1, "bound"),
     **dict.fromkeys(
-        ("builtins.max", "builtins.min", "random.choice", "random.sample"), choose
+        full_names("builtins", "list tuple")
+        | full_names("queue", "Queue LifoQueue")
+        | {"collections.deque"},
+        make_list,
     ),
     **dict.fromkeys(
-        (
-            "itertools.chain",
-            "itertools.chain.from_iterable",
-            "itertools.cycle",
-            "itertools.islice",
-            "builtins.set",
-            "builtins.frozenset",
-            "builtins.reversed",
-        ),
+        full_names("builtins", "set frozenset reversed")
+        | full_names("itertools", "chain chain.from_iterable cycle islice"),
         chain,
     ),
-    "builtins.sorted": sort,
     **dict.fromkeys(
-        (
-            "builtins.filter",
-            "itertools.filterfalse",
-            "itertools.takewhile",
-            "itertools.dropwhile",
-        ),
+        full_names("itertools", "filterfalse takewhile dropwhile")
+        | {"builtins.filter"},
         select,
     ),
-    **dict.fromkeys(vocabulary.CALL_BACK, mixing),
     **dict.fromkeys(
-        (
-            "builtins.dict",
-            "collections.OrderedDict",
-            "types.SimpleNamespace",
-            "argparse.Namespace",
-            "ml_collections.ConfigDict",
-            "ml_collections.FrozenConfigDict",
-            *vocabulary.FROZEN_DICTS,
-        ),
+        full_names("builtins", "max min") | full_names("random", "choice sample"),
+        choose,
+    ),
+    **dict.fromkeys(
+        full_names("ml_collections", "ConfigDict FrozenConfigDict")
+        | {"builtins.dict", "collections.OrderedDict"}
+        | {"types.SimpleNamespace", "argparse.Namespace"}
+        | vocabulary.FROZEN_DICTS,
         make_dict,
     ),
     **dict.fromkeys(("collections.namedtuple", "typing.NamedTuple"), record),
-    **dict.fromkeys(("collections.deque", "queue.Queue", "queue.LifoQueue"), make_list),
-    "collections.defaultdict": make_default_dict,
-    "itertools.repeat": repeat,
-    **dict.fromkeys(vocabulary.SHAPES_OF, evaluate),
-    "typing.cast": hands_through(1, "val"),
-    "typing.TypeVar": hands_through(1, "bound"),
-    "importlib.import_module": import_by_name,
-    "builtins.__import__": import_by_name,
-    **dict.fromkeys(vocabulary.PARTIAL, partial_application(is_method=False)),
-    "functools.partialmethod": partial_application(is_method=True),
-    "operator.attrgetter": getter("attrgetter"),
-    "operator.itemgetter": getter("itemgetter"),
-    "operator.methodcaller": getter("methodcaller"),
-    "dataclasses.field": dataclass_field,
-    "flax.struct.field": dataclass_field,
-    "builtins.iter": iterator,
-    "builtins.vars": namespace,
-    "builtins.globals": global_variables,
+    **dict.fromkeys(("dataclasses.field", "flax.struct.field"), dataclass_field),
+    **dict.fromkeys(full_names("runpy", "run_path run_module"), run_by_name),
+    **dict.fromkeys(
+        full_names("importlib", "import_module util.spec_from_file_location")
+        | {"builtins.__import__", "imp.load_source"},
+        import_by_name,
+    ),
+    **dict.fromkeys(full_names("builtins", "vars globals"), namespace),
     "builtins.locals": local_variables,
-    "builtins.type": kind_of,
-    **dict.fromkeys(BY_FILE, import_by_name),
-    "importlib.util.module_from_spec": hands_through(0, "spec"),
-    "functools.wraps": decorate,
-    "functools.wraps()": first,
+    **dict.fromkeys(vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH, map_tree),
+    **dict.fromkeys(vocabulary.LINEARIZE, vjp),
+    **dict.fromkeys(vocabulary.FLATTEN, flatten),
+    **dict.fromkeys(vocabulary.LIST_LEAVES, list_leaves),
+    **dict.fromkeys(vocabulary.CALL_BACK, mixing),
+    **dict.fromkeys(vocabulary.SHAPES_OF, evaluate),
+    **dict.fromkeys(vocabulary.PARTIAL, partial_application),
     **dict.fromkeys(vocabulary.GRADIENT, derivative(value=False)),
     **dict.fromkeys(vocabulary.VALUE_AND_GRADIENT, derivative(value=True)),
     **dict.fromkeys(vocabulary.SCAN, scan),
-    **dict.fromkeys(vocabulary.WHILE, while_loop),
-    **dict.fromkeys(vocabulary.FOR, fori_loop),
+    **dict.fromkeys(
+        vocabulary.WHILE,
+        loop((0, "cond_fun"), (1, "body_fun"), initial=(2, "init_val")),
+    ),
+    **dict.fromkeys(
+        vocabulary.FOR,
+        loop((2, "body_fun"), initial=(3, "init_val"), ahead=(("nothing",),)),
+    ),
     **dict.fromkeys(vocabulary.BRANCH, cond),
     **dict.fromkeys(vocabulary.SWITCH, switch),
     **dict.fromkeys(vocabulary.MAP_SLICES, map_slices),
+    "collections.defaultdict": make_default_dict,
+    "builtins.type": kind_of,
+    "functools.wraps": decorate,
     "threading.Thread": run_thread,
     "builtins.map": apply_to_elements,
     "builtins.zip": pair_up,
     "builtins.enumerate": enumerate_elements,
     "builtins.next": take_element,
+    "itertools.repeat": repeat,
+    "builtins.iter": iterator,
+    "builtins.sorted": sort,
+    "operator.attrgetter": getter("attrgetter"),
+    "operator.itemgetter": getter("itemgetter"),
+    "operator.methodcaller": getter("methodcaller"),
+    "functools.reduce": fold,
     "dataclasses.replace": replace,
     "builtins.super": parent_class,
     "builtins.getattr": named_attribute,
-    "builtins.setattr": set_named_attribute,
-    "functools.reduce": fold,
-    "functools.update_wrapper": either_wrapped,
-    "operator.getitem": element,
-    **{
-        f"{kind.__module__}.{kind.__name__}.{name}": of_class(name)
-        for kind in BY_CLASS
-        for name in BY_NAME.intersection(dir(kind))
-    },
+    "builtins.setattr": give_nothing,
 }

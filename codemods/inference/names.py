@@ -26,7 +26,7 @@ from codemods.inference.objects import (
 )
 from codemods.inference.reading import Binding, FunctionNode, parameters
 from codemods.inference.scopes import Scope, first_bound
-from codemods.sources.modules import Unit, file_of, name_of
+from codemods.sources.modules import Unit, name_of
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -56,7 +56,7 @@ class Names:
         if not isinstance(cls, ast.ClassDef) or scope.parent is None:
             return scope
         if cls not in self._first_bound:
-            self._first_bound[cls] = first_bound(cls)
+            self._first_bound[cls] = first_bound(scope.unit, cls)
         bound = self._first_bound[cls].get(name.id)
         is_before = bound is not None and (name.lineno, name.col_offset) < bound
         is_read = isinstance(name.ctx, ast.Load)
@@ -64,7 +64,7 @@ class Names:
 
     def read(self, node: ast.Name, frame: Frame | None) -> Answer:
         """What a name is where it is read."""
-        scope = self.seen_from(node, self.engine.reading.scopes[node])
+        scope = self.seen_from(node, self.engine.scopes[node])
         bound = scope.binding(node.id)
         if bound is None:
             return (yield from self._unbound(node.id, scope))
@@ -105,7 +105,6 @@ class Names:
     def _in_module(self, scope: Scope, name: str, is_bound: bool) -> Answer:
         """What else a variable of a module may be: by stars, or set from outside."""
         found: list[Object] = [*(yield ("set from outside", scope, name))]
-        found += yield ("set from outside", scope, None)
         if is_bound:
             return found
         for node in self.engine.stars_of(scope):
@@ -126,7 +125,7 @@ class Names:
     def _parameter(self, binding: Binding, frame: Frame | None) -> Answer:
         argument = binding.node
         assert isinstance(argument, ast.arg)
-        function = self.engine.function_of(binding.scope)
+        function = self.engine.functions[binding.scope.node]
         declared = function.node.args
         if argument is declared.vararg or argument is declared.kwarg:
             box = Container(argument)
@@ -136,15 +135,11 @@ class Names:
             return [frame.owner]
         if frame is None or frame.arguments is None:
             return (yield from self._of_any_call(function, argument, index, frame))
-        if frame.arguments is UNKNOWN:
-            return (yield from self._default(function, argument, frame.around))
-        offset = 0 if frame.owner is None else 1
-        given = yield from self._given(
-            function, argument, index, frame.arguments, offset
-        )
-        if given is None:
-            given = yield from self._default(function, argument, frame.around)
-        return given
+        found: list[Object] = []
+        if frame.arguments is not UNKNOWN:
+            offset = 0 if frame.owner is None else 1
+            found += yield from self._given(argument, index, frame.arguments, offset)
+        return found or (yield from self._default(function, argument, frame.around))
 
     def _of_any_call(
         self,
@@ -161,29 +156,22 @@ class Names:
             return found + itself
         for call in (yield ("callers", function.node)):
             assert isinstance(call, Called)
-            given = yield from self._given(
-                function, argument, index, call.arguments, call.offset
+            found += yield from self._given(
+                argument, index, call.arguments, call.offset
             )
-            found += given or ()
         if not found and argument.annotation is not None:
             found += yield ("declared by", argument.annotation)
         return found
 
     def _itself(self, function: Function, index: int | None) -> Answer:
         """The first parameter of a method: an instance, or the class."""
-        outer = function.scope.parent
-        if index != 0 or outer is None or not isinstance(outer.node, ast.ClassDef):
-            return []
-        if isinstance(function.node, ast.Lambda):
+        cls = self.engine.class_of_method(function)
+        if index != 0 or cls is None or isinstance(function.node, ast.Lambda):
             return []
         decorators = self.engine.decorators(function)
         if "staticmethod" in decorators:
             return []
-        cls = self.engine.class_of(outer.node)
-        if "classmethod" in decorators or function.node.name in (
-            "__new__",
-            "__init_subclass__",
-        ):
+        if "classmethod" in decorators or function.node.name == "__new__":
             return [cls]
         heirs = yield ("heirs", cls)
         return [Instance(cls), *(Instance(heir) for heir in heirs)]  # type: ignore[arg-type]
@@ -202,37 +190,16 @@ class Names:
         positional = [*node.args.posonlyargs, *node.args.args]
         return positional.index(argument) if argument in positional else None
 
+    @staticmethod
     def _given(
-        self,
-        function: Function,
-        argument: ast.arg,
-        index: int | None,
-        call: Arguments,
-        offset: int,
-    ) -> Generator[Place, tuple[Object, ...], list[Object] | None]:
-        """What a call gives to a parameter; None if it gives nothing."""
+        argument: ast.arg, index: int | None, call: Arguments, offset: int
+    ) -> Answer:
+        """What a call gives to a parameter."""
         found: list[Object] = []
-        is_given = False
-        if index is not None and index >= offset:
-            at = index - offset
-            starred = len(call.positional) if call.starred is None else call.starred
-            if at < starred and at < len(call.positional):
-                return [*(yield call.positional[at])]
-            if call.starred is not None:
-                # step(*batch): the element of that number, or any behind it
-                first = call.positional[call.starred]
-                found += yield ("item of", first, at - call.starred)
-                for place in call.positional[call.starred + 1 :]:
-                    found += yield place
-                is_given = True
-        named = call.keyword(argument.arg)
-        is_by_position = argument in function.node.args.posonlyargs
-        if named is not None and not is_by_position:
-            return [*(yield named)]
-        for place in call.unpacked:
-            found += yield ("item of", place, argument.arg)
-            is_given = is_given or bool(found)
-        return found if is_given else None
+        at = None if index is None else index - offset
+        for place in call.given(at, argument.arg):
+            found += yield place
+        return found
 
     # Imports
 
@@ -316,26 +283,10 @@ class Names:
                 found += yield ("variable", self.engine.module(unit), name)
         return found
 
-    def any_member(self, module: Module) -> Answer:
-        """What any variable of a module may be."""
-        found: list[Object] = []
-        if module.unit is None:
-            return found
-        scope = self.engine.module(module.unit)
-        for name in sorted(scope.names):
-            items = yield ("variable", scope, name)
-            if items and all(map(_is_unanalysed, items)):
-                # a module that imports a whole library: one name stands for all of it
-                found.append(External(f"{name_of(module.unit.path)}.*"))
-            else:
-                found += items
-        found += yield ("set from outside", scope, None)
-        return found
-
     def import_module(self, call: ast.Call, unit: Unit) -> list[Object]:
         """The modules that may be imported by a name."""
-        directory = str(PurePosixPath(unit.path).parent)
-        named = named_module(call, directory.replace("/", "."))
+        own = PurePosixPath(unit.path).with_suffix("")
+        named = named_module(call, ".".join(own.parts))
         if isinstance(named, str):
             return self.module_named(named, unit)
         found: list[Object] = []
@@ -351,8 +302,3 @@ class Names:
             inner = str(PurePosixPath(one.path).parent) if one.is_package else ""
             found.append(Module(one, inner))
         return [*found, *(External(name_of(file)) for file in others)]
-
-
-def _is_unanalysed(item: Object) -> bool:
-    """Whether something is defined in a file that is not analysed."""
-    return isinstance(item, External) and file_of(item.name) is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, cast
@@ -116,14 +116,6 @@ class Opaque:
 
 @interned
 @dataclass(frozen=True, eq=False)
-class Namespace:
-    """The `__dict__` of an instance: a dict of its fields."""
-
-    owner: Class | Opaque
-
-
-@interned
-@dataclass(frozen=True, eq=False)
 class Method:
     """A method bound to its owner.
 
@@ -138,14 +130,10 @@ class Method:
 @interned
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """A callable with some arguments filled in, by the call that filled them.
-
-    One that is a method (`functools.partialmethod`) gets its owner first.
-    """
+    """A callable with some arguments filled in, by the call that filled them."""
 
     call: ast.Call
     function: Object
-    is_method: bool = False
 
 
 @interned
@@ -218,8 +206,8 @@ class LegacyObject:
 DEEPEST = 3
 """So many calls within each other are told apart. Within more, arguments are those of any call."""
 
-MANY, MOST = 16, 64
-"""So many calls of one function are told apart by the calls around them, and at all."""
+MOST = 64
+"""So many calls of one function are told apart."""
 
 Key: TypeAlias = "int | str | None"
 """An index or key; None for any."""
@@ -242,6 +230,22 @@ class Arguments:
     unpacked: tuple[Place, ...] = ()
     partials: tuple[ast.Call, ...] = ()
     frame: Frame | None = None
+
+    def given(self, index: int | None, name: str) -> list[Place]:
+        """The places of what a parameter may get, by position or name."""
+        found: list[Place] = []
+        if index is not None and index >= 0:
+            known = self.positional[: self.starred]
+            if index < len(known):
+                return [known[index]]
+            # step(*batch): the element of that number, or any behind it
+            first, *others = self.positional[len(known) :] or (None,)
+            if first is not None:
+                found += (("item of", first, index - len(known)), *others)
+        named = self.keyword(name)
+        if named is not None:
+            return [named]
+        return [*found, *(("item of", place, name) for place in self.unpacked)]
 
     def argument(self, index: int, name: str) -> Place | None:
         """The place of a parameter's argument, by position or name.
@@ -326,26 +330,6 @@ def depth_of(part: object) -> int:
     return 0
 
 
-def without_frames(part: Any) -> Any:
-    """Arguments or places, whatever the calls around them."""
-    match part:
-        case Arguments():
-            return replace(
-                part,
-                positional=without_frames(part.positional),
-                keywords=without_frames(part.keywords),
-                unpacked=without_frames(part.unpacked),
-                frame=None,
-            )
-        case Frame():
-            return None
-        case tuple():
-            return tuple(map(without_frames, part))
-        case InFrame() | Made() | Layout() | Method() | Partial() | Derivative():
-            return plain(part)
-    return part
-
-
 @interned
 @dataclass(frozen=True, eq=False)
 class InFrame:
@@ -396,7 +380,7 @@ class Called:
 @interned
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """An element that a container got after it was made: no object, but what `stored` places hold.
+    """An element of a container: no object, but what the places of entries hold.
 
     A `key` of `SHIFTED` says that elements may be at any index, and has no place.
     """
@@ -416,14 +400,13 @@ Object = (
     | Function
     | Class
     | Instance
-    | Namespace
     | Method
     | Partial
     | Derivative
     | Container
     | Record
-    | Getter
     | Declared
+    | Getter
     | LegacyObject
     | InFrame
     | Made
@@ -447,8 +430,8 @@ def plain(item: object) -> object:
             return Instance(cls)
         case Method(owner=owner, name=name, function=function):
             return Method(plain(owner), name, function)  # type: ignore[arg-type]
-        case Partial(call=call, function=function, is_method=is_method):
-            return Partial(call, plain(function), is_method)  # type: ignore[arg-type]
+        case Partial(call=call, function=function):
+            return Partial(call, plain(function))  # type: ignore[arg-type]
         case Derivative(function=function, layout=layout):
             return Derivative(plain(function), layout)  # type: ignore[arg-type]
     return item

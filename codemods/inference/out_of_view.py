@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import sys
+from typing import Literal
 
-from codemods.inference.sites import Effect
-from codemods.vocabulary import NUMBERS
+from codemods.vocabulary import NUMBERS, full_names, words
+
+Effect = Literal["none", "result", "contents", "unknown"]
+"""What code out of view does with its arguments.
+
+It neither keeps nor returns them (`none`); it makes its result of them (`result`); it keeps and
+gives back the very objects (`contents`); or nothing is known.
+"""
 
 FORGETFUL = frozenset(
-    (
-        "absl",
-        "logging",
-        "math",
-        "os",
-        "re",
-        "sys",
-        "time",
-        "warnings",
-        "traceback",
-        "pprint",
-        "textwrap",
-        "string",
-        "datetime",
-        "timeit",
-        "json",
-        "statistics",
-        "pathlib",
-        "shutil",
-        "unittest",
-        "pytest",
+    words(
+        "absl logging math os re sys time warnings traceback pprint textwrap "
+        "string datetime timeit json statistics pathlib shutil unittest pytest"
     )
 )
 """Packages that look at their arguments, and neither keep them nor give them back."""
@@ -36,31 +25,13 @@ FORGETFUL = frozenset(
 KEEPING = ("unittest.mock.",)
 """What the names of functions of these packages begin with that do keep them."""
 
-DESCRIBING = frozenset(
-    f"inspect.{name}"
-    for name in (
-        "signature",
-        "getfullargspec",
-        "getsource",
-        "getsourcelines",
-        "getsourcefile",
-        "getfile",
-        "getdoc",
-        "getcomments",
-        "getmodule",
-        "isfunction",
-        "ismethod",
-        "isclass",
-        "ismodule",
-        "isbuiltin",
-        "isroutine",
-        "isgenerator",
-        "isgeneratorfunction",
-        "iscoroutinefunction",
-        "isabstract",
-        "isawaitable",
-    )
-) | {"dataclasses.is_dataclass", "dataclasses.fields"}
+DESCRIBING = full_names(
+    "inspect",
+    "signature getfullargspec getsource getsourcelines getsourcefile "
+    "getfile getdoc getcomments getmodule isfunction ismethod isclass "
+    "ismodule isbuiltin isroutine isgenerator isgeneratorfunction "
+    "iscoroutinefunction isabstract isawaitable",
+) | full_names("dataclasses", "is_dataclass fields")
 """Functions that only look at their arguments, of packages that have others."""
 
 COMPUTING = frozenset(
@@ -72,27 +43,10 @@ They know of no optimizer of the project but by these.
 """
 
 OBJECT_ARRAYS = frozenset(
-    (
-        "array",
-        "asarray",
-        "asanyarray",
-        "vectorize",
-        "frompyfunc",
-        "fromiter",
-        "full",
-        "nditer",
-        "ndenumerate",
-        "append",
-        "insert",
-        "concatenate",
-        "stack",
-        "roll",
-        "reshape",
-        "ravel",
-        "take",
-        "where",
-        "copy",
-        "atleast_1d",
+    words(
+        "array asarray asanyarray vectorize frompyfunc fromiter full nditer "
+        "ndenumerate append insert concatenate stack roll reshape ravel take "
+        "where copy atleast_1d"
     )
 )
 """Functions of NumPy that give back their arguments in arrays of objects.
@@ -101,52 +55,17 @@ The others compute numbers.
 """
 
 HOLDING = frozenset(
-    (
-        "tqdm",
-        "more_itertools",
-        "toolz",
-        "cytoolz",
-        "joblib",
-        "cloudpickle",
-        "dill",
-        "tree",
-    )
+    words("tqdm more_itertools toolz cytoolz joblib cloudpickle dill tree")
 )
 """Packages of containers and iterators, which give back their arguments."""
 
 FRAMEWORKS = frozenset(
-    (
-        "tensorflow",
-        "tensorflow_datasets",
-        "tensorflow_probability",
-        "tensorboard",
-        "tensorboardX",
-        "torch",
-        "torchvision",
-        "keras",
-        "ml_collections",
-        "gin",
-        "hydra",
-        "omegaconf",
-        "wandb",
-        "gym",
-        "gymnasium",
-        "dm_env",
-        "scipy",
-        "pandas",
-        "argparse",
-        "configparser",
-        "random",
-        "sklearn",
-        "matplotlib",
-        "PIL",
-        "cv2",
-        "yaml",
-        "click",
-        "fire",
-        "transformers",
-        "datasets",
-        "seqio",
+    words(
+        "tensorflow tensorflow_datasets tensorflow_probability tensorboard "
+        "tensorboardX torch torchvision keras ml_collections gin hydra "
+        "omegaconf wandb gym gymnasium dm_env scipy pandas argparse "
+        "configparser random sklearn matplotlib PIL cv2 yaml click fire "
+        "transformers datasets seqio"
     )
 )
 """Packages of other frameworks and tools, which know no optimizer of Flax."""
@@ -157,32 +76,10 @@ PLAIN = tuple(
 """Builtin classes whose instances hold nothing, and whose methods give such again."""
 
 LOOKING = frozenset(
-    (
-        "print",
-        "len",
-        "isinstance",
-        "issubclass",
-        "id",
-        "hash",
-        "repr",
-        "str",
-        "bool",
-        "int",
-        "float",
-        "abs",
-        "callable",
-        "hasattr",
-        "format",
-        "ascii",
-        "dir",
-        "help",
-        "input",
-        "round",
-        "any",
-        "all",
-        "range",
-        "bytes",
-        "delattr",
+    words(
+        "print len isinstance issubclass id hash repr str bool int float abs "
+        "callable hasattr format ascii dir help input round any all range bytes "
+        "delattr"
     )
 )
 """Builtins that look at their arguments."""

@@ -8,19 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from codemods.inference.containers import CHANGING, SHIFTING
-from codemods.inference.objects import Class, Function
+from codemods.inference.objects import Class, Function, Key
 from codemods.inference.scopes import SCOPES, Scope, open_scope
 from codemods.sources.modules import Unit
+from codemods.vocabulary import words
 
 Step: TypeAlias = tuple[
     Literal["item", "each", "enter", "aenter", "attribute", "rest"], "int | str | None"
 ]
 """From a value to a part of it: an item, each element, what a `with` gives, an attribute."""
 
-CHANGES = CHANGING | SHIFTING | {"send"}
 MODULES = frozenset(
-    ("import_module", "__import__", "modules", "module_from_spec", "load_source")
+    words("import_module __import__ modules module_from_spec load_source globals")
 )
 """What gives a module, by the names with which expressions end."""
 
@@ -51,11 +50,11 @@ class Binding:
 
 @dataclass(frozen=True, eq=False)
 class AttributeStore:
-    """`owner.name = …`."""
+    """`owner.name = …`, `setattr(owner, "name", …)`, `vars(owner)["name"] = …`."""
 
-    target: ast.Attribute
+    target: ast.expr
+    owner: ast.expr
     binding: Binding
-    function: FunctionNode | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +63,33 @@ class ItemStore:
 
     target: ast.Subscript
     binding: Binding
-    function: FunctionNode | None
 
 
-def _lists() -> defaultdict[str, list[Any]]:
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """`getattr(owner, key)`, `vars(owner)[key]`, where None stands for any key."""
+
+    node: ast.expr
+    owner: ast.expr
+    key: str | None
+
+
+def _lists() -> defaultdict[Any, list[Any]]:
     return defaultdict(list)
 
 
 @dataclass
 class Index:
-    """What may concern something, by the names with which expressions end."""
+    """What stands in the files of a project, by nodes or by the names with which these end."""
 
+    bindings: dict[tuple[Scope, str], list[Binding]] = field(default_factory=_lists)
+    functions: dict[ast.AST, Function] = field(default_factory=dict)
+    classes: dict[ast.AST, Class] = field(default_factory=dict)
+    returned: dict[ast.AST, list[ast.expr]] = field(default_factory=_lists)
+    """What each function returns."""
+    yielded: dict[ast.AST, list[ast.Yield | ast.YieldFrom]] = field(
+        default_factory=_lists
+    )
     stores: dict[str, list[AttributeStore]] = field(default_factory=_lists)
     called: dict[str, list[ast.Call]] = field(default_factory=_lists)
     """The calls, by the name of the callee."""
@@ -83,62 +98,32 @@ class Index:
     defined: dict[str, list[Function | Class]] = field(default_factory=_lists)
     imported: dict[str, list[Binding]] = field(default_factory=_lists)
     """What `from module import name` binds, by that name."""
-    attributes_read: dict[str, list[tuple[Unit, ast.expr]]] = field(
+    attributes_read: dict[str, list[tuple[ast.expr, ast.expr]]] = field(
         default_factory=_lists
     )
-    reads: dict[Any, list[ast.Name]] = field(default_factory=_lists)
-    """Where variables are read, by their scopes and names."""
-    item_stores_of: dict[Any, list[ItemStore]] = field(default_factory=_lists)
-    subscripts: list[ast.Subscript] = field(default_factory=list)
-    changing: list[ast.Call] = field(default_factory=list)
-    """The calls of methods that change containers."""
+    """`owner.name`, `getattr(owner, "name")` and `vars(owner)["name"]`, each with the owner."""
+    reads: dict[tuple[Scope, str], list[ast.Name]] = field(default_factory=_lists)
+    item_stores_of: dict[ast.AST, list[ItemStore]] = field(default_factory=_lists)
     item_stores: list[ItemStore] = field(default_factory=list)
+    stores_by_key: list[AttributeStore] = field(default_factory=list)
+    """Where attributes are set by a name that is computed."""
+    lookups: list[Lookup] = field(default_factory=list)
     raised: list[ast.expr] = field(default_factory=list)
     keywords: set[str | None] = field(default_factory=set)
     """The names by which calls give arguments."""
     reflects: bool = False
     """Whether variables or fields are got at by computed names."""
 
-    def add(self, other: Index) -> None:
-        """Take in what another has."""
-        for name in BY_NAME:
-            own = getattr(self, name)
-            for key, values in getattr(other, name).items():
-                own[key] += values
-        self.item_stores += other.item_stores
-        self.changing += other.changing
-        self.subscripts += other.subscripts
-        self.raised += other.raised
-        self.keywords |= other.keywords
-        self.reflects = self.reflects or other.reflects
 
-
-BY_NAME = (
-    *("stores", "called", "heirs", "defined", "imported"),
-    *("attributes_read", "reads", "item_stores_of"),
-)
-
-
-@dataclass(kw_only=True)
-class Contents(Index):
+@dataclass
+class Contents:
     """What stands in one file."""
 
     unit: Unit
     scope: Scope
-    bindings: dict[tuple[Scope, str], list[Binding]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
     calls: list[ast.Call] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)
-    functions_by_node: dict[ast.AST, Function] = field(default_factory=dict)
     classes: list[Class] = field(default_factory=list)
-    classes_by_node: dict[ast.AST, Class] = field(default_factory=dict)
-    returned: dict[ast.AST, list[ast.expr]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    yielded: dict[ast.AST, list[ast.Yield | ast.YieldFrom]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
     attributes: list[ast.Attribute] = field(default_factory=list)
     stars: list[ast.ImportFrom] = field(default_factory=list)
     annotated: list[tuple[ast.expr, Scope, ast.AST]] = field(default_factory=list)
@@ -148,8 +133,9 @@ class Contents(Index):
 class Reader:
     """Reads a file, in one pass over its nodes."""
 
-    def __init__(self, unit: Unit, scopes: dict[ast.AST, Scope]) -> None:
+    def __init__(self, unit: Unit, scopes: dict[ast.AST, Scope], index: Index) -> None:
         self.unit = unit
+        self.index = index
         self.scopes = scopes
         """The scope in which each node stands; that which a class opens, for the class."""
         self._opened: dict[ast.AST, Scope] = {}
@@ -176,11 +162,11 @@ class Reader:
                 self.scopes[node] = inner
                 cls = Class(self.unit, node, inner)
                 self.contents.classes.append(cls)
-                self.contents.classes_by_node[node] = cls
+                self.index.classes[node] = cls
             elif isinstance(node, FunctionNode):
                 function = Function(self.unit, node, inner)
                 self.contents.functions.append(function)
-                self.contents.functions_by_node[node] = function
+                self.index.functions[node] = function
 
     def _scope_within(self, parent: ast.AST, child: ast.AST) -> Scope:
         around = self.stands[parent]
@@ -202,26 +188,25 @@ class Reader:
     # What stands where
 
     def _note(self, node: ast.AST, scope: Scope) -> None:
-        found = self.contents
+        found, index = self.contents, self.index
         match node:
             # what there is most of comes first
             case ast.Name(id=name, ctx=ast.Load()):
-                found.reads[scope.binding(name) or scope.module, name].append(node)
+                index.reads[scope.binding(name) or scope.module, name].append(node)
             case ast.Attribute():
                 found.attributes.append(node)
                 # self.__dict__.update(fields)
                 if node.attr == "__dict__":
-                    found.reflects = True
+                    index.reflects = True
                 if isinstance(node.ctx, ast.Load):
-                    found.attributes_read[node.attr].append((self.unit, node))
+                    index.attributes_read[node.attr].append((node, node.value))
             case ast.Call():
                 found.calls.append(node)
-                found.called[last_name(node.func)].append(node)
-                found.keywords.update(one.arg for one in node.keywords)
+                index.called[last_name(node.func)].append(node)
+                index.keywords.update(one.arg for one in node.keywords)
                 if last_name(node.func) in REFLECTING:
-                    found.reflects = True
-                if isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES:
-                    found.changing.append(node)
+                    index.reflects = True
+                self._note_by_key(node, scope)
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self._bind(target, Binding(node, scope, value))
@@ -255,40 +240,89 @@ class Reader:
                     if alias.name == "*":
                         found.stars.append(node)
                     else:
-                        found.imported[alias.name].append(binding)
+                        index.imported[alias.name].append(binding)
                         self._bind_name(alias.asname or alias.name, binding)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._bind_name(node.name, Binding(node, scope))
                 self._parameters(node, scope)
-                found.defined[node.name].append(found.functions_by_node[node])
+                index.defined[node.name].append(index.functions[node])
                 if node.returns is not None:
                     found.annotated.append((node.returns, scope, node))
             case ast.Lambda():
                 self._parameters(node, scope)
-                found.returned[node].append(node.body)
+                index.returned[node].append(node.body)
             case ast.ClassDef():
                 self._bind_name(node.name, Binding(node, scope))
-                cls = found.classes_by_node[node]
-                found.defined[node.name].append(cls)
+                cls = index.classes[node]
+                index.defined[node.name].append(cls)
                 for base in node.bases:
-                    found.heirs[last_name(base)].append(cls)
+                    index.heirs[last_name(base)].append(cls)
             case ast.Return(value=ast.expr() as value):
-                found.returned[scope.node].append(value)
+                index.returned[scope.node].append(value)
             case ast.Yield() | ast.YieldFrom():
                 function = function_around(scope)
                 if function is not None:
-                    found.yielded[function].append(node)
+                    index.yielded[function].append(node)
             case ast.Raise(exc=ast.Call() as raised):
-                found.raised.append(raised)
-            case ast.ExceptHandler(name=str(name)):
-                self._bind_name(name, Binding(node, scope))
+                index.raised.append(raised)
             case ast.Match():
                 for case in node.cases:
                     self._pattern(case.pattern, Binding(node, scope, node.subject))
-            case ast.Subscript(ctx=ast.Load()):
-                found.subscripts.append(node)
+            case ast.ExceptHandler(name=str(name)):
+                self._bind_name(name, Binding(node, scope))
+            # globals()["optimizer"]
+            case ast.Subscript(value=value, slice=key, ctx=ast.Load()):
+                owner = namespace_owner(value)
+                if owner is not None:
+                    self._look_up(node, owner, key_of(key))
             case ast.Subscript(ctx=ast.Del()):
                 self._bind(node, Binding(node, scope))
+
+    def _note_by_key(self, call: ast.Call, scope: Scope) -> None:
+        """Note which attributes a call reads or sets by a key."""
+        match call:
+            # getattr(state, "optimizer")
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, key, *_]):
+                self._look_up(call, owner, key_of(key))
+            # setattr(state, "optimizer", optimizer)
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, key, value]):
+                self._store(call, owner, key_of(key), Binding(call, scope, value))
+            # vars(state).items()
+            case ast.Call(func=ast.Attribute(value=namespace, attr=method)):
+                held = namespace_owner(namespace)
+                if held is not None:
+                    self._note_method(call, method, held, scope)
+
+    def _note_method(
+        self, call: ast.Call, method: str, owner: ast.expr, scope: Scope
+    ) -> None:
+        """Note what a method of the dict of something's attributes reads or sets."""
+        has_key = method in ("get", "pop") and call.args
+        self._look_up(call, owner, key_of(call.args[0]) if has_key else None)
+        if method == "update":
+            # globals().update(optimizer=optimizer)
+            for word in call.keywords:
+                steps: tuple[Step, ...] = () if word.arg else (("each", None),)
+                binding = Binding(call, scope, word.value, steps)
+                self._store(call, owner, word.arg, binding)
+            for argument in call.args:
+                binding = Binding(call, scope, argument, (("each", None),))
+                self._store(call, owner, None, binding)
+
+    def _look_up(self, node: ast.expr, owner: ast.expr, key: Key) -> None:
+        name = key if isinstance(key, str) else None
+        self.index.lookups.append(Lookup(node, owner, name))
+        if name is not None:
+            self.index.attributes_read[name].append((node, owner))
+
+    def _store(
+        self, target: ast.expr, owner: ast.expr, key: Key, binding: Binding
+    ) -> None:
+        store = AttributeStore(target, owner, binding)
+        if isinstance(key, str):
+            self.index.stores[key].append(store)
+        else:
+            self.index.stores_by_key.append(store)
 
     def _parameters(self, node: FunctionNode, scope: Scope) -> None:
         declared = node.args
@@ -296,13 +330,13 @@ class Reader:
         named = (*declared.posonlyargs, *declared.args, *declared.kwonlyargs)
         extra = (one for one in (declared.vararg, declared.kwarg) if one is not None)
         for argument in (*named, *extra):
-            self.contents.bindings[inner, argument.arg].append(Binding(argument, inner))
+            self.index.bindings[inner, argument.arg].append(Binding(argument, inner))
             if argument.annotation is not None:
                 self.contents.annotated.append((argument.annotation, scope, argument))
 
     def _bind_name(self, name: str, binding: Binding) -> None:
         owner = binding.scope.binding(name) or binding.scope
-        self.contents.bindings[owner, name].append(binding)
+        self.index.bindings[owner, name].append(binding)
 
     def _bind(self, target: ast.expr, binding: Binding) -> None:
         match target:
@@ -310,28 +344,28 @@ class Reader:
                 # in [(last := x) for x in xs], and `for x in xs` within it
                 scope = self.stands[target]
                 owner = scope.binding(name) or scope
-                self.contents.bindings[owner, name].append(binding)
+                self.index.bindings[owner, name].append(binding)
             case ast.Starred(value=value):
                 self._bind(value, self._step(binding, "rest", None))
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 is_exact = True
-                for index, element in enumerate(elements):
+                for at, element in enumerate(elements):
                     # first, *rest, last = values: from the star on, any element may come
                     if isinstance(element, ast.Starred):
                         is_exact = False
                         self._bind(element, binding)
                         continue
-                    key = index if is_exact else None
+                    key = at if is_exact else None
                     self._bind(element, self._step(binding, "item", key))
-            case ast.Attribute(attr=name):
-                function = function_around(self.stands[target])
-                store = AttributeStore(target, binding, function)
-                self.contents.stores[name].append(store)
-            case ast.Subscript():
-                function = function_around(self.stands[target])
-                stored = ItemStore(target, binding, function)
-                self.contents.item_stores.append(stored)
-                self.contents.item_stores_of[target].append(stored)
+            case ast.Attribute(value=owner, attr=name):
+                self._store(target, owner, name, binding)
+            case ast.Subscript(value=value, slice=key):
+                namespace = namespace_owner(value)
+                if namespace is not None:
+                    self._store(target, namespace, key_of(key), binding)
+                stored = ItemStore(target, binding)
+                self.index.item_stores.append(stored)
+                self.index.item_stores_of[target].append(stored)
 
     @staticmethod
     def _step(
@@ -401,6 +435,22 @@ def last_name(node: ast.expr) -> str:
                 node = inner
             case _:
                 return ""
+
+
+def namespace_owner(node: ast.expr) -> ast.expr | None:
+    """What has the variables or fields of which an expression is the dict: `x` of `vars(x)`.
+
+    `globals()` stands for the module itself.
+    """
+    match node:
+        case (
+            ast.Attribute(value=owner, attr="__dict__")
+            | ast.Call(func=ast.Name(id="vars"), args=[owner])
+        ):
+            return owner
+        case ast.Call(func=ast.Name(id="globals")):
+            return node
+    return None
 
 
 def key_of(node: ast.expr) -> int | str | None:

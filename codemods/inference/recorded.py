@@ -62,5 +62,4 @@ class Reading:
     attributes: list[tuple[Unit, ast.Attribute]] = field(default_factory=list)
     calls: list[tuple[Unit, ast.Call]] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
-    decorated: list[tuple[Place, Place]] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)

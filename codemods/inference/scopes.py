@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from codemods.sources.bindings import Comprehension, ScopeNode
@@ -96,29 +95,14 @@ class Scopes:
         return self._opened[owner]
 
 
-def first_bound(cls: ast.ClassDef) -> dict[str, tuple[int, int]]:
+def first_bound(unit: Unit, cls: ast.ClassDef) -> dict[str, tuple[int, int]]:
     """Where the statement ends, by line and column, in which a class first binds each name."""
     found: dict[str, tuple[int, int]] = {}
-    for statement in cls.body:
+    for name, _, node in unit.bindings.get(cls, ()):
+        statement = node
+        while unit.parents[statement] is not cls:
+            statement = unit.parents[statement]
+        assert isinstance(statement, ast.stmt)
         end = (statement.end_lineno or 0, statement.end_col_offset or 0)
-        for name in _bound_by(statement):
-            found.setdefault(name, end)
+        found[name] = min(end, found.get(name, end))
     return found
-
-
-def _bound_by(statement: ast.stmt) -> Iterator[str]:
-    pending: list[ast.AST] = [statement]
-    while pending:
-        match pending.pop():
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.ClassDef(name=name):
-                yield name
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                yield from (one.asname or one.name.partition(".")[0] for one in names)
-            case ast.Name(id=name, ctx=ast.Store()):
-                yield name
-            case ast.Lambda():
-                pass
-            case part:
-                pending += ast.iter_child_nodes(part)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 
 from codemods.inference.annotations import TypeWithin, quoted_types, types_within
 from codemods.inference.engine import Inference
 from codemods.inference.library import Library
 from codemods.inference.objects import (
+    Arguments,
     Called,
     Class,
     Container,
@@ -30,7 +32,7 @@ from codemods.inference.objects import (
 from codemods.inference.reading import Binding, key_of, last_name, parameters
 from codemods.inference.recorded import Annotation, Import, PassedOn, Reading
 from codemods.inference.scopes import Scope
-from codemods.inference.sites import CallSite
+from codemods.inference.tracing import Trace
 from codemods.sources.modules import Project, Unit
 
 COPYING = {
@@ -126,11 +128,9 @@ class Answers:
             case ("field", Class() as cls, name):
                 return [("field", Instance(cls), name)]
             case ("element", Container() as box, key):
-                return [("element in", one, key) for one in self.forms(box)]
+                return [("item in", one, key, True) for one in self.forms(box)]
             case ("elements", Container() as box):
                 return [("item in", one, None) for one in self.forms(box)]
-            case ("keys", Container() as box):
-                return [("keys of", one) for one in self.forms(box)]
             case ("self", Class() as cls):
                 return [("itself", Instance(cls))]
         return [place]
@@ -145,8 +145,8 @@ class View:
         self.library = library
         self.solver = Answers(self)
         self.reading = Reading()
-        self.reading.scopes = Scopes(self)  # type: ignore[assignment]
-        self.places = Places(self)
+        self.reading.scopes = self.engine.scopes
+        self.places = Places(self.engine)
         self.modules: Mapping[Unit, Scope] = {
             unit: self.engine.module(unit) for unit in project.read
         }
@@ -162,54 +162,47 @@ class View:
             self._read_imports(unit)
             for node, scope, owner in self.engine.contents(unit).annotated:
                 self.annotate(node, scope, self._annotated(owner, scope))
-            self._read_casts(unit)
+        self._read_casts()
 
     # Imports and annotations
 
     def _read_imports(self, unit: Unit) -> None:
         for node in unit.nodes:
-            if not isinstance(node, ast.Import | ast.ImportFrom):
-                continue
-            scope = self.engine.stands(unit, node)
-            for alias in node.names:
-                if isinstance(node, ast.Import):
-                    self._note_import(unit, node, alias, scope)
-                else:
-                    self._note_import_from(unit, node, alias, scope)
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                for alias in node.names:
+                    self._read_import(unit, node, alias)
 
-    def _note_import(
-        self, unit: Unit, node: ast.Import, alias: ast.alias, scope: Scope
+    def _read_import(
+        self, unit: Unit, node: ast.Import | ast.ImportFrom, alias: ast.alias
     ) -> None:
-        if self.engine.absolute(unit, alias.name):
-            return
-        bound = alias.asname or alias.name.partition(".")[0]
-        owner = scope.binding(bound) or scope
-        found = Import(unit, node, alias, owner, bound, alias.name)
-        self.reading.imports.append(found)
-
-    def _note_import_from(
-        self, unit: Unit, node: ast.ImportFrom, alias: ast.alias, scope: Scope
-    ) -> None:
-        name = alias.asname or alias.name
-        owner = scope.binding(name) or scope
-        sources = self.engine.sources(unit, node)
-        if sources:
-            units = (module.unit for module in sources)
-            scopes = tuple(self.modules[one] for one in units if one is not None)
-            passed = PassedOn(unit, node, alias, owner, name, scopes)
-            self.reading.passed_on.append(passed)
-        elif not self.engine.others(unit, node):
-            target = node.module or ""
+        scope = self.engine.stands(unit, node)
+        if isinstance(node, ast.Import):
+            name, target = alias.asname or alias.name.partition(".")[0], alias.name
+            is_outside = not self.engine.absolute(unit, alias.name)
+        else:
+            name, target = alias.asname or alias.name, node.module or ""
             if alias.name != "*":
                 target = f"{'.' * node.level}{target}.{alias.name}"
+            sources = self.engine.sources(unit, node)
+            is_outside = not (sources or self.engine.others(unit, node))
+            if sources:
+                units = (module.unit for module in sources)
+                scopes = tuple(self.modules[one] for one in units if one is not None)
+                owner = scope.binding(name) or scope
+                passed = PassedOn(unit, node, alias, owner, name, scopes)
+                self.reading.passed_on.append(passed)
+        if is_outside:
+            owner = scope.binding(name) or scope
             found = Import(unit, node, alias, owner, name, target)
             self.reading.imports.append(found)
 
-    def _read_casts(self, unit: Unit) -> None:
+    def _read_casts(self) -> None:
         """Note what `typing.cast(optim.Optimizer, value)` declares."""
-        for call in self.engine.contents(unit).called["cast"]:
-            if External("typing.cast") in self.solver.at(call.func) and call.args:
-                scope = self.reading.scopes[call]
+        units = set(self.project.units)
+        for call in self.engine.index.called.get("cast", ()):
+            scope = self.engine.scopes[call]
+            is_cast = External("typing.cast") in self.solver.at(call.func)
+            if scope.unit in units and is_cast and call.args:
                 self.annotate(call.args[0], scope, self.places[call])
 
     def _annotated(self, owner: ast.AST, scope: Scope) -> Place:
@@ -227,8 +220,8 @@ class View:
                 if isinstance(scope.node, ast.ClassDef):
                     return ("field", self.class_of(scope.node), name)
                 return ("variable", scope.binding(name) or scope, name)
-            case ast.AnnAssign(target=ast.Attribute(attr=name) as target):
-                method = self.engine.method_of(target)
+            case ast.AnnAssign(target=ast.Attribute(value=own, attr=name) as target):
+                method = self.engine.method_of(own)
                 cls = None if method is None else self.engine.class_of_method(method)
                 if cls is not None:
                     return ("field", cls, name)
@@ -238,16 +231,12 @@ class View:
         return ("annotated", owner)
 
     def annotate(self, node: ast.expr, scope: Scope, target: Place) -> None:
-        expression: ast.expr = node
+        expression = node
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            try:
-                expression = ast.parse(node.value.strip(), mode="eval").body
-            except SyntaxError:
+            quoted_type = self.engine.quoted(node)
+            if quoted_type is None:
                 return
-            for inner in ast.walk(expression):
-                ast.copy_location(inner, node)
-                if isinstance(inner, ast.expr):
-                    self.engine.reading.scopes[inner] = scope
+            expression = quoted_type
         annotation = Annotation(scope.unit, node, expression, scope, target)
         self.reading.annotations.append(annotation)
         others = dict.fromkeys(quoted_types(expression))
@@ -309,11 +298,14 @@ class View:
             return [*self.engine.solver.at(("item in", item, None))]
         found: list[Object] = []
         if isinstance(item, Instance | Made):
-            for ancestor in self.ancestry(item.cls):
-                if isinstance(ancestor, Class):
-                    for name in self.engine.fields_named(ancestor):
-                        found += self.engine.solver.at(("field", item, name))
+            for name in self._field_names(item.cls):
+                found += self.engine.solver.at(("field", item, name))
         return found
+
+    def _field_names(self, cls: Class) -> dict[str, None]:
+        """The names of all fields of an instance, inherited or not."""
+        classes = (one for one in self.ancestry(cls) if isinstance(one, Class))
+        return {name: None for one in classes for name in self.engine.fields_named(one)}
 
     # Classes
 
@@ -335,7 +327,7 @@ class View:
 
     def fields_in_order(self, cls: Class) -> list[str]:
         """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
-        return [str(one) for one in self.engine.fields_in_order(cls)]
+        return [str(one) for one in self.engine.solver.at(("fields in order", cls))]
 
     def decorators(self, function: Function) -> set[str]:
         return self.engine.decorators(function)
@@ -348,11 +340,7 @@ class View:
         """The places of all fields of an instance, inherited or not."""
         if isinstance(cls, Opaque):
             return []
-        names: dict[str, None] = {}
-        for ancestor in self.ancestry(cls):
-            if isinstance(ancestor, Class):
-                names.update(dict.fromkeys(self.engine.fields_named(ancestor)))
-        return [*(("field", cls, name) for name in names), ("some field", cls)]
+        return [("field", cls, name) for name in self._field_names(cls)]
 
     def is_asked_by_any_name(self, _: Class) -> bool:
         """Whether some field is read or written by a name that is computed."""
@@ -375,22 +363,27 @@ class View:
     @property
     def looked_up(self) -> Mapping[Unit, dict[tuple[str | None, Place], None]]:
         """The keys by which variables of each module are read, None for any, and where these go."""
-        self.engine.look_at_lookups()
         return self.engine.looked_up
 
     def stands_at(self, place: Place) -> Iterable[tuple[Unit, ast.expr]]:
-        """Where what is at a place stands."""
+        """Where what is at a place may stand, or what holds it, by the text."""
         match place:
             case ast.expr():
-                yield from self.stands(self.reading.scopes[place].unit, place)
-            case ("variable", Scope() as scope, str(name)):
-                yield from self.stands_as(scope, name)
+                yield from self.trace(place).nodes
+            case ast.arg(arg=name):
+                scope = self.engine.function_with(place).scope
+                yield from self.stands_at(("variable", scope, name))
+            case ("variable", Scope(), str()):
+                yield from self.engine.tracing.of(place, is_held=True).nodes  # type: ignore[arg-type]
             case ("target", LegacyObject() as optimizer):
-                for unit, node in self.reading.attributes:
-                    if node.attr == "target" and optimizer in self.solver.at(
-                        node.value
-                    ):
-                        yield from self.stands(unit, node)
+                for _, node in self.reading.attributes:
+                    if node.attr == "target" and self.solver.has(node.value, optimizer):
+                        yield from self.trace(node).nodes
+
+    def trace(self, node: ast.expr) -> Trace:
+        """What becomes of the value of an expression, or of what holds it, by the text."""
+        unit = self.engine.scopes[node].unit
+        return self.engine.tracing.of(("value", unit, node), is_held=True)
 
     def origins(self, place: Place) -> list[ast.expr]:
         """The expressions from which what is at a place comes unchanged."""
@@ -405,29 +398,6 @@ class View:
             seen.update(new)
             pending += new
         return seen
-
-    def stands(self, unit: Unit, node: ast.expr) -> Iterable[tuple[Unit, ast.expr]]:
-        """An expression, and where its value stands besides."""
-        trace = self.engine.tracing.of(("value", unit, node), is_held=True)
-        return ((unit, node), *trace.nodes)
-
-    def calls_of(self, unit: Unit, node: ast.expr) -> Iterable[ast.Call]:
-        """The calls of what an expression is, or in which it is handed on, as far as it goes."""
-        trace = self.engine.tracing.of(("value", unit, node), is_held=True)
-        return trace.calls
-
-    def stands_as(self, scope: Scope, name: str) -> Iterable[tuple[Unit, ast.expr]]:
-        """Where what a variable has stands."""
-        return self.engine.tracing.of(("variable", scope, name), is_held=True).nodes
-
-    def standing_for(self, container: Container) -> Iterable[tuple[Unit, ast.expr]]:
-        """Where a container may stand."""
-        match container.node:
-            case ast.expr() as node:
-                return self.stands(self.reading.scopes[node].unit, node)
-            case ast.arg(arg=name) as argument:
-                return self.stands_as(self.engine.function_with(argument).scope, name)
-        return ()
 
     def store_element(self, container: Container, key: Key, place: Place) -> None:
         """Let a container have what is at a place as an element."""
@@ -482,7 +452,7 @@ class View:
             if binding.source is not None and not binding.steps:
                 found.append(self.places[binding.source])
             elif isinstance(binding.node, ast.arg):
-                found += self.given(self.engine.function_of(scope), binding.node)
+                found += self.given(self.engine.functions[scope.node], binding.node)
             elif isinstance(binding.node, ast.ImportFrom) and binding.alias is not None:
                 for module in self.engine.sources(scope.unit, binding.node):
                     if module.unit is not None:
@@ -523,12 +493,10 @@ class View:
             if one is argument and default is not None:
                 found.append(default)
         for site, offset in self.entered[function.node]:
-            index = (
-                positional.index(argument) - offset if argument in positional else -1
-            )
-            place = site.argument(index, argument.arg) if index >= 0 else None
-            if place is None:
-                place = site.keywords.get(argument.arg)
+            place = site.keyword(argument.arg)
+            if argument in positional[offset:]:
+                index = positional.index(argument) - offset
+                place = site.argument(index, argument.arg)
             if place is not None:
                 found.append(place)
         return found
@@ -537,14 +505,14 @@ class View:
         found: list[Place] = []
         for store in self.engine.index.stores.get(name, ()):
             if store.binding.source is not None and not store.binding.steps:
-                owners = self.solver.at(store.target.value)
+                owners = self.solver.at(store.owner)
                 if Instance(cls) in owners:
                     found.append(self.places[store.binding.source])
         for made in self.engine.solver.at(("instances", cls)):
             if isinstance(made, Made):
-                place = made.arguments.keyword(name)
                 names = self.fields_in_order(made.cls)
-                if place is None and name in names and made.source is None:
+                place = made.arguments.keyword(name)
+                if name in names and made.source is None:
                     place = made.arguments.argument(names.index(name), name)
                 if place is not None:
                     found.append(_old(place))
@@ -633,37 +601,17 @@ class View:
                         yield f"{base.name}{ending}"
 
 
-class Scopes(Mapping[ast.AST, Scope]):
-    """The scope in which each node stands; those of the files in question are listed."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._scopes = view.engine.reading.scopes
-
-    def __getitem__(self, node: ast.AST) -> Scope:
-        return self._scopes[node]
-
-    def __contains__(self, node: object) -> bool:
-        return node in self._scopes
-
-    def __iter__(self) -> Iterator[ast.AST]:
-        return iter(self._scopes)
-
-    def __len__(self) -> int:
-        return len(self._scopes)
-
-
-class Places(Mapping[ast.expr, Place]):
+class Places:
     """The place of each expression: that of a name is the variable that it stands for."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._scopes = view.reading.scopes
+    def __init__(self, engine: Inference) -> None:
+        self._engine = engine
+        self._scopes = engine.scopes
 
     def __getitem__(self, node: ast.expr) -> Place:
         scope = self._scopes[node]
         if isinstance(node, ast.Name):
-            scope = self._view.engine.names.seen_from(node, scope)
+            scope = self._engine.names.seen_from(node, scope)
             bound = scope.binding(node.id)
             if bound is not None:
                 return ("variable", bound, node.id)
@@ -671,58 +619,51 @@ class Places(Mapping[ast.expr, Place]):
             return self[node.value]
         return node
 
+    def get(self, node: ast.AST | None) -> Place | None:
+        if not isinstance(node, ast.expr) or node not in self._scopes:
+            return None
+        return self[node]
+
     def __contains__(self, node: object) -> bool:
         return isinstance(node, ast.expr) and node in self._scopes
 
     def __iter__(self) -> Iterator[ast.expr]:
         return (node for node in self._scopes if isinstance(node, ast.expr))
 
-    def __len__(self) -> int:
-        return len(self._scopes)
 
-
-class Entered(Mapping[ast.AST, list[tuple[CallSite, int]]]):
+class Entered:
     """The calls that reach each function.
 
     Each comes with the number of parameters, such as `self`, that no argument of the call is for.
     """
 
     def __init__(self, view: View) -> None:
-        self._view = view
+        self._engine = view.engine
+        self._places = view.places
 
-    def __getitem__(self, node: ast.AST) -> list[tuple[CallSite, int]]:
-        found: list[tuple[CallSite, int]] = []
-        if node not in self._view.engine.functions:
-            return found
-        for call in self._view.engine.solver.at(("callers", node)):
-            assert isinstance(call, Called)
-            given = call.arguments
-            site = CallSite(
-                given.unit,
-                given.node,
-                tuple(self._place(one) for one in given.positional),
-                {word: self._place(one) for word, one in given.keywords},
-                given.node,
-                given.starred,
-                tuple(map(_old, given.unpacked)),
-                None,
-                given.partials,
-            )
-            found.append((site, call.offset))
+    def __getitem__(self, node: ast.AST) -> list[tuple[Arguments, int]]:
+        found: list[tuple[Arguments, int]] = []
+        if node in self._engine.functions:
+            for call in self._engine.solver.at(("callers", node)):
+                assert isinstance(call, Called)
+                found.append((self._as_seen(call.arguments), call.offset))
         return found
+
+    def _as_seen(self, given: Arguments) -> Arguments:
+        words = ((word, self._place(one)) for word, one in given.keywords)
+        return replace(
+            given,
+            positional=tuple(map(self._place, given.positional)),
+            keywords=tuple(words),
+            unpacked=tuple(map(self._place, given.unpacked)),
+        )
 
     def _place(self, place: Place) -> Place:
         node = _old(place)
-        return self._view.places[node] if isinstance(node, ast.expr) else node
+        return self._places[node] if isinstance(node, ast.expr) else node
 
-    def __contains__(self, node: object) -> bool:
-        return node in self._view.engine.functions
-
-    def __iter__(self) -> Iterator[ast.AST]:
-        return iter(self._view.engine.functions)
-
-    def __len__(self) -> int:
-        return len(self._view.engine.functions)
+    def items(self) -> Iterator[tuple[ast.AST, list[tuple[Arguments, int]]]]:
+        return ((node, self[node]) for node in self._engine.functions)
 
 
 def _old(place: Place) -> Place:

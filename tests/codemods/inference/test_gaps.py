@@ -106,13 +106,6 @@ KNOWN_GAPS: dict[str, tuple[str, Program]] = {
             name.target  # is: unknown
         """,
     ),
-    "objects as keys, and values": (
-        "the keys are among the values",
-        """
-        for optimizer, count in {optim.Adam().create(params): 1}.items():
-            count.target  # is: unknown
-        """,
-    ),
     "a setting method of two instances": (
         "both: only what `__init__` is given is told apart by instance",
         """

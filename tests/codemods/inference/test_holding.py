@@ -142,11 +142,6 @@ CONTAINERS: dict[str, Program] = {
             agents[name]["optimizer"] = agents[name]["optimizer"].apply_gradient(grads)
         agents["actor"]["optimizer"].target  # is: made
         """,
-    "objects as keys": """
-        counts = {made: 1}
-        for optimizer in counts:
-            optimizer.target  # is: made
-        """,
     "what an assignment adds": """
         values = []
         values += [made]
