@@ -83,6 +83,14 @@ ARRAY = "jax.numpy.ndarray"
 INDEX = "jax.ops.index"
 """What made an index of slices: `jax.ops.index[1:]`."""
 
+EITHER = (
+    full_names("builtins", "max min")
+    | full_names("operator", "and_ or_")
+    | _of_numbers("max", "min", "maximum", "minimum")
+    | _of_numbers("logical_and", "logical_or", "bitwise_and", "bitwise_or")
+)
+"""Functions of two arguments that give the same in any order, and if one is given twice."""
+
 # Functions of functions
 
 JIT = "jax.jit"

@@ -1,32 +1,25 @@
 """The step that an optimizer counts.
 
-In legacy it is an array, and in a `TrainState` that took no step under `jit` a plain number. That
-does where a program computes with the step. Where it asks at once for what only an array has or
-does, an array is made of it.
+In legacy it is an array, and in a `TrainState` that took no step under `jit` a plain number.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
 from codemods.analysis.handling import Handling, names_of, tree_function
 from codemods.analysis.origins import Origins, Variable
+from codemods.analysis.plain_numbers import PACKAGES, PlainNumbers, is_of_stacked
 from codemods.analysis.uses import Use
 from codemods.inference.binding import parameters_of
 from codemods.inference.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
-from codemods.vocabulary import UNREPLICATE
+from codemods.vocabulary import REMATERIALIZE, UNREPLICATE
 
-PACKAGES = ("jax.", "numpy.", "flax.", "optax.", "math.")
-"""The packages whose functions take a number wherever they take an array."""
-
-BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
-DIVIDING = (ast.Div, ast.FloorDiv, ast.Mod)
-TELLING = frozenset(("builtins.isinstance", "builtins.type"))
 COMPUTING = (
     ast.BinOp,
     ast.UnaryOp,
@@ -50,6 +43,7 @@ class Steps:
         self.origins = facts.of(Origins)
         self.handling = facts.of(Handling)
         self.compiled = facts.of(Compiled)
+        self.numbers = facts.of(PlainNumbers)
 
     def zero(self, optimizers: Iterable[LegacyObject]) -> str:
         """The step of optimizers that are created."""
@@ -69,8 +63,6 @@ class Steps:
             return text
         return f"{{jnp}}.asarray({text}, {{jnp}}.int32)"
 
-    # Among the leaves
-
     def is_array(self, optimizer: LegacyObject) -> bool:
         """Whether an optimizer has to be created with an array as its step."""
         if optimizer in self._array_steps:
@@ -88,18 +80,48 @@ class Steps:
             asks = name in ("flatten", "leaves")
             # jax.tree_map(lambda leaf: leaf[0], optimizer)
             if name in ("map", "multimap"):
-                asks = not all(map(self._takes_numbers, self._functions(call)))
+                asks = self._asks_leaves(call)
             if asks:
                 found.update(self.handling.optimizers_in(call))
+        for function in self._rematerialized():
+            for site, _ in self.flow.entered[function.node]:
+                if isinstance(site.node, ast.Call):
+                    found.update(self.handling.optimizers_in(site.node))
         return frozenset(found)
 
-    def _functions(self, call: ast.Call) -> Iterable[Object | None]:
-        """The functions that a `tree_map` may be of."""
-        for node in call.args[:1]:
-            # jnp.zeros_like, of a package that nobody follows
-            name = self.facts.full_name(node)
-            return list(self.facts.objects(node)) or [External(name)]
-        return [None]
+    def _rematerialized(self) -> Iterator[Function]:
+        """The functions in `jax.checkpoint`, which makes numbers into objects of its own type."""
+        for _, call in self.flow.reading.calls:
+            # jax.checkpoint(loss_fn)
+            if self._is_checkpoint(call.func):
+                for argument in call.args[:1]:
+                    yield from self.facts.functions(argument)
+        for function in self.flow.reading.functions:
+            if isinstance(function.node, ast.Lambda):
+                continue
+            # @jax.checkpoint
+            decorators = function.node.decorator_list
+            if any(map(self._is_checkpoint, decorators)):
+                yield function
+
+    def _is_checkpoint(self, node: ast.expr) -> bool:
+        return not REMATERIALIZE.isdisjoint(self.facts.externals(node))
+
+    def _asks_leaves(self, call: ast.Call) -> bool:
+        """Whether the function of a `tree_map` may use a leaf as only an array can be."""
+        # jax.tree_map(f=function, tree=optimizer)
+        if not call.args:
+            return True
+        functions = self._functions(call.args[0])
+        return not all(map(self._takes_numbers, functions))
+
+    def _functions(self, node: ast.expr) -> Iterable[Object | None]:
+        found = list(self.facts.objects(node))
+        if found:
+            return found
+        # jnp.zeros_like, of a package that nobody follows
+        name = self.facts.full_name(node)
+        return [External(name) if name else None]
 
     def _takes_numbers(self, item: Object | None) -> bool:
         match item:
@@ -107,21 +129,29 @@ class Steps:
                 return name.startswith(PACKAGES)
             case Partial(function=function):
                 return self._takes_numbers(function)
-            case Function(node=node, scope=scope):
+            case Function(node=node):
+                parameters = (*node.args.posonlyargs, *node.args.args)
+                names = [one.arg for one in parameters]
+                uses: list[ast.AST] = [*self._loads(item, names)]
+                # lambda *leaves: sum(leaves)
                 several = node.args.vararg
-                names = [one.arg for one in parameters_of(node.args)]
-                names += [several.arg] if several is not None else []
-                loads = (
-                    load
-                    for name in names
-                    for load in self.origins.loads(Variable(scope, name))
-                )
-                return all(self._is_number(load, item.unit) for load in loads)
+                if several is not None:
+                    loads = self._loads(item, [several.arg])
+                    uses += [_element(load, item) for load in loads]
+                return all(self._is_number(use, item) for use in uses)
         return False
 
-    def _is_number(self, node: ast.AST, unit: Unit) -> bool:
+    def _loads(self, function: Function, names: Iterable[str]) -> list[ast.Name]:
+        """The places where parameters of a function are read."""
+        found: list[ast.Name] = []
+        for name in names:
+            parameter = Variable(function.scope, name)
+            found += self.origins.loads(parameter)
+        return found
+
+    def _is_number(self, node: ast.AST, function: Function) -> bool:
         """Whether a leaf is used as a number can be."""
-        parent = unit.parents.get(node)
+        parent = function.unit.parents.get(node)
         match parent:
             # lambda leaf: leaf
             case ast.Lambda() | ast.Return():
@@ -133,66 +163,21 @@ class Steps:
             case ast.Call(func=called) if called is not node:
                 called_names = names_of(self.facts, called)
                 return any(name.startswith(PACKAGES) for name in called_names)
-        return isinstance(parent, COMPUTING) and self._is_number(parent, unit)
-
-    # Where it is read
+            case ast.BinOp(op=ast.MatMult()):
+                return False
+        return isinstance(parent, COMPUTING) and self._is_number(parent, function)
 
     def needs_array(self, read: ast.Attribute | ast.Subscript, unit: Unit) -> bool:
         """Whether the step that is read here is used as only an array can be."""
         if self.compiled.is_traced(read) or self._is_replicated(read, unit):
             return False
-        node: ast.AST = read
-        is_truth = is_positive = False
-        while True:
-            parent = unit.parents.get(node)
-            match parent:
-                # optimizer.state.step.item()
-                case ast.Attribute():
-                    return True
-                # ~(step > 0): ~True is -2
-                case ast.UnaryOp(op=ast.Invert()):
-                    return True
-                # "step %d" % step
-                case ast.BinOp(left=ast.Constant(value=str())):
-                    return False
-                # (step > 0) + (step > 1), which is one of True in JAX
-                case ast.BinOp(op=operator) if is_truth and not isinstance(
-                    operator, BITS
-                ):
-                    return not isinstance(operator, ast.Mult)
-                # 1 / step, step ** -0.5: an array divides by zero
-                case ast.BinOp(op=operator, left=left, right=right) if not is_positive:
-                    if isinstance(operator, DIVIDING) and right is node:
-                        return True
-                    if isinstance(operator, ast.Pow) and left is node:
-                        return not isinstance(right, ast.Constant)
-                    # step + 1
-                    is_positive = isinstance(operator, ast.Add) and any(
-                        isinstance(one, ast.Constant) for one in (left, right)
-                    )
-                case ast.Call(func=function) if function is not node:
-                    return self._asks(parent, unit)
-                case ast.Compare() | ast.BoolOp():
-                    is_truth = True
-                case ast.BinOp() | ast.UnaryOp():
-                    pass
-                case _:
-                    return False
-            node = parent
-
-    def _asks(self, call: ast.Call, unit: Unit) -> bool:
-        """Whether a call may ask its argument for what only an array has or does."""
-        # writer.scalar("loss", loss, step), "step {}".format(step)
-        if isinstance(unit.parents.get(call), ast.Expr):
-            return False
-        match call.func:
-            case ast.Attribute(value=ast.Constant()):
-                return False
-        # isinstance(optimizer.state.step, jnp.ndarray), schedule(optimizer.state.step)
-        names = {*names_of(self.facts, call.func)}
-        if not names or names & TELLING:
+        if not self.numbers.do(read, unit):
             return True
-        return not all(name.startswith((*PACKAGES, "builtins.")) for name in names)
+        # Only the step itself is used elsewhere, too, and no number that is made of it.
+        if self.numbers.is_used_up(read, unit):
+            return False
+        steps = self.facts.legacy_objects(read, "step")
+        return not self._asked_steps.isdisjoint(steps)
 
     def _is_replicated(self, read: ast.expr, unit: Unit) -> bool:
         """Whether a step is one of several devices, or was: replicating makes an array of it."""
@@ -212,16 +197,59 @@ class Steps:
     def _is_unreplicated(self, call: ast.Call) -> bool:
         return not UNREPLICATE.isdisjoint(self.facts.externals(call.func))
 
+    @cached_property
+    def _asked_steps(self) -> frozenset[LegacyObject]:
+        """The steps that are used as only an array can be where they have got to."""
+        asked = self._mapped_steps()
+        kinds = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+        for node, scope in self.flow.reading.scopes.items():
+            if not isinstance(node, kinds) or self._is_read(node):
+                continue
+            steps = self.facts.legacy_objects(node, "step")
+            if not steps or self.compiled.is_traced(node):
+                continue
+            if not self.numbers.do(node, scope.unit):
+                asked.update(steps)
+        return frozenset(asked)
 
-def is_of_stacked(index: ast.expr) -> bool:
-    """Whether an index has a slice or a number: only an array with a dimension takes that.
+    def _mapped_steps(self) -> set[LegacyObject]:
+        """The steps among the leaves of a tree that a function is mapped over."""
+        found: set[LegacyObject] = set()
+        for _, call in self.flow.reading.calls:
+            # jax.tree_map(lambda value: value.mean(), {"step": optimizer.state.step})
+            if tree_function(self.facts, call) in ("map", "multimap"):
+                steps = self.handling.optimizers_in(call, "step")
+                if steps and not self._maps_numbers(call):
+                    found.update(steps)
+        return found
 
-    No number has ever been such, so the step is one of a replicated optimizer.
-    """
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    for part in parts:
-        match part:
-            # step[0], step[:1]
-            case ast.Slice() | ast.Constant(value=int()):
-                return True
-    return False
+    def _maps_numbers(self, call: ast.Call) -> bool:
+        """Whether a number does as a leaf, for the function of a `tree_map`."""
+        for item in self._functions(call.args[0]) if call.args else [None]:
+            if not self._takes_numbers(item):
+                return False
+            if isinstance(item, Function):
+                names = [one.arg for one in parameters_of(item.node.args)]
+                loads = self._loads(item, names)
+                if not all(self._gives_number(load, item.unit) for load in loads):
+                    return False
+        return True
+
+    def _gives_number(self, load: ast.Name, unit: Unit) -> bool:
+        # lambda value: value
+        is_given = isinstance(unit.parents.get(load), ast.Lambda | ast.Return)
+        return is_given or self.numbers.do(load, unit)
+
+    def _is_read(self, node: ast.expr) -> bool:
+        """Whether this is `x.state.step` itself, which has a rule of its own."""
+        if not isinstance(node, ast.Attribute) or node.attr != "step":
+            return False
+        return bool(self.facts.legacy_objects(node.value, "state"))
+
+
+def _element(node: ast.Name, function: Function) -> ast.AST:
+    """The expression for one leaf of a tuple of leaves: `xs[0]`, or else the tuple."""
+    parent = function.unit.parents.get(node)
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        return parent
+    return node

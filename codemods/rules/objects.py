@@ -266,8 +266,8 @@ def target(use: Use, context: Context) -> Edit | Refusal:
 )
 def step(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`,
-    so where the program asks it for what only an array has or does, such as `astype` or a quotient
-    by 0, an array is made of it. A MultiOptimizer had a state for each of its parts, with the same
+    so where the program asks for what only an array has or does, such as `astype` or a quotient by
+    0, an array is made of it. A MultiOptimizer had a state for each of its parts, with the same
     step in all of them: there `.state[0].step` is `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)

@@ -19,6 +19,7 @@ NUMBERS_DO = {
     "a quotient by a number": "print(optimizer.state.step // 7, optimizer.state.step / EPOCH)",
     "a quotient by at least one": "print(0.1 / (optimizer.state.step + 1) ** 0.5)",
     "two conditions": "print((optimizer.state.step > 2) & (optimizer.state.step < 5))",
+    "a function in view": "print(halved(optimizer.state.step + 1))",
     "a container that is shown": "shown({'step': optimizer.state.step})",
     "a list": "steps = []; steps.append(optimizer.state.step); print(steps[-1] + 1, sum(steps))",
     "a list of numbers": "steps = []; steps.append(int(optimizer.state.step)); print(steps[-1].real)",
@@ -65,16 +66,74 @@ def test_no_array_is_made_where_a_number_does(body: str) -> None:
     assert "asarray" not in migrated(USES_OF_NUMBERS.format(body=indented))
 
 
+FUNCTIONS = """
+def is_late(step, least):
+    return ~(step < least)
+
+def is_even(optimizer):
+    return optimizer.state.step % 2 == 0
+
+def odd(value):
+    return ~value
+
+def chosen(metrics):
+    return ~(metrics["step"] > 1)
+
+def counted(*truths):
+    return truths[0] + truths[1]
+
+def last(steps, step):
+    steps.append(step)
+    return steps[-1]
+
+def means(metrics):
+    return jax.tree_util.tree_map(lambda value: value.mean(), metrics)
+
+class Metrics:
+    def __init__(self, step):
+        self.step = step
+
+    def kind(self):
+        return self.step.dtype.name
+"""
 ARRAYS_NEEDED = {
     "an inverted comparison": "float(bool(~(optimizer.state.step % 2 == 0)))",
+    "an inverted comparison in a variable": "float(bool(inverted(optimizer)))",
     "an inverted truth value of two": "bool(~((optimizer.state.step > 0) & (optimizer.state.step < 2)))",
+    "an inverted argument": "bool(is_late(optimizer.state.step, 2))",
+    "an inverted argument by name": "bool(is_late(least=2, step=optimizer.state.step + 1))",
+    "an inverted argument that is compared before": "bool(odd(optimizer.state.step > 1))",
+    "an inverted result": "bool(~is_even(optimizer))",
+    "an inverted item": "bool(chosen({'step': optimizer.state.step}))",
+    "an inverted item of two": "bool(~(optimizer.state.step > 1, 0)[0])",
     "a sum of comparisons": "float((optimizer.state.step > 0) + (optimizer.state.step > 1))",
+    "a sum of comparisons elsewhere": "float(counted(optimizer.state.step > 0, optimizer.state.step > 1))",
     "a method": "optimizer.state.step.astype(jnp.float32)",
     "a method of a sum": "(1 + optimizer.state.step).item()",
+    "a method of a field": "Metrics(optimizer.state.step).kind()",
+    "a method of a field that is computed": "Metrics(optimizer.state.step + 1).kind()",
     "a quotient by 0": "jnp.minimum(1.0, 1.0 / optimizer.state.step)",
+    "a quotient by what may be 0": "jnp.minimum(1.0, (optimizer.state.step + 1) / params.get('warmup', 0))",
     "a power of 0": "jnp.minimum(1.0, optimizer.state.step ** -0.5)",
+    "a method of a value that a list was given": "last([], optimizer.state.step).item()",
+    "a method of a sum that a list was given": "last([0], optimizer.state.step + 1).item()",
+    "a method of a leaf": (
+        "jax.tree_util.tree_map(lambda value: value.mean(), {'step': optimizer.state.step})['step']"
+    ),
+    "an inverted leaf": (
+        "jax.tree_util.tree_map(lambda value: float(~(value > 1)), [params['b'].size, optimizer.state.step])[1]"
+    ),
+    "a leaf of what a function gives": "means({'step': optimizer.state.step, 'w': params['w']})['step']",
     "a type": "str(isinstance(optimizer.state.step, jnp.ndarray))",
+    "a function that is not in view": "[f for f in (lambda s: s.dtype.name,)][0](optimizer.state.step)",
+    "what jax.device_get gives": "bool(~(jax.device_get(optimizer.state.step) > 0))",
 }
+INVERTED = """
+def inverted(optimizer):
+    even = optimizer.state.step % 2 == 0
+    other = even
+    return ~other
+"""
 
 
 @pytest.mark.usefixtures("legacy_wheel")
@@ -87,5 +146,5 @@ for _ in range(3):
     optimizer = step(optimizer)
 return given, optimizer.target
 """
-    after = assert_alike(text_of(body))
+    after = assert_alike(text_of(body, FUNCTIONS + INVERTED))
     assert "jnp.asarray(optimizer.step, jnp.int32)" in after
