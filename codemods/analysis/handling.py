@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
@@ -43,6 +44,10 @@ LOOPS = CONTROL | MAP_SLICES
 
 PICKLED, COUNTED, BY_PATH = "pickled", "counted", "by path"
 KEYED, TYPED, TAKEN = "keyed", "typed", "taken for another"
+FORMATTED = "formatted"
+ATTRIBUTE_OF_FIELD = re.compile(r"\{[\w.\[\]]*\.(?:target|state|optimizer_def)\b")
+"""In a text that is formatted, a field such as `{0.state.step}`."""
+
 TUPLES = frozenset(
     (
         "builtins.tuple",
@@ -143,7 +148,7 @@ class Handling:
     def _of_call(self, unit: Unit, call: ast.Call) -> Iterator[Unlike]:
         tree = tree_function(self.facts, call)
         names = set(names_of(self.facts, call.func))
-        kind = _kind(tree, names)
+        kind = _kind(tree, names) or (FORMATTED if _reads_attribute(call.func) else "")
         objects: tuple[LegacyObject, ...] = ()
         if kind == PICKLED:
             objects = self._pickled(call)
@@ -338,6 +343,16 @@ def _kind(tree: str, names: set[str]) -> str:
     if "with_path" in tree:
         return BY_PATH
     return PICKLED if any(map(_is_pickle, names)) else ""
+
+
+def _reads_attribute(called: ast.expr) -> bool:
+    """Whether this formats a text that has an attribute: `"step {0.state.step}".format`."""
+    match called:
+        case ast.Attribute(
+            value=ast.Constant(value=str(text)), attr="format" | "format_map"
+        ):
+            return ATTRIBUTE_OF_FIELD.search(text) is not None
+    return False
 
 
 def _is_pickle(name: str) -> bool:

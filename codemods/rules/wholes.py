@@ -5,6 +5,7 @@ from __future__ import annotations
 from codemods.analysis.handling import (
     BY_PATH,
     COUNTED,
+    FORMATTED,
     KEYED,
     PICKLED,
     TAKEN,
@@ -37,6 +38,10 @@ WHY = {
             "one for all."
         ),
         "Tell optimizers apart by a name of their own.",
+    ),
+    FORMATTED: (
+        "A text that is formatted here reads an attribute of the optimizer by its name.",
+        'Read it in the program, and format the value: `"{}".format(optimizer.target)`.',
     ),
     BY_PATH: (
         (
