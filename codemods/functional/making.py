@@ -97,7 +97,7 @@ class Making:
         gradients = self.stepping.gradients(use)
         where = use.location
         if gradients is None:
-            raise Unproven("its gradients are not plain to see at {}", where)
+            raise Unproven("it is not known what its gradients are at {}", where)
         if self.overrides.keeps_rate(use):
             raise Unproven("the constructor's learning rate is set again at {}", where)
         state, rate = old.opt_state, self._rate(use, gradients, where)

@@ -290,7 +290,7 @@ def rates_of_step(
         )
     return reasons.overrides(
         "This step overrides `hyper_params` by more than learning rates of what the definition "
-        "had, or it is not plain to see.",
+        "had, or it is not clear what it sets.",
         "Set the learning rates in `opt_state` by hand.",
     )
 

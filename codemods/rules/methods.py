@@ -37,8 +37,8 @@ def replicate(use: Use, context: Context) -> Edit | Refusal:
     given = arguments_of(REPLICATE if use.name == "replicate" else taking(), call)
     if given is None or len(axes) != 1 or None in axes:
         return reasons.deprecated_method(
-            "This also averages the gradients of later steps over an axis that is not plain to "
-            "see.",
+            "This also averages the gradients of later steps over an axis that is not "
+            "known.",
             f"Use `jax_utils.{use.name}`, and `jax.lax.pmean` on the gradients before each step.",
         )
     if "devices" not in given:

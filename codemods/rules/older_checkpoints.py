@@ -20,7 +20,7 @@ def note(use: Use) -> Message:
     """What loads an old checkpoint at a call, as a sentence."""
     return message(
         "It is restored at {}, where a checkpoint from before the migration does not load: "
-        "`optim2optax checkpoint convert` writes it anew, and "
+        "`optim2optax checkpoint convert` converts it, and "
         "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads it.",
         use.location,
     )

@@ -182,6 +182,6 @@ def _refuse() -> Refusal:
     """Why a step stays that is not a statement of its own, or is given what is not known."""
     return reasons.statement_form(
         "The result of this step is not unpacked or returned in a statement of its own, or what it "
-        "is given is not plain to see.",
+        "is given is not known.",
         "Use `update` of the transformation and `optax.apply_updates` instead.",
     )

@@ -34,8 +34,8 @@ WHY = {
     ),
     TYPED: (
         (
-            "Its type is asked for here, which was another for each optimizer; train states have "
-            "one for all."
+            "Its type is asked for here: legacy optimizers had a type each, and all train states "
+            "have the same."
         ),
         "Tell optimizers apart by a name of their own.",
     ),

@@ -274,16 +274,16 @@ def _hints(report: Report) -> Iterator[str]:
     removed = [site.message.split("`")[1] for site in hints if site.remedy]
     if renamed:
         yield (
-            f"Beside that, at least {counted(len(renamed), 'use')} of what JAX, Flax or NumPy "
+            f"Also found: at least {counted(len(renamed), 'use')} of what JAX, Flax or NumPy "
             f"have renamed since ({_commonest(renamed)}): see --modernize."
         )
     if removed:
-        head, who = "Beside that,", "JAX, Flax or NumPy"
+        head, who = "Also found:", "JAX, Flax or NumPy"
         if renamed:
             head, who = "And", "they"
         yield (
             f"{head} at least {counted(len(removed), 'use')} of what {who} have removed "
-            f"({_commonest(removed)}), which has to be written anew."
+            f"({_commonest(removed)}), which has to be rewritten by hand."
         )
     yield from _dependencies(report)
 

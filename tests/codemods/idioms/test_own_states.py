@@ -149,7 +149,7 @@ def test_what_stays_a_dataclass(change: tuple[str, str], why: str) -> None:
     assert b"class TrainState:" in result.after
     assert b"optimizer: train_state.TrainState" in result.after
     notes = {site.note for site in result.sites} - {""}
-    assert notes == {f"The dataclass around it is no train state itself: {why}."}
+    assert notes == {f"The dataclass around it does not become a train state: {why}."}
 
 
 NAMED_STEP = {
@@ -308,7 +308,7 @@ def test_what_stays_a_dataclass_without_a_step(
 
     assert {site.status for site in result.sites} == {"rewritten"}
     assert b"optimizer: train_state.TrainState" in result.after
-    assert f"The dataclass around it is no train state itself: {why}." in {
+    assert f"The dataclass around it does not become a train state: {why}." in {
         site.note for site in result.sites
     }
 

@@ -93,7 +93,7 @@ def test_what_waits_for_a_site_is_counted_below_it(project: Path, run: Run) -> N
         file.write("describe(create_optimizer({}))\n")
     lines = run("rewrite", "--check", ".").stdout.splitlines()
     assert lines == [
-        "describe.py:5:12: FO924 Its type is asked for here, which was another for each optimizer; train states have one for all.",
+        "describe.py:5:12: FO924 Its type is asked for here: legacy optimizers had a type each, and all train states have the same.",
         "    fix: Tell optimizers apart by a name of their own.",
         "    waiting for this: 8 sites at train.py:2, 6, 11, 12; describe.py:1, 4, 5",
         "",
@@ -168,20 +168,20 @@ HINTS = {
     "renamed": (
         RENAMED,
         [
-            "Beside that, at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize.",
+            "Also found: at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize.",
         ],
     ),
     "gone": (
         GONE,
         [
-            "Beside that, at least 1 use of what JAX, Flax or NumPy have removed (flax.nn), which has to be written anew.",
+            "Also found: at least 1 use of what JAX, Flax or NumPy have removed (flax.nn), which has to be rewritten by hand.",
         ],
     ),
     "both": (
         GONE + RENAMED,
         [
-            "Beside that, at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize.",
-            "And at least 1 use of what they have removed (flax.nn), which has to be written anew.",
+            "Also found: at least 2 uses of what JAX, Flax or NumPy have renamed since (jax.tree_map): see --modernize.",
+            "And at least 1 use of what they have removed (flax.nn), which has to be rewritten by hand.",
         ],
     ),
 }
