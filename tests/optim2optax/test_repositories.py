@@ -171,7 +171,9 @@ def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
     ("text", "said"),
     [
         pytest.param(
-            KEEPING, "it is not clear what it sets (first/lab/train.py:7).", id="interface"
+            KEEPING,
+            "it is not clear what it sets (first/lab/train.py:7).",
+            id="interface",
         ),
     ],
 )

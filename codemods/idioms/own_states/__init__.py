@@ -94,7 +94,9 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
         why = next((one for one in around if one is not None), None)
         if why is None:
             return ""
-        return message("The dataclass around it does not become a train state: {}.", why)
+        return message(
+            "The dataclass around it does not become a train state: {}.", why
+        )
 
     @property
     def changes(self) -> list[tuple[Edits, tuple[LegacyObject, ...]]]:
