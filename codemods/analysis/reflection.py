@@ -84,6 +84,21 @@ def paths_in_texts(facts: Queries, unit: Unit, uses: Iterable[Use]) -> Iterator[
                 and not _is_only_said(facts, unit, node)
             ):
                 yield Use("in_text", text, unit, node, ())
+            # eval("optim." + name)
+            case ast.Call(func=ast.Name(id="eval" | "exec"), args=[code, *_]):
+                yield from _named_in_code(facts, unit, code)
+
+
+def _named_in_code(facts: Queries, unit: Unit, code: ast.expr) -> Iterator[Use]:
+    """The texts in what is run as code that name something legacy of a file."""
+    imported = facts.imported(unit)
+    names = {one.name for one in imported if legacy_name(one.target) is not None}
+    for node in ast.walk(code):
+        match node:
+            case ast.Constant(value=str(text)):
+                words = re.split(r"\W+", text)
+                if PACKAGE in text or not names.isdisjoint(words):
+                    yield Use("in_text", text.strip(), unit, node, ())
 
 
 def _is_only_said(facts: Queries, unit: Unit, node: ast.Constant) -> bool:

@@ -142,6 +142,8 @@ class Exports:
                 if _is_legacy_chain(node, item.unit, self.facts)
             ]
         left = [one.use for one in decisions if not one.applies]
+        # eval("optim." + name)
+        remaining += [use.node for use in left if use.kind == "in_text"]
         # make = globals()[name], or self.optim of an import in a class, where anything stays
         in_class = isinstance(item.scope.node, ast.ClassDef)
         if in_class or self.facts.of(Lookups).may_be_any(item.unit):
