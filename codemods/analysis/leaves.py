@@ -10,7 +10,10 @@ import ast
 from codemods.analysis.naming import last_word
 from codemods.analysis.origins import function_of
 from codemods.analysis.queries import Queries
+from codemods.inference.library import LEAVES
+from codemods.inference.objects import Container
 from codemods.sources.modules import Unit
+from codemods.vocabulary import EITHER, HAND_THROUGH, MAP_TREES, REDUCE_TREES
 
 COMMUTATIVE = frozenset(
     f"builtins.{name}"
@@ -21,100 +24,77 @@ COMMUTATIVE = frozenset(
 ADDING = frozenset(("builtins.len", "builtins.sorted", "builtins.sum"))
 """Those of them with another result if there is one element more."""
 
+SAME = HAND_THROUGH | {"builtins.list", "builtins.tuple", "builtins.iter"}
+"""Functions that return the given elements in their order: their results are followed."""
+
+REDUCING = REDUCE_TREES | {"functools.reduce"}
+
 
 def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
-    """Whether the order of the leaves that a call returns makes no difference.
+    """Whether the order of the leaves that a call returns makes no difference anywhere.
 
     Args:
         call: what returns them, as a list or beside the tree's structure.
         facts: what is known of the project.
         counts: whether there may be more of them than there were.
     """
+    functions = COMMUTATIVE - ADDING if counts else COMMUTATIVE
+    is_rebuilt = _is_rebuilt(call, facts)
+    followed = {Container(call, LEAVES)}
+    pending = True
+    while pending:
+        nodes: dict[ast.expr, None] = {}
+        for container in followed:
+            for node in facts.holders(container):
+                nodes[node] = None
+        mapped: set[Container] = set()
+        for node in nodes:
+            if not _holds(node, followed, facts):
+                continue
+            unit = facts.scope(node).unit
+            if is_rebuilt and _goes_with_its_structure(node, unit):
+                continue
+            if not _is_harmless(node, unit, followed, facts, functions):
+                return False
+            # [leaf.size for leaf in leaves] is followed, too.
+            made = _comprehension(node, unit)
+            if made is not None:
+                mapped.add(Container(made))
+        pending = not mapped <= followed
+        followed |= mapped
+    return True
+
+
+def _is_rebuilt(call: ast.Call, facts: Queries) -> bool:
+    """Whether the structure that comes with the leaves puts a tree together again.
+
+    ```
+    leaves, structure = jax.tree_util.tree_flatten(tree)
+    named = name(structure.unflatten(range(len(leaves))))
+    ```
+    """
     unit = facts.scope(call).unit
-    around = function_of(unit, call) or unit.tree
-    uses: list[ast.expr] = [call]
-    is_whole = False
     match unit.parents.get(call):
-        # leaves = jax.tree_util.tree_leaves(tree)
-        case ast.Assign(targets=[ast.Name(id=leaves)]):
-            uses = _reads(leaves, around)
-        # leaves, structure = jax.tree_util.tree_flatten(tree)
-        case ast.Assign(
-            targets=[ast.Tuple(elts=[ast.Name(id=leaves), ast.Name(id=structure)])]
-        ):
-            uses = _reads(leaves, around)
-            is_whole = _are_put_together(around, structure)
-    return all(
-        _is_harmless(one, unit, facts, counts)
-        or (is_whole and _goes_with_its_structure(one, unit))
-        for one in uses
-    )
-
-
-def _reads(name: str, around: ast.AST) -> list[ast.expr]:
-    return [
-        node
-        for node in ast.walk(around)
-        if isinstance(node, ast.Name)
-        and node.id == name
-        and isinstance(node.ctx, ast.Load)
-    ]
-
-
-def _is_harmless(leaves: ast.expr, unit: Unit, facts: Queries, counts: bool) -> bool:
-    """Whether the order of leaves, and perhaps one more, makes no difference at an expression."""
-    node: ast.AST = leaves
-    parent = unit.parents.get(node)
-    # sum(leaf.size for leaf in leaves)
-    if isinstance(parent, ast.comprehension) and parent.iter is leaves:
-        node = unit.parents[parent]
-        parent = unit.parents.get(node)
-        if not isinstance(node, ast.GeneratorExp | ast.ListComp):
+        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(id=structure)])]):
+            pass
+        case _:
             return False
-    match parent:
-        case ast.Call(func=function, args=[first], keywords=[]) if first is node:
-            names = {*facts.externals(function)}
-            functions = COMMUTATIVE - ADDING if counts else COMMUTATIVE
-            return bool(names) and names <= functions
-        # for leaf in leaves: total += leaf.size
-        case ast.For(iter=iterated) if iterated is node:
-            return not any(_keeps_order(inner, counts) for inner in ast.walk(parent))
-    return isinstance(parent, ast.Expr)
-
-
-def _keeps_order(node: ast.AST, counts: bool) -> bool:
-    """Whether something in a loop may depend on the iterations before."""
-    match node:
-        case ast.AugAssign():
-            return counts
-        case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
-            return True
-        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
-            return True
-        # sizes.append(leaf.size)
-        case ast.Attribute(attr=name):
-            return name in ("append", "extend", "insert", "write")
-    return False
-
-
-def _are_put_together(around: ast.AST, structure: str) -> bool:
-    """Whether the structure that comes with the leaves puts a tree together again."""
+    around = function_of(unit, call) or unit.tree
     for node in ast.walk(around):
         match node:
-            # structure.unflatten(leaves), jax.tree_util.tree_unflatten(structure, leaves)
-            case (
-                ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="unflatten"))
-                | ast.Call(
-                    func=ast.Name(id="tree_unflatten")
-                    | ast.Attribute(attr="tree_unflatten" | "unflatten"),
-                    args=[ast.Name(id=name), *_],
-                )
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="unflatten")
             ) if name == structure:
+                return True
+            # jax.tree_util.tree_unflatten(structure, leaves)
+            case ast.Call(func=function, args=[ast.Name(id=name), *_]) if (
+                name == structure and last_word(function).endswith("unflatten")
+            ):
                 return True
     return False
 
 
-def _goes_with_its_structure(node: ast.expr, unit: Unit) -> bool:
+def _goes_with_its_structure(node: ast.AST, unit: Unit) -> bool:
     """Whether a list of leaves stays beside the structure of its tree: no leaf is picked out."""
     parent = unit.parents.get(node)
     match parent:
@@ -128,4 +108,165 @@ def _goes_with_its_structure(node: ast.expr, unit: Unit) -> bool:
         # zip(names, leaves), structure.unflatten(leaves)
         case ast.Call(func=function):
             return last_word(function) in ("zip", "map", "unflatten", "tree_unflatten")
-    return isinstance(parent, ast.comprehension)
+        case ast.comprehension():
+            return True
+    return False
+
+
+def _holds(node: ast.AST, followed: set[Container], facts: Queries) -> bool:
+    """Whether an expression stands for one of the lists, and for no other list."""
+    at = facts.flow.solver.at
+    if not isinstance(node, ast.expr) or node not in facts.flow.places:
+        return False
+    found = at(facts.flow.places[node])
+    if followed.isdisjoint(found):
+        return False
+    for item in found:
+        if item in followed or getattr(item, "role", "") == LEAVES:
+            continue
+        if at(("elements", item)):
+            return False
+    return True
+
+
+def _comprehension(node: ast.AST, unit: Unit) -> ast.AST | None:
+    """The comprehension that iterates over an expression."""
+    parent = unit.parents.get(node)
+    if isinstance(parent, ast.comprehension) and node is parent.iter:
+        return unit.parents.get(parent)
+    return None
+
+
+def _is_harmless(
+    node: ast.AST,
+    unit: Unit,
+    followed: set[Container],
+    facts: Queries,
+    functions: frozenset[str],
+) -> bool:
+    """Whether the list at an expression flows on, or its order makes no difference here."""
+    parent = unit.parents.get(node)
+    match parent:
+        # jax.tree_map(f, leaves, others)
+        case ast.Call(func=function, args=[_, first, *_]) if not MAP_TREES.isdisjoint(
+            facts.externals(function)
+        ):
+            return node is first or _holds(first, followed, facts)
+        # sum(leaves)
+        case ast.Call():
+            return node is not parent.func and _takes(parent, facts, functions)
+        # jax.device_put(x=leaves)
+        case ast.keyword():
+            call = unit.parents.get(parent)
+            if not isinstance(call, ast.Call):
+                return False
+            return _takes(call, facts, functions=frozenset())
+        # [leaf.size for leaf in leaves]
+        case ast.comprehension(iter=iterated):
+            around = unit.parents.get(parent)
+            is_list = isinstance(around, ast.GeneratorExp | ast.ListComp)
+            return node is iterated and is_list
+        # for leaf in leaves: total += leaf.size
+        case ast.For(iter=iterated):
+            adds = functions >= ADDING
+            keeps_order = any(_keeps_order(inner, adds) for inner in ast.walk(parent))
+            return node is iterated and not keeps_order
+        # To callers that are in view, or there is none.
+        case ast.Return():
+            around = function_of(unit, parent)
+            if around is None:
+                return False
+            return bool(facts.flow.entered[around])
+    return _only_moves(node, parent)
+
+
+def _only_moves(node: ast.AST, parent: ast.AST | None) -> bool:
+    """Whether a list is only moved to another variable or place, or is tested."""
+    match parent:
+        # first, second = leaves
+        case ast.Assign(targets=targets):
+            kinds = (ast.Tuple, ast.List)
+            return not any(isinstance(target, kinds) for target in targets)
+        # {"leaves": leaves}
+        case ast.Dict():
+            return True
+        # [leaves, names]
+        case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()):
+            return True
+        # leaves or []
+        case ast.IfExp() | ast.BoolOp():
+            return True
+        # not leaves
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+        case (
+            ast.Expr()
+            | ast.AnnAssign()
+            | ast.NamedExpr()
+            | ast.arguments()
+            | ast.Lambda()
+        ):
+            return True
+        # if leaves:
+        case ast.If() | ast.While():
+            return True
+    return isinstance(getattr(node, "ctx", None), ast.Store)
+
+
+def _takes(call: ast.Call, facts: Queries, functions: frozenset[str]) -> bool:
+    """Whether a function has the same effect and result for any order of its arguments.
+
+    The uses in a function in view are looked at there. To a function of which nothing is known,
+    such as a logger's, the order means nothing.
+    """
+    names = {*facts.externals(call.func)}
+    if names & REDUCING:
+        return reduces_in_any_order(call, facts)
+    # sorted(leaves, key=jnp.size): equal keys keep their order
+    if any(word.arg == "key" for word in call.keywords):
+        return False
+    return names <= functions | SAME
+
+
+def _keeps_order(node: ast.AST, adds: bool) -> bool:
+    """Whether something in a loop may depend on the iterations before."""
+    match node:
+        case ast.AugAssign():
+            return not adds
+        case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
+            return True
+        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+            return True
+        # sizes.append(leaf.size)
+        case ast.Attribute(attr=name):
+            return name in ("append", "extend", "insert", "write")
+    return False
+
+
+def reduces_in_any_order(call: ast.Call, facts: Queries) -> bool:
+    """Whether a reduction over leaves has the same result for any order, also with duplicates."""
+    function = call.args[0] if call.args else None
+    match function:
+        # lambda x, y: x or y
+        case ast.Lambda(args=ast.arguments(args=[left, right]), body=body):
+            operands = _operands(body, facts)
+            if len(operands) != 2:
+                return False
+            names = {one.id for one in operands if isinstance(one, ast.Name)}
+            return names == {left.arg, right.arg}
+        # jnp.maximum
+        case ast.expr():
+            return not EITHER.isdisjoint(facts.externals(function))
+    return False
+
+
+def _operands(body: ast.expr, facts: Queries) -> list[ast.expr]:
+    """The operands of `x or y`, `x & y` or `jnp.maximum(x, y)`; empty for other expressions."""
+    match body:
+        case ast.BoolOp():
+            return body.values
+        case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
+            return [body.left, body.right]
+        case ast.Call(keywords=[]) if EITHER & {*facts.externals(body.func)}:
+            return body.args
+    return []
