@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.leaves import in_any_order
+from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_name, legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import Origins, function_of
@@ -149,6 +149,9 @@ class Handling:
         tree = tree_function(self.facts, call)
         names = set(names_of(self.facts, call.func))
         kind = _kind(tree, names) or (FORMATTED if _reads_attribute(call.func) else "")
+        # jax.tree_util.tree_reduce(lambda x, y: x or y, optimizer)
+        if names & REDUCE_TREES and reduces_in_any_order(call, self.facts):
+            return
         objects: tuple[LegacyObject, ...] = ()
         if kind == PICKLED:
             objects = self._pickled(call)

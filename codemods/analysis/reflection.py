@@ -198,6 +198,12 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
         # getattr(optimizer, "target")
         case ast.Call(args=[first, *_]):
             return _call(facts, unit, node, first)
+        # vars(flax)["optim"], flax.__dict__["optim"]
+        case ast.Subscript(
+            value=ast.Call(args=[owner]) | ast.Attribute(value=owner, attr="__dict__"),
+            slice=ast.Constant(value="optim"),
+        ) if "flax" in facts.externals(owner):
+            return Use("module", "", unit, node, _definitions_of(facts, unit))
         # state_dict["target"]
         case ast.Subscript(
             value=value, slice=ast.Constant(value="target" | "state" as key)

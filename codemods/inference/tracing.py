@@ -237,7 +237,11 @@ class Tracing:
                 yield ("variable", importer, name), is_held
         # module.step, getattr(module, "step")
         for read, owner in index.attributes_read.get(name, ()):
-            if self.may_be_module(owner) or owner in self._modules_at():
+            # found["step"].step
+            held = owner
+            while isinstance(held, ast.Subscript):
+                held = held.value
+            if self.may_be_module(owner) or held in self._modules_at():
                 yield from self._climb(self._unit(read), read, is_held, here)
 
     def _decorating(
@@ -276,13 +280,19 @@ class Tracing:
             # while they are followed themselves, none is known
             self._modules = set()
             index = self.engine.index
+            starts: list[Stop] = []
+            # found[name] = importlib.import_module(f"plugins.{name}")
+            calls = (call for word in MODULES for call in index.called.get(word, ()))
+            starts += (("value", self.engine.scopes[one].unit, one) for one in calls)
             for (scope, name), bindings in index.bindings.items():
                 parents = scope.unit.parents
                 reads = index.reads.get((scope, name), ())
                 is_read_of = (isinstance(parents[one], ast.Attribute) for one in reads)
                 if all(is_read_of) or not any(map(self.engine.is_module, bindings)):
                     continue
-                trace = self.of(("variable", scope, name), is_held=True)
+                starts.append(("variable", scope, name))
+            for start in starts:
+                trace = self.of(start, is_held=True)
                 self._modules.update(node for _, node in trace.nodes)
             # what was followed on the way lacks what is read of them
             self._traces.clear()

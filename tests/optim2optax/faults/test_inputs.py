@@ -120,7 +120,7 @@ def test_thousands_of_unreadable_files(project: Path, run: Run) -> None:
     assert result.exit_code == 1
     assert result.stdout.count("contains NUL bytes") == 3_000
     assert result.stdout.endswith(
-        "3000 files could not be read, parsed or written: see above\n"
+        "3,000 files could not be read, parsed or written: see above\n"
     )
 
 
