@@ -24,9 +24,9 @@ from codemods.rewriting.edits import (
     RewriteCall,
 )
 from codemods.rules import reasons, rule
+from codemods.rules.apply_gradient import averaged_gradients
 from codemods.rules.context import Context
 from codemods.rules.hyper_params import keeps_rate, refuse_rate, with_rate
-from codemods.rules.objects import averaged_gradients
 from codemods.sources.modules import Unit
 
 LOSS_AND_GRADIENT = Support(

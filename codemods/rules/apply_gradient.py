@@ -1,0 +1,414 @@
+"""The step of an optimizer, which becomes that of a train state."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+from inspect import Signature
+from itertools import takewhile
+
+from codemods.analysis.stepping import OVERRIDES
+from codemods.analysis.uses import Use
+from codemods.dataflow.definitions import function_of
+from codemods.idioms.carried import typed
+from codemods.inference.binding import Wrong, bind, values_of
+from codemods.inference.objects import LegacyObject
+from codemods.model import Refusal
+from codemods.optimizers.base import RATE, Support
+from codemods.optimizers.methods import STEP
+from codemods.rewriting.edits import Argument, Edit, Holes, RewriteCall
+from codemods.rules import reasons, rule
+from codemods.rules.context import Context
+from codemods.rules.hyper_params import (
+    IS_HYPERPARAM,
+    keeps_rate,
+    rates_of_step,
+    refuse_rate,
+    with_rate,
+)
+
+STEP_WITH_RATE = Support(
+    name="step_with_rate",
+    source='''def step_with_rate(state, grads, learning_rate):
+    """One step of a train state whose learning rate is an injected hyperparameter."""
+    opt_state = optax.tree_utils.tree_set(state.opt_state, learning_rate=learning_rate)
+    return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
+''',
+    imports=("import optax",),
+)
+
+STEP_WITH_RATE_ALONE = dataclasses.replace(
+    STEP_WITH_RATE,
+    source='''def step_with_rate(state, grads, learning_rate):
+    """One step of a train state whose learning rate is an injected hyperparameter."""
+    opt_state = optax.tree_utils.tree_set(state.opt_state, is_hyperparam, \
+learning_rate=learning_rate)
+    return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
+''',
+)
+"""The same where a parameter may be called `learning_rate`."""
+
+
+@rule(
+    "FO204",
+    "apply_gradient is apply_gradients",
+    "optimizer.apply_gradient",
+    before="optimizer = optimizer.apply_gradient(grads)\n",
+    after="optimizer = optimizer.apply_gradients(grads=grads)\n",
+)
+def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
+    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set
+    before the step, unless it is a function of the optimizer's own step (FO404).
+    """
+    call = use.call
+    if call is None:
+        return reasons.create_as_value(
+            "`apply_gradient` is passed on instead of being called.",
+            "Call it in a function of its own.",
+        )
+    override = context.overrides.of(use)
+    # optimizer.apply_gradient(grads, **overrides)
+    if override is not None and override.arg is None:
+        return _set_unpacked(use, context, call, override)
+    given = arguments_or_refusal(call, STEP)
+    if isinstance(given, Refusal):
+        return given
+    if (refusal := _refuse_overrides(call)) is not None:
+        return refusal
+    averaged = averaged_gradients(use, context)
+    if isinstance(averaged, Refusal):
+        return averaged
+    legacy = _legacy_step(use, call, given["grads"], averaged)
+    if override is not None:
+        return _set_rate(legacy, override, context)
+    if context.overrides.keeps_rate(use):
+        return _set_first_rate(legacy, context)
+    function = "{owner}.apply_gradients"
+    return RewriteCall(use.unit.span(call), function, (legacy.gradients,), legacy.holes)
+
+
+@dataclasses.dataclass(frozen=True)
+class LegacyStep:
+    """A call of `apply_gradient`, and what its gradients become as an argument."""
+
+    use: Use
+    call: ast.Call
+    gradients: Argument
+    holes: Holes
+
+
+def _legacy_step(
+    use: Use,
+    call: ast.Call,
+    gradients: ast.expr,
+    averaged: str,
+) -> LegacyStep:
+    """A step whose gradients come from a template, or stay as they are written."""
+    if averaged == "{grads}":
+        same = Argument("grads", index=values_of(call).index(gradients))
+        return LegacyStep(use, call, same, (use.owner_hole,))
+    holes = (use.owner_hole, ("grads", use.unit.span(gradients)))
+    return LegacyStep(use, call, Argument("grads", template=averaged), holes)
+
+
+def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
+    """A step that sets no rate, where others do: it takes that of the constructor."""
+    # the state may still have the rate of another step, so this one is set again
+    rate = context.made_with.number(RATE, legacy.use)
+    if rate is None:
+        return keeps_rate("Pass `learning_rate=` here too.")
+    return _set_again(legacy, rate, context)
+
+
+def averaged_gradients(use: Use, context: Context) -> str | Refusal:
+    """A template for the gradients of a step, averaged over devices after `replicate()`."""
+    axes = context.stepping.axes(use.objects)
+    if not axes:
+        return "{grads}"
+    if any(
+        _stand_together(use, other)
+        for other in context.stepping.replicated(use.objects)
+    ):
+        return reasons.deprecated_method(
+            "This step is taken where the optimizer is replicated, and may come before that.",
+            "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients of the steps on all "
+            "devices.",
+        )
+    # an axis is None where it is computed, or for an optimizer that averages nothing
+    if len(axes) > 1 or None in axes:
+        return reasons.deprecated_method(
+            "Not all optimizers that take this step average the gradients over the same devices.",
+            "Use `jax_utils.replicate`, and `jax.lax.pmean` on the gradients before each step.",
+        )
+    return f"{{jax}}.lax.pmean({{grads}}, axis_name={json.dumps(axes.pop(), ensure_ascii=False)})"
+
+
+def _stand_together(one: Use, other: Use) -> bool:
+    """Whether two uses stand in the same function."""
+    if one.unit is not other.unit:
+        return False
+    return function_of(one.unit, one.node) is function_of(other.unit, other.node)
+
+
+def _set_rate(
+    legacy: LegacyStep,
+    override: ast.keyword,
+    context: Context,
+) -> Edit | Refusal:
+    """A step with `learning_rate=…` or `hyper_params=…`, which are set in the state first."""
+    if (refusal := refuse_rate(legacy.use, context)) is not None:
+        return refusal
+    if override.arg != RATE:
+        return _set_hyper_params(legacy, override, context)
+    # optimizer.apply_gradient(compute_gradients(), learning_rate=next(rates))
+    if not _may_come_first(legacy.call, override, context):
+        return _step_with_rate(legacy, context)
+    rate = len(legacy.call.args) + legacy.call.keywords.index(override)
+    opt_state, supports = with_rate(
+        "{owner}.opt_state", f"{{argument:{rate}}}", context
+    )
+    # optimizer.replace(opt_state=…): the optimizer is read twice, and the rate before the gradients
+    moved = (legacy.use.owner, override.value)
+    return _with_state(legacy, opt_state, supports, moved, context)
+
+
+def _set_hyper_params(
+    legacy: LegacyStep,
+    override: ast.keyword,
+    context: Context,
+) -> Edit | Refusal:
+    """`optimizer.apply_gradient(grads, hyper_params=hyper_params.replace(learning_rate=rate))`."""
+    rates = rates_of_step(override.value, legacy.use, context)
+    if isinstance(rates, Refusal):
+        return rates
+    if not _may_come_first(legacy.call, override, context):
+        return reasons.overrides(
+            "The gradients and the hyperparameters of this step are computed by expressions "
+            "whose order matters.",
+            "Compute the gradients in a statement before.",
+        )
+    opt_state, holes, supports = rates
+    with_rates = dataclasses.replace(legacy, holes=(*legacy.holes, *holes))
+    moved = (legacy.use.owner, override.value)
+    return _with_state(with_rates, opt_state, supports, moved, context)
+
+
+def _with_state(
+    legacy: LegacyStep,
+    opt_state: str,
+    supports: tuple[Support, ...],
+    moved: tuple[ast.expr, ...],
+    context: Context,
+) -> RewriteCall:
+    """The step of an optimizer with another state, which gets a statement of its own if it may."""
+    use, call = legacy.use, legacy.call
+    opt_state, more = typed(opt_state, "{owner}.opt_state", use, context.stepping)
+    prelude = ""
+    if _may_precede(call, moved, use, context):
+        prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
+    function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
+    arguments = (legacy.gradients,)
+    return RewriteCall(
+        use.unit.span(call), function, arguments, legacy.holes, supports + more, prelude
+    )
+
+
+def _set_unpacked(
+    use: Use,
+    context: Context,
+    call: ast.Call,
+    overrides: ast.keyword,
+) -> Edit | Refusal:
+    """`apply_gradient(grads, **overrides)`: a rate in it is set, else that of the constructor."""
+    rate = context.made_with.number(RATE, use)
+    place = _place_of_gradients(use, call, overrides, context)
+    if place is None:
+        return reasons.unpacked_arguments(
+            "The arguments of this call are unpacked.", "Name the arguments."
+        )
+    # without a number to fall back on, the rate has to be among the overrides
+    if rate is None and not all(
+        map(_is_made_without_rate, context.stepping.definitions(use))
+    ):
+        return keeps_rate("Pass `learning_rate=` in any case.")
+    read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
+    holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
+    legacy = LegacyStep(use, call, Argument("grads", index=place), holes)
+    return _set_again(legacy, f"{{overrides}}{read}", context, (overrides.value,))
+
+
+def _place_of_gradients(
+    use: Use,
+    call: ast.Call,
+    overrides: ast.keyword,
+    context: Context,
+) -> int | None:
+    """The index of the gradients, if nothing but `**overrides` is beside them and both may swap."""
+    words = [*call.args, *call.keywords]
+    others = [index for index, word in enumerate(words) if word is not overrides]
+    if len(others) != 1:
+        return None
+    word = words[others[0]]
+    gradients = word.value if isinstance(word, ast.keyword) else word
+    _, by_type = typed("", "", use, context.stepping)
+    if (
+        isinstance(gradients, ast.Starred)
+        or by_type
+        or context.stepping.axes(use.objects)
+    ):
+        return None
+    return (
+        others[0]
+        if context.facts.dataflow.may_swap(gradients, overrides.value)
+        else None
+    )
+
+
+def _is_made_without_rate(definition: LegacyObject) -> bool:
+    """Whether a constructor is not given a learning rate, so that each step had to be."""
+    call = definition.node
+    if not isinstance(call, ast.Call) or call.args:
+        return False
+    return all(word.arg not in (RATE, None) for word in call.keywords)
+
+
+def _set_again(
+    legacy: LegacyStep,
+    rate: str,
+    context: Context,
+    moved: tuple[ast.expr, ...] = (),
+) -> Edit | Refusal:
+    """A step with a rate from a template, such as the number that the constructor was given."""
+    if (refusal := refuse_rate(legacy.use, context)) is not None:
+        return refusal
+    opt_state, supports = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
+    return _with_state(legacy, opt_state, supports, (legacy.use.owner, *moved), context)
+
+
+def _step_with_rate(legacy: LegacyStep, context: Context) -> RewriteCall:
+    """The step as a call of a helper that is given the same, in the same order."""
+    call = legacy.call
+    given: list[Argument] = [Argument(None, template="{owner}")]
+    for index, word in enumerate((*call.args, *call.keywords)):
+        is_rate = isinstance(word, ast.keyword) and word.arg == RATE
+        given.append(Argument(RATE, index=index) if is_rate else legacy.gradients)
+    function = f"{{support:{STEP_WITH_RATE.name}}}"
+    supports: tuple[Support, ...] = (STEP_WITH_RATE,)
+    if context.stepping.param_names.may_be_rate:
+        supports = (IS_HYPERPARAM, STEP_WITH_RATE_ALONE)
+    return RewriteCall(
+        legacy.use.unit.span(call), function, tuple(given), legacy.holes, supports
+    )
+
+
+def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> bool:
+    """Whether the rate may be computed ahead of the other arguments of the step."""
+    others = [
+        *call.args,
+        *(word.value for word in call.keywords if word is not override),
+    ]
+    return all(
+        context.facts.dataflow.may_swap(override.value, other) for other in others
+    )
+
+
+def _may_precede(
+    call: ast.Call,
+    moved: tuple[ast.expr, ...],
+    use: Use,
+    context: Context,
+) -> bool:
+    """Whether a statement before may name the new state.
+
+    The call always runs, nothing in its statement that comes before it matters to what moves, there
+    is no other step in it, and the name is free.
+    """
+    scope = context.facts.scope(call)
+    if scope.binding("opt_state") is not None:
+        return False
+    # a lambda or a comprehension has no statements, and a class would get an attribute
+    if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+        return False
+    may_swap = context.facts.dataflow.may_swap
+    node: ast.AST = call
+    for parent in use.unit.ancestors(call):
+        if isinstance(parent, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
+            return _has_one_step_and_line(parent, use, context)
+        if not _always_runs(node, parent):
+            return False
+        ahead = _ahead(parent, node)
+        if any(not may_swap(one, other) for one in moved for other in ahead):
+            return False
+        node = parent
+    return False
+
+
+def _always_runs(node: ast.AST, parent: ast.AST) -> bool:
+    """Whether a part of an expression runs whenever that does, and its value is only passed on."""
+    # not `x and y`, `x if y else z` or a comprehension; nor optimizer.apply_gradient(grads)(batch)
+    if isinstance(parent, ast.Call):
+        return node is not parent.func
+    return isinstance(parent, ast.Tuple | ast.keyword | ast.Attribute)
+
+
+def _has_one_step_and_line(statement: ast.stmt, use: Use, context: Context) -> bool:
+    """Whether a statement takes one step, and no other statement begins on its line."""
+    inside = {*ast.walk(statement)}
+    statements = (found for found in use.unit.nodes if isinstance(found, ast.stmt))
+    line = [found for found in statements if found.lineno == statement.lineno]
+    return (
+        len(line) == 1
+        and sum(step.node in inside for step in context.stepping.all_steps) == 1
+    )
+
+
+def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
+    """What is evaluated ahead of one of the parts of an expression."""
+    parts: list[ast.expr] = []
+    if isinstance(parent, ast.Tuple):
+        parts = parent.elts
+    elif isinstance(parent, ast.Call):
+        node = node.value if isinstance(node, ast.keyword) else node
+        parts = [parent.func, *values_of(parent)]
+    return [*takewhile(lambda part: part is not node, parts)]
+
+
+def _refuse_overrides(call: ast.Call) -> Refusal | None:
+    """Why the hyperparameters that a step sets cannot be set in the state, if they cannot."""
+    for keyword in call.keywords:
+        # optimizer.apply_gradient(grads, weight_decay=0.1)
+        if keyword.arg not in ("grads", *OVERRIDES):
+            remedy = (
+                "Inject that hyperparameter with `optax.inject_hyperparams` by hand."
+            )
+            return reasons.overrides(f"This step overrides `{keyword.arg}`.", remedy)
+        if keyword.arg == RATE and _is_none(keyword.value):
+            return reasons.overrides(
+                "This step sets the learning rate to None.", "Give a number."
+            )
+    if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
+        return reasons.overrides(
+            "This step sets the learning rate twice.", "Set it once."
+        )
+    return None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def arguments_or_refusal(
+    call: ast.Call, signature: Signature
+) -> dict[str, ast.expr] | Refusal:
+    """The arguments of a call by parameter, or why they are not known."""
+    found = bind(signature, call)
+    if isinstance(found, Wrong):
+        return reasons.arguments(
+            f"Python refuses this call: {found.why}.", "Correct the call."
+        )
+    if found.unpacked:
+        return reasons.unpacked_arguments(
+            "The arguments of this call are unpacked.", "Name the arguments."
+        )
+    return found.given
