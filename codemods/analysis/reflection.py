@@ -193,16 +193,23 @@ def _optimizers_in(
     return [(obj,) for obj in within if obj.kind == "optimizer"]
 
 
+def looks_up_module(facts: Queries, node: ast.expr) -> bool:
+    """Whether this is `vars(flax)["optim"]` or `flax.__dict__["optim"]`."""
+    match node:
+        case ast.Subscript(
+            value=ast.Call(args=[owner]) | ast.Attribute(value=owner, attr="__dict__"),
+            slice=ast.Constant(value="optim"),
+        ):
+            return "flax" in facts.externals(owner)
+    return False
+
+
 def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     match node:
         # getattr(optimizer, "target")
         case ast.Call(args=[first, *_]):
             return _call(facts, unit, node, first)
-        # vars(flax)["optim"], flax.__dict__["optim"]
-        case ast.Subscript(
-            value=ast.Call(args=[owner]) | ast.Attribute(value=owner, attr="__dict__"),
-            slice=ast.Constant(value="optim"),
-        ) if "flax" in facts.externals(owner):
+        case ast.Subscript() if looks_up_module(facts, node):
             return Use("module", "", unit, node, _definitions_of(facts, unit))
         # state_dict["target"]
         case ast.Subscript(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import legacy_name
-from codemods.analysis.reflection import PATH
+from codemods.analysis.reflection import PATH, looks_up_module
 from codemods.sources.modules import Span, Unit
 from codemods.vocabulary import PACKAGE
 
@@ -42,6 +42,8 @@ def _gets_at(node: ast.expr, facts: Facts) -> bool:
         # f"flax.optim.{name}"
         case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
             return text.startswith(f"{PACKAGE}.")
+    if looks_up_module(facts, node):
+        return True
     if not _is_legacy(node, facts):
         return False
     # optim.Adam(rate).create(params): only the innermost part is listed

@@ -172,7 +172,7 @@ def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
     [
         pytest.param(
             KEEPING,
-            "it is not clear what it sets (first/lab/train.py:7).",
+            "is not known (first/lab/train.py:7).",
             id="interface",
         ),
     ],
