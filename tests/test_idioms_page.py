@@ -117,6 +117,7 @@ def _rows(fixtures: list[tuple[str, str, str]]) -> str:
     )
 
 
+@pytest.mark.thorough
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text() == page()
 

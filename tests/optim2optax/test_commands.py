@@ -72,6 +72,7 @@ def shown() -> list[str]:
 
 
 ALIKE = {
+    "optim2optax parity --before legacy src/",
     "optim2optax parity --before main~3 -- python train.py --steps 20",
     "optim2optax parity --before main~3 src/",
     "optim2optax parity --platform cpu train.py",
