@@ -6,6 +6,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from codemods import Options, Source, migrate
 from codemods.rules import Rule, catalogue
 from codemods.rules.idioms import in_order
