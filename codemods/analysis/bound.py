@@ -57,6 +57,13 @@ def taken_by_classes(facts: Queries) -> frozenset[Object]:
                     ):
                         continue
                     taken.update(filter(_becomes_function, facts.objects(value)))
+    # setattr(Kinds, name, cls)
+    for call in facts.flow.engine.index.called.get("setattr", ()):
+        match call.args:
+            case [owner, _, given] if any(
+                isinstance(item, Class) for item in facts.objects(owner)
+            ):
+                taken.update(filter(_becomes_function, facts.objects(given)))
     return frozenset(taken)
 
 
