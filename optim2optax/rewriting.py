@@ -20,11 +20,13 @@ from optim2optax.engines import Engine, Prove, make_engine
 from optim2optax.project import (
     FileChange,
     Found,
+    UncommittedError,
     UnreadableError,
     by_repository,
     read_file,
     root_of,
     shown,
+    uncommitted,
     write_files,
 )
 from optim2optax.requirements import Declaring, with_dependencies
@@ -50,6 +52,7 @@ def rewrite_files(
     options: Options,
     *,
     write: bool,
+    allow_dirty: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
     prove: Prove | None = None,
@@ -67,6 +70,7 @@ def rewrite_files(
       found: the files.
       options: what the user asked for.
       write: whether to write at all.
+      allow_dirty: whether to overwrite changes that git could not give back.
       jobs: the number of processes.
       progress: is called for each file that is read, analysed, or edited.
       prove: says which of some optimizers are proven; the others are left as they are, with a
@@ -86,6 +90,8 @@ def rewrite_files(
     Raises:
       LegacyWheelError: if a copy of `flax.optim` is needed and cannot be made; nothing has been
         written.
+      UncommittedError: if a file that would change has changes in it that are neither committed
+        nor staged, and `allow_dirty` is not set; nothing has been written.
     """
     results: Results = {}
     contents = _read(found, progress, results)
@@ -108,8 +114,12 @@ def rewrite_files(
         run = partial(_project_results, own, repository, migrate, declared)
         results |= (choose or _all)(run, options, vendoring or Vendoring())
     if write:
+        changed = [file for file, result in results.items() if result.changed]
+        dirty = [] if allow_dirty else uncommitted(changed)
+        if dirty:
+            raise UncommittedError(dirty)
         if progress is not None:
-            progress("Writing", 0, sum(result.changed for result in results.values()))
+            progress("Writing", 0, len(changed))
         _write(results)
     given = {*found}
     others = [result for file, result in results.items() if file not in given]

@@ -27,9 +27,10 @@ from optim2optax.cli.settings import Settings, resolve_settings
 from optim2optax.configuration import FORMS, STYLES
 from optim2optax.dependencies import declares
 from optim2optax.engines import Prove
-from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
+from optim2optax.legacy_wheel import LegacyWheelError
 from optim2optax.project import (
     Found,
+    UncommittedError,
     by_repository,
     find_context,
     find_declaring,
@@ -82,6 +83,11 @@ class StoppedError(click.ClickException):
     "--check",
     is_flag=True,
     help="Write nothing; exit with 1 if something would change.",
+)
+@click.option(
+    "--allow-dirty",
+    is_flag=True,
+    help="Also overwrite files with changes that are neither committed nor staged.",
 )
 @click.option(
     "--interactive",
@@ -148,11 +154,6 @@ class StoppedError(click.ClickException):
     help="Where that copy is, by default where all files find it.",
 )
 @click.option(
-    "--legacy-wheel",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The wheel of Flax 0.5.3 for --vendor, where there is no network to fetch it.",
-)
-@click.option(
     "--verify",
     is_flag=True,
     help="Prove each optimizer first; leave those that are not proven.",
@@ -208,7 +209,6 @@ def command(
     stat: bool,
     quiet: bool,
     verbose: bool,
-    legacy_wheel: Path | None,
     html: Path | None,
     **_: object,
 ) -> None:
@@ -236,9 +236,6 @@ def command(
     named = [stdin_filename or os.curdir] if from_stdin else paths
     settings = resolve_settings(context, named)
     _check_usage(context.params, settings)
-    if legacy_wheel is not None:
-        # where it is looked for, by other processes as well
-        os.environ[WHEEL_VARIABLE] = str(legacy_wheel)
     if html is not None:
         _require_html(html)
         # the page shows the ways of optimizers
@@ -348,6 +345,7 @@ def _rewrite_files(
             found,
             settings.options,
             write=not settings.preview,
+            allow_dirty=settings.allow_dirty,
             jobs=settings.jobs,
             progress=progress,
             prove=prove,
@@ -361,6 +359,14 @@ def _rewrite_files(
         raise StoppedError(f"{error}. Nothing was written.") from error
     except LegacyWheelError as error:
         raise click.UsageError(str(error)) from error
+    except UncommittedError as error:
+        raise StoppedError(
+            "Nothing was written, as these files would change and have changes that are not in "
+            "git:"
+            + "".join(f"\n  {path}" for path in error.paths)
+            + "\nCommit or stage them first, so that you can see and undo what this tool does, "
+            "or give --allow-dirty."
+        ) from error
 
 
 def _context(paths: Sequence[str], settings: Settings) -> Context:

@@ -32,6 +32,7 @@ class Settings:
     jobs: int
     check: bool
     diff: bool
+    allow_dirty: bool
     with_related: bool
     vendoring: Vendoring
 
@@ -65,6 +66,7 @@ def resolve_settings(context: click.Context, paths: Sequence[str]) -> Settings:
         jobs=values["jobs"] or os.cpu_count() or 1,
         check=values["check"],
         diff=values["diff"],
+        allow_dirty=values["allow_dirty"],
         with_related=values["with_related"],
         vendoring=_vendoring(values),
     )

@@ -12,6 +12,7 @@ from optim2optax.project.patterns import PatternError, Patterns
 from optim2optax.project.reading_files import UnreadableError, read_file
 from optim2optax.project.rest_of_project import find_context
 from optim2optax.project.roots import Root, root_of
+from optim2optax.project.uncommitted import UncommittedError, uncommitted
 from optim2optax.project.writing_files import FileChange, write_files
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "PatternError",
     "Patterns",
     "Root",
+    "UncommittedError",
     "UnreadableError",
     "by_repository",
     "concerning",
@@ -30,5 +32,6 @@ __all__ = [
     "repository_finder",
     "root_of",
     "shown",
+    "uncommitted",
     "write_files",
 ]

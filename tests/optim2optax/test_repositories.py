@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.cli.terminal import at_terminal
 from tests.optim2optax.conftest import Run
 
@@ -146,11 +147,12 @@ def test_the_dependencies_of_others_stay(project: Path, run: Run) -> None:
 
 
 def test_a_copy_is_put_into_each_that_needs_one(
-    project: Path, run: Run, legacy_wheel: Path
+    project: Path, run: Run, legacy_wheel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(WHEEL_VARIABLE, str(legacy_wheel))
     write(project / "first", {"train.py": LOGGED, "logs.py": LOGGING})
     write(project / "second", {"train.py": STEPPING, "making.py": MAKING})
-    run("rewrite", "--vendor", "--legacy-wheel", str(legacy_wheel), ".")
+    run("rewrite", "--vendor", ".")
     assert (project / "first/legacy_flax_optim/__init__.py").exists()
     assert not (project / "second/legacy_flax_optim").exists()
 
