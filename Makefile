@@ -63,7 +63,7 @@ clean:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-ALL := '.[html,parity,dev,docs]'
+ALL := '.[parity,dev,docs]'
 # uv installs in seconds what takes pip minutes; where it finds no index, pip does it.
 .venv/full: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'

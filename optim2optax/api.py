@@ -133,8 +133,10 @@ def compare(
         from optim2optax.parity.optimizer.evaluating import evaluate_text
         from optim2optax.parity.optimizer.transformations import compare_transformations
     except ModuleNotFoundError as error:
+        from optim2optax.extras import command_to_install
+
         reason = (
-            f"optim2optax.compare needs {error.name}: pip install 'optim2optax[parity]'"
+            f"optim2optax.compare needs {error.name}: {command_to_install('parity')}"
         )
         raise ModuleNotFoundError(reason, name=error.name) from error
     if isinstance(old, str):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import click
 
+from optim2optax.extras import command_to_install
 from optim2optax.wording import printable
 
 Format = Literal["msgpack", "orbax"]
@@ -86,7 +87,7 @@ and all else.
         from optim2optax.checkpoints.remote import local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(
-            f'{error.name} is missing; install "optim2optax[checkpoint]"'
+            f"{error.name} is missing: {command_to_install('checkpoint')}"
         ) from error
 
     if diff:
@@ -204,7 +205,7 @@ def convert(
         from optim2optax.checkpoints.remote import is_address, local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(
-            f'{error.name} is missing; install JAX and Flax, and "optim2optax[checkpoint]"'
+            f"{error.name} is missing: {command_to_install('parity')}"
         ) from error
     # Orbax writes a folder
     if is_address(new) and (whole_folder or format_ == "orbax"):

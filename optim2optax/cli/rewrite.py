@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -237,7 +236,7 @@ def command(
     settings = resolve_settings(context, named)
     _check_usage(context.params, settings)
     if html is not None:
-        _require_html(html)
+        _require_folder(html)
         # the page shows the ways of optimizers
         settings = replace(settings, options=replace(settings.options, trace=True))
     proofs: dict[EmittedOptimizer, Case] = {}
@@ -389,12 +388,8 @@ def _repositories(results: Sequence[FileResult]) -> dict[str, list[FileResult]]:
     }
 
 
-def _require_html(path: Path) -> None:
-    """Raise click.UsageError if a page cannot be written: for want of Jinja, or of the folder."""
-    if find_spec("jinja2") is None:
-        raise click.UsageError(
-            "--html needs Jinja2, which is in the extra html: pip install 'optim2optax[html]'"
-        )
+def _require_folder(path: Path) -> None:
+    """Raise click.UsageError if a page cannot be written, for want of its folder."""
     if not path.absolute().parent.is_dir():
         raise click.UsageError(f"--html: there is no folder {path.parent}")
 

@@ -2,11 +2,12 @@
 
 from importlib.util import find_spec
 
+from optim2optax.extras import command_to_install
 from optim2optax.parity.recording.observing import observe
 
 __all__ = ["observe", "what_is_missing"]
 
-NEEDED = ("jax", "flax", "optax", "pytest", "jinja2", "matplotlib")
+NEEDED = ("jax", "flax", "optax", "pytest", "matplotlib")
 
 
 def what_is_missing() -> str:
@@ -14,4 +15,4 @@ def what_is_missing() -> str:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if not missing:
         return ""
-    return f"parity needs {', '.join(missing)}: pip install 'optim2optax[parity]'"
+    return f"parity needs {', '.join(missing)}: {command_to_install('parity')}"

@@ -115,32 +115,48 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     )
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
 
-    for arguments, extra in (
-        (["parity", "."], "parity"),
-        (["checkpoint", "inspect", "train.py"], "checkpoint"),
-        (["rewrite", "--html", "review.html", "."], "html"),
-    ):
+    def refusal(*words: str) -> str:
         refused = subprocess.run(
-            [binaries / "optim2optax", *arguments],
+            [binaries / "optim2optax", *words],
             capture_output=True,
             text=True,
             check=False,
         )
         assert refused.returncode == 2
-        assert f"optim2optax[{extra}]" in refused.stderr
+        return refused.stderr.rstrip()
+
+    pip = f"{binaries}/python -m pip install '{hooks}"
+    assert refusal("parity", ".").endswith(f"{pip}[parity]'")
+    inspect = refusal("checkpoint", "inspect", "train.py")
+    assert inspect.endswith(f": {pip}[checkpoint]'")
+    command = inspect.rpartition(": ")[2]
+    subprocess.run(f"{command} --quiet", shell=True, check=True)
+    done = subprocess.run(
+        [binaries / "optim2optax", "checkpoint", "inspect", "train.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
 
 
 @pytest.mark.network
 @pytest.mark.parametrize(
-    "command",
+    ("command", "remedy"),
     [
-        "uvx --from . optim2optax rewrite ../project",
-        "pipx install . && tools/optim2optax rewrite ../project",
+        (
+            "uvx --from . optim2optax rewrite ../project",
+            "uvx --from '.[parity]' optim2optax …",
+        ),
+        (
+            "pipx install . && tools/optim2optax rewrite ../project",
+            "pipx install --force '.[parity]'",
+        ),
     ],
     ids=["uvx", "pipx"],
 )
-def test_as_a_tool(command: str, project: Path, hooks: Path) -> None:
-    """Without an environment of one's own."""
+def test_as_a_tool(command: str, remedy: str, project: Path, hooks: Path) -> None:
+    """Without an environment of one's own; what brings an extra is the same command."""
     assert " ".join(command.split()[:3]) in (ROOT / "README.md").read_text()
     (project / "train.py").write_text(LEGACY)
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -155,17 +171,24 @@ def test_as_a_tool(command: str, project: Path, hooks: Path) -> None:
         "PATH": path,
         **{name: str(hooks / folder) for name, folder in own.items()},
     }
-    done = subprocess.run(
-        command,
-        shell=True,
-        cwd=hooks,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            shell=True,
+            cwd=hooks,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run(command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "train.py: 5 sites rewritten\n" in done.stdout
+    refused = run(command.rpartition("&& ")[2].replace("rewrite", "parity"))
+    assert refused.returncode == 2
+    assert refused.stderr.rstrip().endswith(remedy)
 
 
 def test_the_citation_has_the_version() -> None:

@@ -17,6 +17,7 @@ import jax
 import pytest
 
 from codemods import Source, migrate
+from optim2optax.extras import command_to_install
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY as PROGRAM
@@ -330,10 +331,11 @@ def test_without_the_extra(
     words: tuple[str, ...], project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "train.py").write_text(PROGRAM)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run(*words)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "parity needs jinja2: pip install 'optim2optax[parity]'" in result.stderr
+    assert "parity needs matplotlib: " in result.stderr
+    assert result.stderr.rstrip().endswith(command_to_install("parity"))
     assert (project / "train.py").read_text() == PROGRAM
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -86,23 +84,6 @@ def test_proofs(project: Path, run: Run) -> None:
     assert 'class="passes">equivalent</b> 120 steps, error over movement' in text
     assert text.count("<polyline") == 2
     assert "p ← p − η·m̂/(√v̂ + ε) − η·λ·p" in text
-
-
-def test_without_jinja(project: Path) -> None:
-    (project / "train.py").write_text(LEGACY)
-    program = (
-        "import sys; sys.modules['jinja2'] = None\n"
-        "from optim2optax.__main__ import main\n"
-        "sys.argv = ['optim2optax', 'rewrite', '--html', 'review.html', '.']\n"
-        "main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "--html needs Jinja2" in done.stderr
-    assert "pip install 'optim2optax[html]'" in done.stderr
-    assert (project / "train.py").read_text() == LEGACY
 
 
 def test_without_a_folder(project: Path, run: Run) -> None:
