@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
     """A number with its noun, such as `1 site` or `1,234 sites`."""
@@ -18,3 +21,9 @@ def printable(text: str) -> str:
     return "".join(
         letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text
     )
+
+
+def markdown_cell(text: str) -> str:
+    """Text that means nothing to Markdown or HTML, in one line."""
+    plain = html.escape(" ".join(text.split()), quote=False)
+    return re.sub(r"[\\`*_{}\[\]|#~]", r"\\\g<0>", plain)

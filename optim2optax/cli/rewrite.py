@@ -164,6 +164,12 @@ class StoppedError(click.ClickException):
     help="Write a page for a browser, to review the changes and what is left.",
 )
 @click.option(
+    "--markdown",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Write the text of a pull request: what changed, what stays, what is proven.",
+)
+@click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
@@ -175,9 +181,6 @@ class StoppedError(click.ClickException):
     default="text",
     show_default=True,
     help="Format of the report.",
-)
-@click.option(
-    "--stat", is_flag=True, help="Print numbers: files, optimizers, sites by rule."
 )
 @click.option("--quiet", is_flag=True, help="Print nothing but what is left.")
 @click.option(
@@ -205,10 +208,10 @@ def command(
     stdin_filename: str | None,
     verify: bool,
     interactive: bool,
-    stat: bool,
     quiet: bool,
     verbose: bool,
     html: Path | None,
+    markdown: Path | None,
     **_: object,
 ) -> None:
     """Rewrite flax.optim code to optax, in place.
@@ -235,8 +238,10 @@ def command(
     named = [stdin_filename or os.curdir] if from_stdin else paths
     settings = resolve_settings(context, named)
     _check_usage(context.params, settings)
+    for name, path in (("html", html), ("markdown", markdown)):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise click.UsageError(f"--{name}: there is no folder {path.parent}")
     if html is not None:
-        _require_folder(html)
         # the page shows the ways of optimizers
         settings = replace(settings, options=replace(settings.options, trace=True))
     proofs: dict[EmittedOptimizer, Case] = {}
@@ -257,18 +262,21 @@ def command(
         results = _rewrite_paths(
             paths, settings, prove, None, quiet=quiet, verbose=verbose
         )
-    # the table of repositories is for people, who read text
-    is_text = settings.output_format == "text" and not from_stdin
     report = Report(
         results,
         preview=settings.preview,
         diff=settings.diff,
         quiet=quiet,
-        stat=stat,
-        repositories=_repositories(results) if is_text else {},
+        repositories={} if from_stdin else _repositories(results),
     )
     if html is not None:
-        _write_html(html, report, proofs)
+        from optim2optax.reporting.html import render_html
+
+        _write(html, render_html(report, proofs))
+    if markdown is not None:
+        from optim2optax.reporting.pull_request import render_pull_request
+
+        _write(markdown, render_pull_request(report, proofs))
     print_report(
         report,
         settings.output_format,
@@ -291,8 +299,6 @@ def _check_usage(given: Mapping[str, Any], settings: Settings) -> None:
             raise click.UsageError(f"--{name} needs files, not standard input")
     if given["quiet"] and given["verbose"]:
         raise click.UsageError("--quiet and --verbose are opposites: give one of them")
-    if given["stat"] and settings.output_format != "text":
-        raise click.UsageError("--stat is for people: give it without --output-format")
     if given["interactive"]:
         from optim2optax.cli.interactive import check_usage
 
@@ -388,19 +394,9 @@ def _repositories(results: Sequence[FileResult]) -> dict[str, list[FileResult]]:
     }
 
 
-def _require_folder(path: Path) -> None:
-    """Raise click.UsageError if a page cannot be written, for want of its folder."""
-    if not path.absolute().parent.is_dir():
-        raise click.UsageError(f"--html: there is no folder {path.parent}")
-
-
-def _write_html(
-    path: Path, report: Report, proofs: Mapping[EmittedOptimizer, Case]
-) -> None:
+def _write(path: Path, text: str) -> None:
     from optim2optax.project.replacing import replacing
-    from optim2optax.reporting.html import render_html
 
-    text = render_html(report, proofs)
     try:
         with replacing(path) as file:
             file.write(text.encode())

@@ -99,6 +99,18 @@ def entries(report: Report, told_elsewhere: str) -> Iterable[Entry]:
     return found.values()
 
 
+def escapes(report: Report) -> Iterable[Entry]:
+    """Where optimizers that migrate go out of view, an entry for each thing that they go to."""
+    found: dict[Reason, Entry] = {}
+    for result in report.results:
+        for site in result.hints:
+            if site.code == ESCAPE:
+                reason = Reason(ESCAPE, site.status, site.message, None)
+                entry = found.setdefault(reason, Entry(reason))
+                entry.sites.append((result.path, site))
+    return found.values()
+
+
 def _stands_in_the_way(site: Site) -> bool:
     return site.cause is None and site.status != "rewritten"
 

@@ -25,6 +25,12 @@ def unified_diff(result: FileResult, *, colour: bool = False) -> bytes:
     return b"".join(_coloured(line) if colour else line for line in _lines(result))
 
 
+def changed_lines(result: FileResult) -> tuple[int, int]:
+    """How many lines of a file are added, and how many removed."""
+    signs = [line[:1] for line in [*_lines(result)][2:]]
+    return signs.count(b"+"), signs.count(b"-")
+
+
 def _lines(result: FileResult) -> Iterator[bytes]:
     path = result.path.encode()
     old = NOTHING if result.kind == "new" else b"a/" + path

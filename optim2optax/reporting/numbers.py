@@ -1,8 +1,7 @@
-"""How much was found: by rule, and by repository."""
+"""How much was found, by repository."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
@@ -12,42 +11,19 @@ from optim2optax.reporting.report import Report
 from optim2optax.wording import printable
 
 Row = Sequence[str]
+Repositories = Mapping[str, Sequence[FileResult]]
 
 
-def by_rule(report: Report) -> Iterator[str]:
-    """The numbers of files and optimizers, and a line for each rule with sites."""
-    if not report.summary["sites"]:
-        return
-    # imports LibCST, which a run without sites does without
-    from codemods.rules import catalogue
-
-    done, staying = _optimizers(report.results)
-    changed, scanned = report.summary["files_changed"], report.summary["files_scanned"]
-    migrate = "would migrate" if report.preview else "migrated"
-    change = "would change" if report.preview else "changed"
-    yield f"files: {scanned} looked at, {changed} {change}"
-    yield f"optimizers: {done} {migrate}, {staying} left"
-    yield ""
-    rewritten: Counter[str] = Counter()
-    left: Counter[str] = Counter()
-    for _, site in report.sites:
-        counted = rewritten if site.status == "rewritten" else left
-        counted[site.code] += 1
-    codes = sorted({*rewritten, *left})
-    numbers = [(code, str(rewritten[code]), str(left[code])) for code in codes]
-    title, *lines = _table([("rule", "rewritten", "left"), *numbers])
-    yield title
-    for code, line in zip(codes, lines, strict=True):
-        yield f"{line}  {catalogue()[code].summary}"
-    yield ""
-
-
-def by_repository(repositories: Mapping[str, Sequence[FileResult]]) -> Iterator[str]:
+def by_repository(repositories: Repositories) -> Iterator[str]:
     """A line for each repository."""
     yield ""
-    rows: list[Row] = [
-        ("repository", "files", "changed", "optimizers", "sites", "errors")
-    ]
+    title, rows = repository_rows(repositories)
+    yield from _table([title, *rows])
+
+
+def repository_rows(repositories: Repositories) -> tuple[Row, list[Row]]:
+    """The titles of a table with a row for each repository, and these."""
+    rows: list[Row] = []
     for name, results in repositories.items():
         summary = Report(results).summary
         done, staying = _optimizers(results)
@@ -60,7 +36,7 @@ def by_repository(repositories: Mapping[str, Sequence[FileResult]]) -> Iterator[
             str(summary["errors"]),
         ]
         rows.append(row)
-    yield from _table(rows)
+    return ("repository", "files", "changed", "optimizers", "sites", "errors"), rows
 
 
 def _optimizers(results: Sequence[FileResult]) -> tuple[int, int]:

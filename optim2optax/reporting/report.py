@@ -15,15 +15,14 @@ class Report:
     """The results of all scanned files.
 
     `preview` says that nothing was written: `rewritten` means that a site would be rewritten. For
-    people, `quiet` leaves out all but what is left, and `stat` has numbers in its place. Where
-    there are several `repositories`, each has its own results.
+    people, `quiet` leaves out all but what is left. Of several `repositories`, each has its own
+    results.
     """
 
     results: Sequence[FileResult]
     preview: bool = False
     diff: bool = False
     quiet: bool = False
-    stat: bool = False
     repositories: Mapping[str, Sequence[FileResult]] = field(default_factory=dict)
 
     @property

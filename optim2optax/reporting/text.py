@@ -13,12 +13,12 @@ from optim2optax.reporting.causes import (
     ESCAPE,
     NOTE,
     Entry,
-    Reason,
     Sites,
     entries,
+    escapes,
     partly,
 )
-from optim2optax.reporting.numbers import by_repository, by_rule
+from optim2optax.reporting.numbers import by_repository
 from optim2optax.reporting.report import Report
 from optim2optax.wording import counted, printable
 
@@ -35,15 +35,14 @@ def render(report: Report, *, colour: bool) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    details = list(by_rule(report) if report.stat else _details(report))
+    details = list(_details(report))
     yield from details
     if report.quiet:
         return
-    if details and not report.stat:
+    if details:
         yield ""
     done = "would be rewritten" if report.preview else "rewritten"
-    if not report.stat:
-        yield from _changed(report, done)
+    yield from _changed(report, done)
     yield from _totals(report, done)
     yield from _partly(report)
     if len(report.repositories) > 1:
@@ -183,7 +182,8 @@ def _totals(report: Report, done: str) -> Iterator[str]:
         yield f"Nothing to migrate in {counted(readable, 'file')}."
     elif not summary["errors"]:
         yield "No Python files found."
-    yield from _escapes(report)
+    for entry in escapes(report):
+        yield from _entry(entry, is_short=False)
     yield from _removed(report)
     yield from _hints(report)
     failing = [result for result in report.results if result.tracebacks]
@@ -209,17 +209,6 @@ def _partly(report: Report) -> Iterator[str]:
         marking = f", which marks {others} with a TODO"
     uses = f"{counted(left, 'use')} that {'stays' if left == 1 else 'stay'}"
     yield f"{rewritten} of {uses} can be rewritten with `--partial`{marking}."
-
-
-def _escapes(report: Report) -> Iterator[str]:
-    """Where optimizers that migrate go out of view, by what they go to, with all lines."""
-    found: dict[Reason, Entry] = {}
-    for path, site in _all_hints(report):
-        if site.code == ESCAPE:
-            reason = Reason(ESCAPE, site.status, site.message, None)
-            found.setdefault(reason, Entry(reason)).sites.append((path, site))
-    for entry in found.values():
-        yield from _entry(entry, is_short=False)
 
 
 def _removed(report: Report) -> Iterator[str]:

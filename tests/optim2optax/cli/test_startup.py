@@ -52,7 +52,7 @@ def imported(project: Path, *arguments: str) -> set[str]:
         ("--check",),
         ("--diff", "--partial"),
         ("--output-format", "json"),
-        ("--stat", "--verbose"),
+        ("--markdown", "text.md", "--verbose"),
         ("--quiet",),
     ],
 )
