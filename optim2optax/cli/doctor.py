@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,9 +13,17 @@ import click
 from packaging.version import InvalidVersion, Version
 
 from codemods.model import Source
+from codemods.vocabulary import PACKAGE
 from optim2optax.cli.output import progress_line
-from optim2optax.dependencies import declares
-from optim2optax.doctor import ImportFailure, Obstacle, import_each, obstacles, pinned
+from optim2optax.dependencies import installs
+from optim2optax.doctor import (
+    ImportFailure,
+    Obstacle,
+    dependents,
+    import_each,
+    obstacles,
+    pinned,
+)
 from optim2optax.doctor.obstacles import NEWEST, TITLES, installed
 from optim2optax.project import (
     Found,
@@ -59,9 +68,7 @@ class _Version(click.ParamType[Version]):
     short_help="Say what keeps a project from running today.",
     epilog=EXAMPLES,
 )
-@click.argument(
-    "paths", nargs=-1, required=True, type=click.Path(exists=True), metavar="PATH..."
-)
+@click.argument("paths", nargs=-1, type=click.Path(exists=True), metavar="[PATH]...")
 @click.option(
     "--jax",
     type=_Version(),
@@ -99,10 +106,12 @@ def command(
 ) -> None:
     """Say what keeps a project from running on the JAX and Flax that are installed here.
 
-    Names that were removed are found by reading the code; nothing is run, unless --import says so,
-    and nothing is written. Where a package is not installed, its newest version is meant. Exits
-    with 0 if nothing stands in the way, else with 1.
+    PATH is a file or a folder, by default the current one. Names that were removed are found by
+    reading the code; nothing is run, unless --import says so, and nothing is written. Where a
+    package is not installed, its newest version is meant. Exits with 0 if nothing stands in the
+    way, else with 1.
     """
+    paths = paths or (os.curdir,)
     excluded = Patterns(os.curdir, exclude)
     found = find_files(paths, excluded)
     versions = installed()
@@ -111,12 +120,13 @@ def command(
     if flax:
         versions["flax"] = flax
     unread: list[Obstacle] = []
-    obstructing = obstacles(_sources(found, unread), versions)
+    sources = _sources(found, unread)
+    obstructing = [*obstacles(sources, versions), *dependents(sources)]
     if obstructing:
         # old requirements matter only if the code needs other versions
-        obstructing += pinned(
-            _sources(find_declaring(paths, excluded, declares), unread)
-        )
+        declaring = _sources(find_declaring(paths, excluded, installs), unread)
+        needs_legacy = any(one.what == PACKAGE for one in obstructing)
+        obstructing += pinned(declaring, needs_legacy=needs_legacy)
     obstructing += unread
     failure = None
     if imports:
@@ -126,6 +136,7 @@ def command(
         click.echo(_as_json(obstructing, failure, versions))
     else:
         _print(obstructing, failure, versions, len(found), imports)
+        _print_commands(obstructing, paths)
     context.exit(1 if obstructing or failure else 0)
 
 
@@ -175,13 +186,6 @@ def _print(
         click.echo("")
     jax, flax = _titled("jax", versions), _titled("flax", versions)
     click.echo(f"{counted(files, 'file')}, on {jax} and {flax}.")
-    # by command, in the order of the obstacles
-    commands = Counter(obstacle.command for obstacle in obstructing)
-    by_hand = commands.pop("", 0)
-    for command, count in commands.items():
-        click.echo(f"{count} of {len(obstructing)} obstacles: {command}")
-    if by_hand:
-        click.echo(f"{by_hand} of {len(obstructing)} obstacles: by hand, as said above")
     if obstructing or failure:
         return
     if imports:
@@ -189,6 +193,17 @@ def _print(
     else:
         # names in tables are not all that may stand in the way
         click.echo("Nothing is known to stand in the way.")
+
+
+def _print_commands(obstructing: Sequence[Obstacle], paths: Sequence[str]) -> None:
+    """How many obstacles each command resolves, in the order of the obstacles."""
+    commands = Counter(obstacle.command for obstacle in obstructing)
+    by_hand = commands.pop("", 0)
+    for command, count in commands.items():
+        typed = f"{command} {shlex.join(paths)}"
+        click.echo(f"{count} of {len(obstructing)} obstacles: {typed}")
+    if by_hand:
+        click.echo(f"{by_hand} of {len(obstructing)} obstacles: by hand, as said above")
 
 
 def _titled(name: str, versions: Mapping[str, Version]) -> str:

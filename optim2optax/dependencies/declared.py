@@ -99,6 +99,7 @@ class Declarations:
       written: turns a text into how it is written in the file.
       told: the requirements of a file that is not edited.
       command: the command that makes a lock file; empty for any other file.
+      is_whole: whether what is told is all that the code needs.
     """
 
     sections: tuple[Section, ...] = ()
@@ -107,6 +108,7 @@ class Declarations:
     written: Callable[[str], str] = str
     told: tuple[DeclaredRequirement, ...] = ()
     command: str = ""
+    is_whole: bool = True
 
 
 class FormatError(ValueError):

@@ -27,23 +27,41 @@ FORMATS = {
 }
 """The names of files, and the modules that read them."""
 
+COMMAND_FILES = {
+    r"tox\.ini|noxfile\.py": "commands",
+    r"(GNU)?[Mm]akefile|.*\.(mk|sh|bash)|(README|INSTALL)(\..*)?": "commands",
+    r"\.(gitlab-ci|travis)\.yml|azure-pipelines\.ya?ml": "commands",
+}
+"""The names of files whose commands install packages, and the module that reads them."""
+
+WORKFLOWS = (".github/workflows", ".circleci")
+"""The folders of which each YAML file is one for continuous integration."""
+
 
 def format_of(path: str) -> str | None:
     """The module that reads a file of this name; None if it declares nothing."""
     folder, name = posixpath.split(path.replace("\\", "/"))
     if name in COMMANDS:
         return "not_edited"
+    if folder.endswith(WORKFLOWS) and name.endswith((".yml", ".yaml")):
+        return "commands"
     # requirements/train.txt
     if posixpath.basename(folder) == "requirements" and name.endswith((".txt", ".in")):
         return "requirements_txt"
+    formats = {**FORMATS, **COMMAND_FILES}
     matching = (
-        module for pattern, module in FORMATS.items() if re.fullmatch(pattern, name)
+        module for pattern, module in formats.items() if re.fullmatch(pattern, name)
     )
     return next(matching, None)
 
 
 def declares(path: str) -> bool:
     """Whether a file of this name declares dependencies, or locks them."""
+    return format_of(path) not in (None, "commands")
+
+
+def installs(path: str) -> bool:
+    """Whether a file of this name declares dependencies, or has commands that install them."""
     return format_of(path) is not None
 
 

@@ -29,12 +29,12 @@ COMPILED = re.compile(
 def read(text: str, path: str) -> Declarations:
     """What a file installs, which nothing is added to."""
     del path
-    return Declarations(told=tuple(_requirements(text)))
+    return Declarations(told=tuple(requirements(text)))
 
 
 def read_lock(text: str, command: str) -> Declarations:
     """What a lock file has that a command makes."""
-    return Declarations(told=tuple(_requirements(text)), command=command)
+    return Declarations(told=tuple(requirements(text)), command=command)
 
 
 def command_of(name: str, text: str) -> str:
@@ -48,7 +48,8 @@ def command_of(name: str, text: str) -> str:
     return "pip-compile" if compiled["tool"] != "uv" else "uv pip compile"
 
 
-def _requirements(text: str) -> Iterator[DeclaredRequirement]:
+def requirements(text: str) -> Iterator[DeclaredRequirement]:
+    """What stands in a text like a package with its version."""
     # as long as before, so that all places stay right
     bare = COMMENT.sub(lambda comment: " " * len(comment[0]), text)
     for found in PINNED.finditer(bare):

@@ -18,6 +18,7 @@ from codemods.rules.dependencies import (
     TOLD,
 )
 from optim2optax.dependencies.declared import (
+    Declarations,
     DeclaredRequirement,
     Finding,
     Insert,
@@ -207,18 +208,17 @@ def _anchors(
     yield from reversed(section.declared)
 
 
-def told(
-    declared: Sequence[DeclaredRequirement], text: str, needs: Needs
-) -> Iterator[Finding]:
+def told(declares: Declarations, text: str, needs: Needs) -> Iterator[Finding]:
     """The findings on a file that installs packages, and is not edited."""
-    for one in declared:
+    for one in declares.told:
         for finding in judged(one, text, needs):
             if finding.edits:
                 remedy = "Change it by hand."
                 yield Finding(TOLD, finding.span, finding.message, remedy=remedy)
             else:
                 yield finding
-    yield from _without_optax(declared, needs, TOLD, "Add it by hand.")
+    if declares.is_whole:
+        yield from _without_optax(declares.told, needs, TOLD, "Add it by hand.")
 
 
 def locked(

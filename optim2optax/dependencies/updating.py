@@ -49,7 +49,7 @@ def _findings(
     if reading.command:
         found += locked(reading.told, reading.command, needs)
     else:
-        found += told(reading.told, file.text, needs)
+        found += told(reading, file.text, needs)
     for section in reading.sections:
         for declared in section.declared:
             found += judged(declared, file.text, needs)

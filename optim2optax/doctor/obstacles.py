@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 
 from packaging.version import Version
 
@@ -94,11 +95,14 @@ def _is_absent(row: Removed, installed: Version) -> bool:
     return Version(row.removed_in) <= installed
 
 
-def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
-    """The declared dependencies of a project that exclude the versions that today's code needs."""
+def pinned(declaring: Sequence[Source], *, needs_legacy: bool) -> list[Obstacle]:
+    """The declared dependencies of a project that exclude the versions that today's code needs.
+
+    With `needs_legacy`, also those that admit a Flax without `flax.optim`.
+    """
     from optim2optax.dependencies.updating import dependencies
 
-    found: list[Obstacle] = []
+    found = [*map(_open, _admitting_today(declaring))] if needs_legacy else []
     for result in dependencies(declaring, Options()):
         for site in result.hints:
             if site.code in PINS:
@@ -107,6 +111,36 @@ def pinned(declaring: Sequence[Source]) -> list[Obstacle]:
                 command = MODERNIZE if site.code in RAISED else ""
                 found.append(Obstacle(site.before, "", (place,), site.message, command))
     return found
+
+
+def _admitting_today(declaring: Sequence[Source]) -> Iterator[tuple[str, str]]:
+    """The requirements that admit today's Flax, with their places."""
+    from optim2optax.dependencies.declaring_file import read_source
+    from optim2optax.dependencies.versions import NotUnderstoodError, admits
+
+    for file in map(read_source, declaring):
+        declares = file.declares
+        sections = [section.declared for section in declares.sections]
+        told = () if declares.command else declares.told
+        for one in chain(told, *sections):
+            try:
+                is_open = one.name == "flax" and admits(
+                    one.spec, LEGACY.removed_in, one.syntax
+                )
+            except NotUnderstoodError:
+                continue
+            if is_open:
+                line, _ = file.position(one.span[0])
+                yield file.text[slice(*one.span)], f"{file.source.path}:{line}"
+
+
+def _open(found: tuple[str, str]) -> Obstacle:
+    what, place = found
+    remedy = (
+        f"It also installs a Flax without `flax.optim`: {LEGACY.removed_in} or later. "
+        f"Move to optax; until then, require flax<{LEGACY.removed_in}."
+    )
+    return Obstacle(what, "", (place,), remedy, REWRITE)
 
 
 def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obstacle:
@@ -125,5 +159,5 @@ def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obsta
         return Obstacle(row.name, since, places, row.note)
     remedy = "It is written in another way now."
     if row.how == "same":
-        remedy = f"It is `{row.to}` now."
+        remedy = f"It is `{row.to.removeprefix('builtins.')}` now."
     return Obstacle(row.name, since, places, remedy, MODERNIZE)

@@ -10,8 +10,8 @@ from optim2optax.project.finding import ALWAYS_SKIPPED, Found, shown, walk
 from optim2optax.project.patterns import Patterns
 
 MARKER = re.compile(r"\.git|pyproject\.toml|setup\.(?:py|cfg)|requirements.*\.txt")
-FOLDER = "requirements"
-"""The folder in the root of a project that is searched beside the folders that are named."""
+FOLDERS = ("requirements", ".github", "workflows", ".circleci")
+"""The folders in the root of a project that are searched beside the folders that are named."""
 
 
 def find_declaring(
@@ -26,7 +26,7 @@ def find_declaring(
 
     def in_root(entry: os.DirEntry[str]) -> bool:
         if entry.is_dir(follow_symlinks=False):
-            return entry.name == FOLDER
+            return entry.name in FOLDERS
         return declares(entry.path)
 
     folders: dict[str, str] = {}

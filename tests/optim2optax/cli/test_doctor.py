@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,94 @@ def test_pins_that_exclude_what_is_needed_are_told_where_something_is_gone(
     assert told["flax==0.3.4"] == "optim2optax rewrite --modernize"
     (folder / "train.py").write_text(CLEAN)
     assert doctor(folder).exit_code == 0
+
+
+INSTALLING = {
+    ".github/workflows/ci.yml": "jobs:\n  test:\n    steps:\n      - run: pip install 'flax==0.3.4'\n",
+    ".circleci/config.yml": "- run:\n    command: |\n      pip install -r x.txt flax==0.3.4\n",
+    ".gitlab-ci.yml": "test:\n  script:\n    - pip install flax==0.3.4\n",
+    "tox.ini": "[testenv]\ndeps =\n    flax==0.3.4\n",
+    "noxfile.py": "def test(session):\n    session.install('flax==0.3.4')\n",
+    "Makefile": "test:\n\tpython -m pip install flax==0.3.4\n",
+    "run.sh": "#!/bin/bash\npip3 install flax==0.3.4\n",
+    "Dockerfile": "FROM python:3.12\nRUN pip install flax==0.3.4 optax\n",
+    "README.md": "# Install\n\n```\npip install flax==0.3.4\n```\n",
+}
+
+
+@pytest.mark.parametrize("name", INSTALLING)
+def test_pins_in_commands_are_told_with_their_line(tmp_path: Path, name: str) -> None:
+    text = INSTALLING[name]
+    folder = project(tmp_path, {"train.py": OLD, name: text})
+    result = doctor(folder, "--output-format", "json")
+    [told] = [
+        one
+        for one in json.loads(result.output)["obstacles"]
+        if "flax==0.3.4" in one["what"]
+    ]
+    before, _, _ = text.partition("flax==0.3.4")
+    [place] = told["places"]
+    assert place.endswith(f"/{name}:{before.count(chr(10)) + 1}")
+    assert told["command"] == ""
+    (folder / name).write_text(text.replace("==0.3.4", ""))
+    assert "0.3.4" not in doctor(folder).output
+
+
+def test_what_a_text_says_of_versions_is_no_command(tmp_path: Path) -> None:
+    text = "Tested with flax==0.3.4 and jax 0.2.\n"
+    assert (
+        "README"
+        not in doctor(project(tmp_path, {"train.py": OLD, "README.md": text})).output
+    )
+
+
+OPEN = {"flax": True, "flax>=0.4.1": True, "flax<1": True, "flax<0.6": False}
+
+
+@pytest.mark.parametrize("requirement", OPEN)
+def test_what_lets_a_flax_without_optimizers_in_is_told(
+    tmp_path: Path, requirement: str
+) -> None:
+    files = {"train.py": OLD, "requirements.txt": f"numpy\n{requirement}\n"}
+    folder = project(tmp_path, files)
+    told = rf"^{requirement}: \S+/requirements.txt:2\n    fix: It also installs a Flax"
+    found = re.search(told, doctor(folder).output, re.MULTILINE)
+    assert (found is not None) == OPEN[requirement]
+    # to code without flax.optim it does not matter
+    (folder / "train.py").write_text("import jax\n\njax.tree_map(abs, 1)\n")
+    assert "It also installs" not in doctor(folder).output
+
+
+@pytest.mark.parametrize("is_imported", [True, False])
+def test_an_installed_package_that_needs_flax_optim_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_imported: bool
+) -> None:
+    site = project(
+        tmp_path / "site",
+        {
+            "oldlab/__init__.py": "",
+            "oldlab/optimizers.py": "import jax\nfrom flax import optim\n",
+            "oldlab-1.2.dist-info/METADATA": "Metadata-Version: 2.1\nName: oldlab\n"
+            "Version: 1.2\nRequires-Dist: flax >=0.3\n",
+            "oldlab-1.2.dist-info/RECORD": "oldlab/__init__.py,,\noldlab/optimizers.py,,\n",
+        },
+    )
+    monkeypatch.syspath_prepend(site)
+    program = "import oldlab.optimizers\n" if is_imported else "import json\n"
+    result = doctor(project(tmp_path / "lab", {"train.py": program}))
+    told = "oldlab 1.2, which is installed: oldlab/optimizers.py:2\n"
+    assert (told in result.output) == is_imported
+    assert result.exit_code == is_imported
+
+
+def test_the_command_is_to_be_typed_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project(tmp_path / "my lab", {"train.py": OLD})
+    assert f"optim2optax rewrite --modernize '{folder}'\n" in doctor(folder).output
+    monkeypatch.chdir(folder)
+    result = CliRunner().invoke(application, ["doctor"])
+    assert "obstacles: optim2optax rewrite --modernize .\n" in result.output
 
 
 @pytest.mark.parametrize("version", ["new", "0..1"])
