@@ -7,7 +7,7 @@ BIN := .venv/bin
 DEMO := build/demo
 # What tests start again and again is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
-CASES ?= momentum_loop weight_decay learning_rate_schedule scan_over_steps
+CASES ?= momentum_loop weight_decay schedule_made_late traversal_two_rates
 
 .PHONY: demo test test-all coverage parity docs lint format clean
 

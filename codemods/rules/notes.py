@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -12,7 +13,24 @@ from codemods.idioms.near_misses import NearMisses
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
+from codemods.optimizers.base import learning_rate
 from codemods.rules.older_checkpoints import OlderCheckpoints, note
+
+DROPPED = (
+    "The result is dropped. An optimizer never changed in place, so this did nothing before, and "
+    "does nothing now."
+)
+FROZEN = (
+    "These parameters stay as they are, with a learning rate of 0: `optax.set_to_zero()` does the "
+    "same without moments."
+)
+
+
+def _is_dropped(use: Use) -> bool:
+    """Whether the new optimizer that a use makes goes nowhere: `optimizer.apply_gradient(grad)`."""
+    if use.kind not in (*STEPS, "optimizer.replace") or use.call is None:
+        return False
+    return isinstance(use.unit.parents.get(use.call), ast.Expr)
 
 
 class Notes:
@@ -35,12 +53,27 @@ class Notes:
                 ]
         of_idioms = (idiom.note(use) for idiom in self.idioms)
         sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
+        if _is_dropped(use):
+            sentences.append(DROPPED)
+        if self._is_frozen_group(use):
+            sentences.append(FROZEN)
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
             sentences += self._of_unknown_params(use)
         elif use.kind in STEPS:
             sentences += self.near_misses.reasons(use)
         return sentences
+
+    def _is_frozen_group(self, use: Use) -> bool:
+        """Whether a definition is a group of parameters whose learning rate is 0."""
+        if not isinstance(use.node, ast.Call) or use.kind != "definition":
+            return False
+        rate = learning_rate(use.node)
+        is_zero = isinstance(rate, ast.Constant) and rate.value == 0
+        return is_zero and any(
+            whole.kind == "definition" and part in use.objects
+            for whole, part in self.facts.legacy.links
+        )
 
     def _why_interface(self, use: Use) -> Message | None:
         """Why a definition keeps its interface; None if it does not."""

@@ -1,0 +1,72 @@
+"""What is said of a use that is right, and yet may not do what its author thinks."""
+
+from __future__ import annotations
+
+import pytest
+
+from codemods import Source, migrate
+
+HEAD = "from flax import optim\n\n"
+TRAINING = (
+    HEAD
+    + """\
+def train(params, grads):
+    optimizer = optim.Momentum(0.1, 0.9).create(params)
+    for grad in grads:
+        {0}
+    return optimizer.target
+"""
+)
+GROUPS = (
+    HEAD
+    + """\
+def create(params):
+    biases = optim.ModelParamTraversal(lambda path, _: "bias" in path)
+    kernels = optim.ModelParamTraversal(lambda path, _: "bias" not in path)
+    return optim.MultiOptimizer(
+        (biases, optim.Adam({0})), (kernels, optim.Adam(0.1))
+    ).create(params)
+"""
+)
+ALONE = HEAD + "def create(params):\n    return optim.Adam({0}).create(params)\n"
+
+
+def notes(program: str) -> list[tuple[int, str]]:
+    [result] = migrate([Source("train.py", program.encode())])
+    assert result.changed
+    return [
+        (site.line, site.note.partition(".")[0]) for site in result.sites if site.note
+    ]
+
+
+KEPT = (
+    "optimizer = optimizer.apply_gradient(grad)",
+    "x = optimizer.apply_gradient(grad); optimizer = x",
+    "optimizer.replace(target=params).target['x']",
+    "print(optimizer.replace(target=params))",
+)
+
+
+@pytest.mark.parametrize("statement", KEPT)
+def test_a_result_that_goes_on(statement: str) -> None:
+    assert notes(TRAINING.format(statement)) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["optimizer.apply_gradient(grad)", "optimizer.replace(target=params)"],
+)
+def test_a_dropped_result(statement: str) -> None:
+    assert notes(TRAINING.format(statement)) == [(6, "The result is dropped")]
+
+
+@pytest.mark.parametrize("rate", ["0.1", "rate", "1 - 1"])
+def test_a_group_that_may_move(rate: str) -> None:
+    assert notes(GROUPS.format(rate)) == []
+
+
+@pytest.mark.parametrize("rate", ["0", "0.0", "learning_rate=0."])
+def test_a_group_that_stays_as_it_is(rate: str) -> None:
+    [(line, note)] = notes(GROUPS.format(rate))
+    assert (line, note[:33]) == (7, "These parameters stay as they are")
+    assert notes(ALONE.format(rate)) == []
