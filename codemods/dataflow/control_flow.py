@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from codemods.inference.binding import values_of
 from codemods.inference.reading import FunctionNode
@@ -140,8 +141,9 @@ class _Builder:
                 self._loop(node, node.target)
             case ast.While():
                 self._loop(node, node.test)
-            case ast.Try() | ast.TryStar():
-                self._try(node)
+            # with except*, of which Python 3.10 has no node
+            case ast.stmt() if hasattr(node, "handlers"):
+                self._try(cast(ast.Try, node))
             case ast.With() | ast.AsyncWith():
                 self._with(node)
             case ast.Match():
@@ -231,7 +233,7 @@ class _Builder:
         self.body(node.orelse)
         self.ends |= breaks
 
-    def _try(self, node: ast.Try | ast.TryStar) -> None:
+    def _try(self, node: ast.Try) -> None:
         with self._guard() as anywhere:
             # A handler may follow any evaluation of the body.
             with self._guard() as guarded:

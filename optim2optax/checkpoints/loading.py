@@ -128,7 +128,8 @@ class _Loading:
                 found = _carried(place, optimizer, like, tx)
                 # of a tuple, opt_state is at 1
                 for (*_, name), value in found.items():
-                    self.values[(*place, keys[name])] = value
+                    inner = *place, keys[name]
+                    self.values[inner] = value
 
     def _source(self, place: Path) -> Path:
         if place in self.optimizers:

@@ -275,4 +275,5 @@ def _hashed(numbers: jax.Array) -> jax.Array:
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         mixed = bits ^ (bits >> np.uint32(shift))
         bits = mixed * np.uint32(factor)
-    return bits ^ (bits >> np.uint32(16))
+    hashed: jax.Array = bits ^ (bits >> np.uint32(16))
+    return hashed

@@ -321,7 +321,7 @@ class _Records:
         for path, emitted in made:
             texts = set_out(emitted.before), set_out(emitted.after)
             sides = emitted.legacy_expression, emitted.optax_expression
-            alike[(*texts, *sides)].append((path, emitted))
+            alike[texts + sides].append((path, emitted))
         found: list[Record] = []
         for (before, after, *_), same in alike.items():
             places = [

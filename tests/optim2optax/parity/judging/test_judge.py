@@ -37,7 +37,8 @@ def walk(steps: int = STEPS, /, **leaves: Any) -> list[dict[str, Any]]:
 
 def put(step: int, index: tuple[int, ...], value: float) -> Any:
     def change(values: Any) -> Any:
-        values[(step, *index)] = value
+        place = step, *index
+        values[place] = value
         return values
 
     return change
