@@ -47,6 +47,7 @@ lint: .venv/full
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell
 
 format: .venv/full
 	$(BIN)/ruff check --fix
