@@ -21,6 +21,14 @@ from optim2optax.wording import counted
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case
 
+SHOWN_BY = {
+    "proven": "traced to a constructor",
+    "declared": "annotated",
+    "deduced": "used as only an optimizer can be",
+    "likely": "likely",
+}
+"""What shows that something is an optimizer, by kind of evidence."""
+
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -54,6 +62,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["prose"] = _prose
     environment.filters["highlighted"] = highlighted
     environment.filters["counted"] = counted
+    environment.filters["shown_by"] = SHOWN_BY.__getitem__
     return environment
 
 

@@ -12,7 +12,14 @@ from codemods.model import EmittedOptimizer, FileResult, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.reporting import json
-from optim2optax.reporting.causes import DEPENDENCIES, ESCAPE, LEFT, Sites, waiting
+from optim2optax.reporting.causes import (
+    DEPENDENCIES,
+    ESCAPE,
+    LEFT,
+    Sites,
+    escapes,
+    waiting,
+)
 from optim2optax.reporting.html.code import highlighted
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.html.flows import Step, flow
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 
 STATUSES = ("rewritten", "suppressed", "vendored", "unresolved")
 EVIDENCE = ("proven", "declared", "deduced", "likely")
-IMPORT, REMOVED, UNKNOWN = "FO911", "FO899", "FO898"
+IMPORT, REMOVED, UNKNOWN, ADDED = "FO911", "FO899", "FO898", "FO851"
 SIDE = re.compile(r"\b(Legacy|optax): ")
 UNNAMED = "optimizer of unknown origin"
 
@@ -65,23 +72,30 @@ class _Records:
         hints = [site for result in report.results for site in result.hints]
         codes = sorted({site.code for site in (*sites, *hints)} & catalogue().keys())
         of_sites = {site.code for site in sites}
+        dangling, dependencies = self._dangling(), self._dependencies()
+        suppressions = [
+            self.places.line(Location(result.path, line))
+            for result in report.results
+            for line in result.unused_suppressions
+        ]
         return {
             "title": self.places.root.rstrip("/").rpartition("/")[2] or "this project",
             "preview": report.preview,
             "summary": report.summary,
             "totals": _totals(Counter(site.status for site in sites), len(sites)),
-            "bars": self._bars(),
-            "dangling": self._dangling(),
-            "dependencies": self._dependencies(),
+            "added": sum(file["added"] for file in files if file["changed"]),
+            "removed": sum(file["removed"] for file in files if file["changed"]),
+            "proof": self._proof(),
+            "has_checkpoints": any(result.optimizers for result in report.results),
+            "escapes": self._escapes(),
+            "dangling": dangling,
+            "dependencies": dependencies,
+            "is_around": bool(dangling or dependencies or suppressions),
             "errors": [
                 (self.places.file(result.path), self.places.text(result.error or ""))
                 for result in report.errors
             ],
-            "suppressions": [
-                self.places.line(Location(result.path, line))
-                for result in report.results
-                for line in result.unused_suppressions
-            ],
+            "suppressions": suppressions,
             "causes": self._causes(),
             "optimizers": self._optimizers(),
             "files": files,
@@ -97,23 +111,20 @@ class _Records:
     def _is_shown(self, result: FileResult) -> bool:
         return bool(result.changed or result.error or self.places.wanted(result.path))
 
-    def _bars(self) -> list[Record]:
-        """A bar for each file with sites: first those with most left, then those with most."""
-        found = [result for result in self.report.results if result.sites]
-        longest = max((len(result.sites) for result in found), default=1)
+    def _proof(self) -> str:
+        """In a sentence, whether parity has run."""
+        if not self.proofs:
+            return "Parity has not run on it."
+        passing = sum(case.passes for case in self.proofs.values())
+        return f"Parity: {passing} of {len(self.proofs)} optimizers train the same."
 
-        def order(result: FileResult) -> tuple[int, int]:
-            return -self.report.of(result, "unresolved"), -len(result.sites)
-
-        return [
-            {
-                "file": self.places.file(result.path),
-                "totals": _totals(
-                    Counter(site.status for site in result.sites), longest
-                ),
-            }
-            for result in sorted(found, key=order)
-        ]
+    def _escapes(self) -> list[tuple[str, list[tuple[Link, Sequence[Link]]]]]:
+        """Where optimizers go out of view, by what they go to."""
+        found: list[tuple[str, list[tuple[Link, Sequence[Link]]]]] = []
+        for entry in escapes(self.report):
+            places = [Location(path, site.line) for path, site in entry.sites]
+            found.append((entry.reason.message, self._by_file(places)))
+        return found
 
     def _dangling(self) -> list[Record]:
         """What is gone and still used, the commonest first."""
@@ -155,7 +166,8 @@ class _Records:
         return {
             "file": self.places.file(result.path),
             "code": site.code,
-            "before": " ".join(site.before.split()),
+            # a package that is added has none before
+            "before": "" if site.code == ADDED else " ".join(site.before.split()),
             "after": site.after or "",
             "what": f"{message} {what}".strip(),
         }

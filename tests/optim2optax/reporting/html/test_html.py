@@ -69,7 +69,7 @@ def test_the_page_of_a_run_that_writes(project: Path, run: Run) -> None:
     (project / "train.py").write_text(LEGACY)
     assert run("rewrite", "--html", "review.html", ".").exit_code == 0
     text = (project / "review.html").read_text()
-    assert "1 file read, 1 file\nchanged." in text
+    assert "<strong>5 of 5 sites</strong> rewritten,\n1 file changed:" in text
     assert "would be" not in text.partition("<script>")[0]
 
 
