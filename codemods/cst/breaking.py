@@ -109,6 +109,10 @@ class _Breaker(cst.CSTTransformer):
             return updated_node
         return self._broken(updated_node)
 
+    def visit_Parameters(self, node: cst.Parameters) -> bool:
+        # lambda params, tx=optax.adam(0.1): create(…) breaks in its body
+        return False
+
     def visit_FormattedString(self, node: cst.FormattedString) -> bool:
         # Before Python 3.12, no line ends within f"{step(state)}".
         return False

@@ -11,6 +11,7 @@ from codemods.analysis.model_apply import apply_function
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
+from codemods.inference.reading import FunctionNode
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import interface_of
@@ -82,12 +83,13 @@ def create(use: Use, context: Context) -> Edit | Refusal:
     `TrainState` looks for a key in them. Where the program asks of each leaf what only an array
     has, as in `tree_map(lambda x: x.copy(), optimizer)`, the step is made an array. `focus=`
     becomes a partition that leaves all other parameters as they are. In
-    `jax.jit(definition.create)(params)` the method becomes a function of the parameters.
+    `jax.jit(definition.create)(params)`, and wherever it is a value, the method becomes a function
+    of the parameters.
     """
     call = use.call
     # jax.jit(definition.create)(params)
     if call is None:
-        return _create_within(use, context)
+        return _create_as_function(use, context)
     given = arguments_or_refusal(call, CREATE)
     if isinstance(given, Refusal):
         return given
@@ -147,12 +149,18 @@ def _array_as_step(made: list[LegacyObject], context: Context) -> str:
     return f".replace(step={zero})" if zero != "0" else ""
 
 
-def _create_within(use: Use, context: Context) -> Edit | Refusal:
-    """`jax.jit(definition.create)(params)`: the method becomes a function of the parameters."""
-    if not _is_transformed(use, context):
+def _create_as_function(use: Use, context: Context) -> Edit | Refusal:
+    """`create = definition.create`: the method becomes a function of the parameters."""
+    if _goes_out_of_view(use, context):
         return reasons.create_as_value(
             "`create` is passed on instead of being called.",
             "Call it where the parameters are known, outside of other functions.",
+        )
+    if _is_in_class_body(use):
+        # a function would be a method there
+        return reasons.create_as_value(
+            "`create` is kept in a class, where a function would be a method.",
+            "Write a method that calls it.",
         )
     # the call of the result makes the optimizers, so they are found by their definition
     links = context.facts.legacy.links
@@ -167,13 +175,36 @@ def _create_within(use: Use, context: Context) -> Edit | Refusal:
     name = next(
         name for name in ("params", "target", "initial_params") if name not in taken
     )
+    parameters, transformation = name, "{definition}"
+    if not _is_transformed(use, context):
+        # it is called later, maybe often, and the definition is made now
+        parameters, transformation = f"{name}, tx={{definition}}", "tx"
     template = (
-        f"lambda {name}: {state}.create(apply_fn=None, params={name}, "
-        f"tx={{definition}}){_array_as_step(made, context)}"
+        f"lambda {parameters}: {state}.create(apply_fn=None, params={name}, "
+        f"tx={transformation}){_array_as_step(made, context)}"
     )
     return Replace(
         use.span, template, (("definition", use.unit.span(use.owner)),), supports
     )
+
+
+def _goes_out_of_view(use: Use, context: Context) -> bool:
+    """Whether a method is an argument of a function of which nothing is known."""
+    outer = use.parent
+    if not isinstance(outer, ast.Call) or outer.func is use.node:
+        return False
+    flow = context.facts.flow
+    return not _is_transformed(use, context) and flow.is_unknown(
+        flow.places[outer.func]
+    )
+
+
+def _is_in_class_body(use: Use) -> bool:
+    """Whether a use is evaluated by a class, and not in a method of it."""
+    node: ast.AST | None = use.node
+    while node is not None and not isinstance(node, ast.ClassDef | FunctionNode):
+        node = use.unit.parents.get(node)
+    return isinstance(node, ast.ClassDef)
 
 
 def _is_transformed(use: Use, context: Context) -> bool:

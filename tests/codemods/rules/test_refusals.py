@@ -917,13 +917,16 @@ REFUSED = {
             return optim.MultiOptimizer((kernels, optim.Adam(0.1))).create(params)
         """,
     ),
-    "create passed on": (
+    "create kept in a class": (
         "FO916",
         """
         from flax import optim
 
-        def create(params):
-            return list(map(optim.Adam(0.1).create, params))
+        class Agent:
+            make = optim.Adam(0.1).create
+
+            def start(self, params):
+                return self.make(params)
         """,
     ),
     "dataclasses.replace on an optimizer": (

@@ -1,0 +1,78 @@
+"""`definition.create` as a value becomes a function of the parameters; whole programs, before and after."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.generated.verdicts import verdict
+
+HEAD = """\
+import functools
+
+import jax
+import jax.numpy as jnp
+from flax import optim
+
+
+def run(params, batches):
+    grads = jax.tree_util.tree_map(jnp.ones_like, params)
+"""
+
+PROGRAMS = {
+    "a variable": """
+    create = optim.Momentum(0.1, beta=0.5).create
+    first, second = create(params), create(params)
+""",
+    "a definition that is another one later": """
+    definition = optim.Momentum(0.1, beta=0.5)
+    create = definition.create
+    definition = optim.Momentum(0.9)
+    first, second = create(params), definition.create(params)
+""",
+    "a table": """
+    table = {"adam": optim.Adam(0.1).create, "sgd": optim.GradientDescent(0.1).create}
+    first, second = (table[name](params) for name in ("adam", "sgd"))
+""",
+    "map": """
+    first, second = map(optim.Adam(0.1).create, (params, params))
+""",
+    "a partial": """
+    create = functools.partial(optim.Adam(0.1).create, params)
+    first, second = create(), create()
+""",
+    "a default": """
+    def start(params, create=optim.Adam(0.1).create):
+        return create(params)
+
+    first, second = start(params), start(params, optim.Momentum(0.1).create)
+""",
+    "an attribute": """
+    class Trainer:
+        def __init__(self, rate):
+            self.create = optim.Adam(rate).create
+
+    first, second = Trainer(0.1).create(params), Trainer(0.2).create(params)
+""",
+    "what a function returns": """
+    def creating(rate):
+        return optim.Adam(rate).create
+
+    first, second = creating(0.1)(params), creating(0.2)(params)
+""",
+    "a variable that is compiled": """
+    create = optim.Adam(0.1).create
+    first, second = jax.jit(create)(params), create(params)
+""",
+}
+TAIL = """
+    for _ in batches:
+        first, second = (one.apply_gradient(grads) for one in (first, second))
+    return [first.target, second.target], []
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_it_trains_the_same(program: str) -> None:
+    found = verdict({"train.py": f"{HEAD}{program}{TAIL}"})
+    assert found.kind == "equal", found
