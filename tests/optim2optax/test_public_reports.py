@@ -1,0 +1,128 @@
+"""What people reported when `flax.optim` was gone, each as a small project: what `doctor` says, and what `rewrite` makes of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.optim2optax.conftest import Run
+
+
+def notebook(*cells: str) -> str:
+    empty: dict[str, object] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+    }
+    parts = [{**empty, "outputs": [], "source": cell} for cell in cells]
+    described = {"cells": parts, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(described, indent=1) + "\n"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A project, what `doctor` has to print, and what must stand in its files after `rewrite --modernize`.
+
+    `left` are the codes of what stays.
+    """
+
+    files: dict[str, str]
+    told: tuple[str, ...]
+    after: dict[str, str] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
+
+
+REPORTS = {
+    # naruya/VaxNeRF#10: AttributeError at a field of a dataclass
+    "a field": Report(
+        {
+            "utils.py": "import flax\n\n\n@flax.struct.dataclass\nclass State:\n    optimizer: flax.optim.Optimizer\n",
+            "train.py": "import flax\nfrom utils import State\n\n\ndef start(params):\n"
+            "    return State(optimizer=flax.optim.Adam(1e-3).create(params))\n",
+        },
+        ("flax.optim, gone since Flax 0.6.0: train.py:6, utils.py:6",),
+        {"utils.py": "class State(train_state.TrainState)", "train.py": "optax.adam("},
+    ),
+    # google-research/jax3d#116: keywords from a dict
+    "keywords": Report(
+        {
+            "stage.py": "import flax\n\nkwargs = {'learning_rate': 1e-3, 'eps': 1e-15}\n\n\n"
+            "def start(params):\n    return flax.optim.Adam(**kwargs).create(params)\n",
+            "requirements.txt": "flax>=0.4.1\n",
+        },
+        ("flax.optim, gone since Flax 0.6.0: stage.py:7", "flax>=0.4.1: requirements"),
+        {"stage.py": "(**kwargs)"},
+    ),
+    # allenai/unified-io-inference#1: an import that nothing uses
+    "an import": Report(
+        {"run.py": "from flax import optim\nimport jax\n\nprint(jax.devices())\n"},
+        ("flax.optim, gone since Flax 0.6.0: run.py:1",),
+        {"run.py": "import jax\n\nprint"},
+    ),
+    # verilylifesciences/site-selection-tool#41: pinned where the tests run
+    "a workflow": Report(
+        {
+            "fit.py": "from flax import optim\n\n\ndef start(params):\n    return optim.Adam(0.1).create(params)\n",
+            ".github/workflows/test.yml": "steps:\n  - run: pip install 'flax==0.5.3'\n",
+        },
+        ("fit.py:1", "'flax==0.5.3': .github/workflows/test.yml:2"),
+        {"fit.py": "tx=optax.adam(0.1)"},
+    ),
+    # google-research/vision_transformer#229: a notebook
+    "a notebook": Report(
+        {
+            "demo.ipynb": notebook(
+                "!pip install -q flax==0.5.3",
+                "import flax.optim as optim\n\nopt = optim.Momentum(beta=0.9).create({})",
+                "opt = opt.apply_gradient({}, learning_rate=0.01)",
+            )
+        },
+        ("flax.optim, gone since Flax 0.6.0: demo.ipynb:",),
+        {"demo.ipynb": "optax.sgd"},
+    ),
+    # google-research/meliad#1: classes for gin
+    "configurable classes": Report(
+        {
+            "optimizer_config.py": "import gin\nfrom flax import optim, struct\n\n\n@gin.configurable\n"
+            "@struct.dataclass\nclass AdamConfig:\n    learning_rate: float = 1e-3\n\n"
+            "    def create_optimizer_def(self) -> optim.OptimizerDef:\n"
+            "        return optim.Adam(learning_rate=self.learning_rate)\n",
+            "loop.py": "def start(config, params):\n    return config.create_optimizer_def().create(params)\n",
+        },
+        ("flax.optim, gone since Flax 0.6.0: optimizer_config.py:2",),
+        {"optimizer_config.py": "-> optax.GradientTransformation"},
+    ),
+    # google/flax#3296: activations under their old names
+    "flax.nn": Report(
+        {"bind.py": "import flax\nimport gin\n\ngin.config.external_configurable(flax.nn.relu, module='flax.nn')\n"},
+        ("flax.nn.relu, gone since Flax 0.4.2: bind.py:4\n    fix: It is `jax.nn.relu` now.",),
+        {"bind.py": "external_configurable(jax.nn.relu, module='flax.nn')"},
+    ),
+    # google-research/scenic#821: a name that optax never had
+    "optax.momentum": Report(
+        {"opt.py": "import optax\n\ntx = optax.momentum(0.1)\n"},
+        ("optax.momentum: opt.py:3",),
+        left=("FO898",),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_it_is_diagnosed_and_mended(project: Path, run: Run, report: Report) -> None:
+    for name, text in report.files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    diagnosis = run("doctor")
+    assert diagnosis.exit_code == 1
+    for told in report.told:
+        assert told in diagnosis.stdout
+    done = run("rewrite", "--modernize", ".")
+    for code in report.left:
+        assert code in done.stdout
+    for name, text in report.after.items():
+        after = (project / name).read_text()
+        assert text in after
+        assert "flax.optim" not in after
