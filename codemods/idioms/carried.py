@@ -20,8 +20,10 @@ from codemods.sources.modules import Unit
 KEEP_TYPES = Support(
     name="keep_types",
     source='''def keep_types(new, old):
-    """A new state of an optimizer in the types of the old one, as a loop of JAX carries it."""
-    return jax.tree_util.tree_map(lambda x, y: jnp.asarray(x, jnp.result_type(y)), new, old)
+    """A new state in the types of the old one, which a loop of JAX needs."""
+    return jax.tree_util.tree_map(
+        lambda x, y: jnp.asarray(x, jnp.result_type(y)), new, old
+    )
 ''',
     imports=("import jax", "import jax.numpy as jnp"),
 )

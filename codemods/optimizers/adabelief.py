@@ -43,10 +43,12 @@ STATE = {"grad_ema": "mu", "grad_sq_ema": "nu"}
 RULE = """beta1, beta2 = hyper_params.beta1, hyper_params.beta2
 grad_ema = beta1 * state.grad_ema + (1.0 - beta1) * grad
 surprise = jnp.square(grad - grad_ema)
-grad_sq_ema = beta2 * state.grad_sq_ema + (1.0 - beta2) * surprise + hyper_params.eps
+grad_sq_ema = beta2 * state.grad_sq_ema + (1.0 - beta2) * surprise
+grad_sq_ema += hyper_params.eps
 count = jnp.array(step + 1, param.dtype)
 mean, variance = grad_ema / (1 - beta1**count), grad_sq_ema / (1 - beta2**count)
-new_param = param - hyper_params.learning_rate * mean / (jnp.sqrt(variance) + hyper_params.eps)
+denominator = jnp.sqrt(variance) + hyper_params.eps
+new_param = param - hyper_params.learning_rate * mean / denominator
 new_param -= hyper_params.learning_rate * hyper_params.weight_decay * param
 return new_param, AdaBeliefParamState(grad_ema, grad_sq_ema)
 """

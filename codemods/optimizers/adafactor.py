@@ -135,15 +135,31 @@ INTERFACE = '''class Adafactor(OptimizerDef):
         epsilon2=1e-3,
         dtype_momentum=jnp.float32,
     ):
-        rates = learning_rate, factored, multiply_by_parameter_scale, beta1, decay_rate, step_offset
-        others = clipping_threshold, weight_decay_rate, min_dim_size_to_factor, epsilon1, epsilon2
+        rates = (
+            learning_rate,
+            factored,
+            multiply_by_parameter_scale,
+            beta1,
+            decay_rate,
+            step_offset,
+        )
+        others = (
+            clipping_threshold,
+            weight_decay_rate,
+            min_dim_size_to_factor,
+            epsilon1,
+            epsilon2,
+        )
         super().__init__(AdafactorHyperParams(*rates, *others))
         self.dtype_momentum = jax.dtypes.canonicalize_dtype(dtype_momentum)
 
     def _factored(self, shape):
-        """The second largest and the largest axis, if the second moments are factored."""
+        """The two largest axes, if the second moments are factored."""
         axes = sorted(range(len(shape)), key=lambda axis: shape[axis])[-2:]
-        large = len(axes) == 2 and shape[axes[0]] >= self.hyper_params.min_dim_size_to_factor
+        large = (
+            len(axes) == 2
+            and shape[axes[0]] >= self.hyper_params.min_dim_size_to_factor
+        )
         return axes if self.hyper_params.factored and large else None
 
     def init_param_state(self, param):
@@ -178,18 +194,26 @@ INTERFACE = '''class Adafactor(OptimizerDef):
             second, first = axes
             row = decay * state.v_row + (1.0 - decay) * jnp.mean(squares, axis=first)
             col = decay * state.v_col + (1.0 - decay) * jnp.mean(squares, axis=second)
-            mean = jnp.mean(row, axis=second - 1 if second > first else second, keepdims=True)
+            mean = jnp.mean(
+                row, axis=second - 1 if second > first else second, keepdims=True
+            )
             by_row = jnp.expand_dims((row / mean) ** -0.5, axis=first)
             update = grad * by_row * jnp.expand_dims(col**-0.5, axis=second)
             kept["v_row"], kept["v_col"] = row, col
         if hp.clipping_threshold is not None:
-            update /= jnp.maximum(1.0, jnp.sqrt(jnp.mean(update * update)) / hp.clipping_threshold)
+            update /= jnp.maximum(
+                1.0, jnp.sqrt(jnp.mean(update * update)) / hp.clipping_threshold
+            )
 
         update = scale * update
         if hp.beta1 is not None:
             update = hp.beta1 * state.m + (1.0 - hp.beta1) * update
             kept["m"] = update.astype(self.dtype_momentum)
-        decayed = param if hp.weight_decay_rate is None else (1.0 - hp.weight_decay_rate) * param
+        decayed = (
+            param
+            if hp.weight_decay_rate is None
+            else (1.0 - hp.weight_decay_rate) * param
+        )
         return (decayed - update).astype(param.dtype), AdafactorParamState(**kept)
 '''
 STATE = {"v_row": "v_row", "v_col": "v_col", "v": "v", "m": "ema"}

@@ -61,7 +61,8 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 
 
 RULE = """sum_of_squares = state.G + jnp.square(grad)
-update = hyper_params.learning_rate * grad / (jnp.sqrt(sum_of_squares) + hyper_params.eps)
+denominator = jnp.sqrt(sum_of_squares) + hyper_params.eps
+update = hyper_params.learning_rate * grad / denominator
 return param - update, AdagradParamState(sum_of_squares)
 """
 

@@ -8,17 +8,19 @@ parameter, all of its definitions become such classes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from textwrap import indent
 
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer, Support
 from codemods.optimizers.views import OPTIMIZER_STATE, param_state
 
+WIDTH = 88
+
 OPTIMIZER_DEF = Support(
     name="OptimizerDef",
     source='''class OptimizerDef:
-    """An optimizer that makes new parameters of old ones, which is an optax transformation too.
+    """A rule that makes new parameters, and an optax transformation as well.
 
     A subclass has `init_param_state` and `apply_param_gradient`, or `init_state` and
     `apply_gradient`. The updates of optax are the new parameters less the old ones.
@@ -39,8 +41,15 @@ OPTIMIZER_DEF = Support(
 
     def apply_gradient(self, hyper_params, params, state, grads):
         params, treedef = jax.tree_util.tree_flatten(params)
-        parts = params, treedef.flatten_up_to(state.param_states), treedef.flatten_up_to(grads)
-        new = [self.apply_param_gradient(state.step, hyper_params, *part) for part in zip(*parts)]
+        parts = (
+            params,
+            treedef.flatten_up_to(state.param_states),
+            treedef.flatten_up_to(grads),
+        )
+        new = [
+            self.apply_param_gradient(state.step, hyper_params, *part)
+            for part in zip(*parts)
+        ]
         new_params = treedef.unflatten([param for param, _ in new])
         new_states = treedef.unflatten([param_state for _, param_state in new])
         return new_params, OptimizerState(state.step + 1, new_states)
@@ -55,7 +64,9 @@ OPTIMIZER_DEF = Support(
     def update(self, updates, state, params=None, **overrides):
         hyper_params = self.update_hyper_params(**overrides)
         new_params, state = self.apply_gradient(hyper_params, params, state, updates)
-        return jax.tree_util.tree_map(lambda new, old: new - old, new_params, params), state
+        return jax.tree_util.tree_map(
+            lambda new, old: new - old, new_params, params
+        ), state
 ''',
     imports=("import jax", "import jax.numpy as jnp"),
     is_shared=True,
@@ -64,8 +75,10 @@ OPTIMIZER_DEF = Support(
 APPLY_GRADIENTS_WITH = Support(
     name="apply_gradients_with",
     source='''def apply_gradients_with(state, grads, **hyper_params):
-    """One step of a train state with other hyperparameters than its optimizer was made with."""
-    updates, opt_state = state.tx.update(grads, state.opt_state, state.params, **hyper_params)
+    """One step of a train state with other hyperparameters than usual."""
+    updates, opt_state = state.tx.update(
+        grads, state.opt_state, state.params, **hyper_params
+    )
     params = optax.apply_updates(state.params, updates)
     return state.replace(step=state.step + 1, params=params, opt_state=opt_state)
 ''',
@@ -142,23 +155,40 @@ def _title(optimizer: LegacyOptimizer) -> str:
     return re.split("[:,]", optimizer.documentation, maxsplit=1)[0]
 
 
+def _fitted(head: str, parts: Sequence[str], tail: str) -> str:
+    """A call or signature, with its parts on lines of their own if they need them."""
+    text = ", ".join(parts)
+    line = f"{head}({text}){tail}"
+    indentation = head[: len(head) - len(head.lstrip())]
+    inner = indentation + " " * 4
+    if len(line) <= WIDTH:
+        return line
+    if len(inner + text) <= WIDTH:
+        return f"{head}(\n{inner}{text}\n{indentation}){tail}"
+    lines = "".join(f"{inner}{part},\n" for part in parts)
+    return f"{head}(\n{lines}{indentation}){tail}"
+
+
 def _optimizer(name: str) -> tuple[Support, ...]:
     """The class that keeps the interface of an optimizer, behind what it needs."""
     found = optimizers()[name]
     names = [parameter.name for parameter in found.parameters]
-    defaults = ", ".join(
-        f"{parameter.name}={parameter.default}" for parameter in found.parameters
-    )
+    given = [f"{parameter.name}={parameter.default}" for parameter in found.parameters]
+    signature = _fitted("    def __init__", ["self", *given], ":")
+    passed = _fitted(f"            {name}{HYPER_PARAMS}", names, "")
+    made = f"        super().__init__({passed.lstrip()})"
+    if len(made) > WIDTH:
+        made = f"        super().__init__(\n{passed}\n        )"
     initial = found.initial or ", ".join("jnp.zeros_like(param)" for _ in found.state)
-    state = f"{name}{PARAM_STATE}({initial})" if found.state else "()"
+    state = _fitted(f"        return {name}{PARAM_STATE}", initial.split(", "), "")
     source = f'''class {name}({OPTIMIZER_DEF.name}):
     """{_title(found)}, as a rule for each parameter."""
 
-    def __init__(self, {defaults}):
-        super().__init__({name}{HYPER_PARAMS}({", ".join(names)}))
+{signature}
+{made}
 
     def init_param_state(self, param):
-        return {state}
+{state if found.state else "        return ()"}
 
     def apply_param_gradient(self, step, hyper_params, param, state, grad):
 {indent(found.rule, " " * 8)}'''

@@ -28,7 +28,7 @@ NAMES = {"beta1": "b1", "beta2": "b2", "eps": "eps"}
 SCALE_BY_NORM_RATIO = Support(
     name="scale_by_norm_ratio",
     source='''def scale_by_norm_ratio():
-    """Scale each update by the norm of its parameter over its own (LAMB, You et al. 2019).
+    """Scale updates to the norm of their parameters (LAMB, You et al. 2019).
 
     Unlike in `optax.lamb`, a leaf of zeros has the ratio zero: it stays as it is.
     """

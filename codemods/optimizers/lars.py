@@ -77,14 +77,17 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 
 
 RULE = """param_norm, grad_norm = jnp.linalg.norm(param), jnp.linalg.norm(grad)
-decayed_norm = grad_norm + hyper_params.weight_decay * param_norm + hyper_params.eps
+decayed_norm = grad_norm + hyper_params.weight_decay * param_norm
+decayed_norm += hyper_params.eps
 ratio = hyper_params.trust_coefficient * param_norm / decayed_norm
 ratio = jnp.where((grad_norm == 0.0) | (param_norm == 0.0), 1.0, ratio)
 if hyper_params.weight_decay != 0:
     grad = grad + hyper_params.weight_decay * param
 scaled = hyper_params.learning_rate * ratio * grad
 momentum = hyper_params.beta * state.momentum + scaled
-update = scaled + hyper_params.beta * momentum if hyper_params.nesterov else momentum
+update = momentum
+if hyper_params.nesterov:
+    update = scaled + hyper_params.beta * momentum
 return param - update, LARSParamState(momentum)
 """
 

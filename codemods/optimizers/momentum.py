@@ -43,7 +43,9 @@ def convert(call: cst.Call, form: Form, inject: bool) -> Converted:
 RULE = """if hyper_params.weight_decay != 0:
     grad = grad + hyper_params.weight_decay * param
 momentum = hyper_params.beta * state.momentum + grad
-update = grad + hyper_params.beta * momentum if hyper_params.nesterov else momentum
+update = momentum
+if hyper_params.nesterov:
+    update = grad + hyper_params.beta * momentum
 return param - hyper_params.learning_rate * update, MomentumParamState(momentum)
 """
 

@@ -96,9 +96,12 @@ INTERFACE = '''class MultiOptimizer(OptimizerDef):
 
     def apply_gradient(self, hyper_params, params, state, grads):
         new_params, parts = params, params
-        for traversal, optimizer, own in zip(self.traversals, self.sub_optimizers, hyper_params):
+        for traversal, optimizer, own in zip(
+            self.traversals, self.sub_optimizers, hyper_params
+        ):
             selected, kept, slopes = (
-                tuple(traversal.iterate(tree)) for tree in (params, state.param_states, grads)
+                tuple(traversal.iterate(tree))
+                for tree in (params, state.param_states, grads)
             )
             old_state = OptimizerState(state.step, kept)
             new, new_state = optimizer.apply_gradient(own, selected, old_state, slopes)
@@ -108,7 +111,11 @@ INTERFACE = '''class MultiOptimizer(OptimizerDef):
 
     def update_hyper_params(self, **overrides):
         hyper_params = overrides.pop("hyper_params", self.hyper_params)
-        return [own.replace(**overrides) for own in hyper_params] if overrides else hyper_params
+        return (
+            [own.replace(**overrides) for own in hyper_params]
+            if overrides
+            else hyper_params
+        )
 
     def _states(self, parts):
         return jax.tree_util.tree_map(

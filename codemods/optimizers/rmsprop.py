@@ -54,7 +54,8 @@ variance = v
 if hyper_params.centered:
     mg = beta2 * mg + (1.0 - beta2) * grad
     variance = v - jnp.square(mg)
-update = hyper_params.learning_rate * grad / (jnp.sqrt(variance) + hyper_params.eps)
+denominator = jnp.sqrt(variance) + hyper_params.eps
+update = hyper_params.learning_rate * grad / denominator
 return param - update, RMSPropParamState(v, mg)
 """
 INITIAL = "jnp.zeros_like(param), jnp.zeros_like(param) if self.hyper_params.centered else None"

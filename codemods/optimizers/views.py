@@ -61,7 +61,7 @@ class {name}:
 IS_FIELD = Support(
     name="is_field",
     source='''def is_field(path, _):
-    """Whether this is a field of the optimizer's state, and no parameter that is called so."""
+    """Whether this is a field of the optimizer's state, not a parameter."""
     return isinstance(path[-1], optax.tree_utils.NamedTupleKey)
 ''',
     imports=("import optax",),

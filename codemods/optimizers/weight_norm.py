@@ -80,54 +80,77 @@ def weight_norm(inner, decay=0.0, eps=1e-8):
     ),
 )
 INTERFACE = '''class WeightNorm(OptimizerDef):
-    """Let an optimizer step direction and scale of each weight (Salimans and Kingma 2016).
+    """Step direction and scale of each weight (Salimans and Kingma 2016).
 
-    A weight is scale * direction / norm(direction), the norm over all axes but the last.
+    A weight is scale * direction / norm(direction), with the norm over all axes
+    but the last.
     Vectors are stepped as they are. `wn_decay` pulls directions towards zero.
     """
 
     def __init__(self, wrapped_optimizer, wn_decay=0, wn_eps=1e-8):
-        super().__init__(WeightNormHyperParams(wrapped_optimizer.hyper_params, wn_decay, wn_eps))
+        super().__init__(
+            WeightNormHyperParams(wrapped_optimizer.hyper_params, wn_decay, wn_eps)
+        )
         self.wrapped_optimizer = wrapped_optimizer
 
     def update_hyper_params(self, **overrides):
-        own = {name: overrides.pop(name) for name in ("wn_decay", "wn_eps") if name in overrides}
+        own = {
+            name: overrides.pop(name)
+            for name in ("wn_decay", "wn_eps")
+            if name in overrides
+        }
         inner = self.wrapped_optimizer.update_hyper_params(**overrides)
         return self.hyper_params.replace(inner=inner, **own)
 
     def init_state(self, params):
         eps = self.hyper_params.wn_eps
         params, treedef = jax.tree_util.tree_flatten(params)
-        scale = [jnp.sqrt(self._norm(w, eps)) if self._is_split(w) else () for w in params]
+        scale = [
+            jnp.sqrt(self._norm(w, eps)) if self._is_split(w) else () for w in params
+        ]
         direction = [w / s if self._is_split(w) else w for w, s in zip(params, scale)]
-        split = {"direction": treedef.unflatten(direction), "scale": treedef.unflatten(scale)}
+        split = {
+            "direction": treedef.unflatten(direction),
+            "scale": treedef.unflatten(scale),
+        }
         return self._joined(treedef, self.wrapped_optimizer.init_state(split), split)
 
     def apply_gradient(self, hyper_params, params, state, grads):
         treedef = jax.tree_util.tree_structure(params)
         kept = treedef.flatten_up_to(state.param_states)
-        split = {name: treedef.unflatten([getattr(one, name) for one in kept])\
- for name in ("direction", "scale")}
-        states = {name: treedef.unflatten([getattr(one, f"{name}_state") for one in kept])\
- for name in split}
+        split = {
+            name: treedef.unflatten([getattr(one, name) for one in kept])
+            for name in ("direction", "scale")
+        }
+        states = {
+            name: treedef.unflatten([getattr(one, f"{name}_state") for one in kept])
+            for name in split
+        }
 
         def merge(split):
             def merge_leaf(v, s):
-                return v * (s * jax.lax.rsqrt(self._norm(v, hyper_params.wn_eps)))\
- if self._is_split(v) else v
+                return (
+                    v * (s * jax.lax.rsqrt(self._norm(v, hyper_params.wn_eps)))
+                    if self._is_split(v)
+                    else v
+                )
 
-            return jax.tree_util.tree_map(merge_leaf, split["direction"], split["scale"])
+            return jax.tree_util.tree_map(
+                merge_leaf, split["direction"], split["scale"]
+            )
 
         def add_decay(v, g):
             return g + hyper_params.wn_decay * v if self._is_split(v) else g
 
         _, pull_back = jax.vjp(merge, split)
         (slopes,) = pull_back(grads)
-        slopes["direction"] = jax.tree_util.tree_map(\
-add_decay, split["direction"], slopes["direction"])
+        slopes["direction"] = jax.tree_util.tree_map(
+            add_decay, split["direction"], slopes["direction"]
+        )
         inner = state.replace(param_states=states)
-        split, inner = self.wrapped_optimizer.apply_gradient(\
-hyper_params.inner, split, inner, slopes)
+        split, inner = self.wrapped_optimizer.apply_gradient(
+            hyper_params.inner, split, inner, slopes
+        )
         return merge(split), self._joined(treedef, inner, split)
 
     @staticmethod
@@ -142,7 +165,10 @@ hyper_params.inner, split, inner, slopes)
     def _joined(treedef, inner, split):
         states = inner.param_states
         parts = states["direction"], states["scale"], split["direction"], split["scale"]
-        kept = [WeightNormParamState(*leaf) for leaf in zip(*map(treedef.flatten_up_to, parts))]
+        kept = [
+            WeightNormParamState(*leaf)
+            for leaf in zip(*map(treedef.flatten_up_to, parts))
+        ]
         return inner.replace(param_states=treedef.unflatten(kept))
 '''
 NAMES = {"wrapped_optimizer": "inner", "wn_decay": "decay", "wn_eps": "eps"}

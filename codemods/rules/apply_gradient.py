@@ -42,8 +42,9 @@ STEP_WITH_RATE_ALONE = dataclasses.replace(
     STEP_WITH_RATE,
     source='''def step_with_rate(state, grads, learning_rate):
     """One step of a train state whose learning rate is an injected hyperparameter."""
-    opt_state = optax.tree_utils.tree_set(state.opt_state, is_hyperparam, \
-learning_rate=learning_rate)
+    opt_state = optax.tree_utils.tree_set(
+        state.opt_state, is_hyperparam, learning_rate=learning_rate
+    )
     return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
 ''',
 )

@@ -14,8 +14,7 @@ from codemods.rules.context import Context
 PARAMS_OF = Support(
     name="params_of",
     source='''def params_of(checkpoint):
-    """The parameters in a checkpoint of a train state, or of a legacy optimizer, that was read \
-as plain dicts."""
+    """The parameters in a checkpoint that was read as plain dicts, new or old."""
     key = "target" if "target" in checkpoint else "params"
     return checkpoint[key]
 ''',
@@ -24,8 +23,7 @@ as plain dicts."""
 STEP_OF = Support(
     name="step_of",
     source='''def step_of(checkpoint):
-    """The step in a checkpoint of a train state, or of a legacy optimizer, that was read as \
-plain dicts."""
+    """The step in a checkpoint that was read as plain dicts, new or old."""
     return (checkpoint["state"] if "state" in checkpoint else checkpoint)["step"]
 ''',
     imports=(),

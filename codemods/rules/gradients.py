@@ -49,8 +49,7 @@ LOSS_AND_GRADIENT = Support(
 OPTIMIZE = Support(
     name="optimize",
     source='''def optimize(state, loss_fn):
-    """A train state after a step, the loss, and what `loss_fn` gives beside it if that is a \
-pair."""
+    """The state after a step, the loss, and what `loss_fn` returns beside it."""
     *values, grads = loss_and_gradient(state.params, loss_fn)
     return (state.apply_gradients(grads=grads), *values)
 ''',
@@ -60,8 +59,7 @@ pair."""
 OPTIMIZE_WITH = Support(
     name="optimize_with",
     source='''def optimize_with(state, loss_fn, **hyper_params):
-    """The same as a step of `apply_gradients_with` gives it, the loss, and what `loss_fn` gives \
-beside it if that is a pair."""
+    """The state after such a step, the loss, and what `loss_fn` returns beside it."""
     *values, grads = loss_and_gradient(state.params, loss_fn)
     return (apply_gradients_with(state, grads, **hyper_params), *values)
 ''',

@@ -22,8 +22,7 @@ from codemods.sources.modules import Span, Unit
 IS_HYPERPARAM = Support(
     name="is_hyperparam",
     source='''def is_hyperparam(path, _):
-    """Whether this is a hyperparameter in the state of an optimizer, and nothing of a parameter \
-that is called so."""
+    """Whether this is a hyperparameter in an optimizer's state, not a parameter."""
     return getattr(path[-2], "name", None) == "hyperparams"
 ''',
     imports=(),
@@ -32,13 +31,13 @@ that is called so."""
 SET_RATES = Support(
     name="set_learning_rates",
     source='''def set_learning_rates(opt_state, *rates):
-    """The state of `partition_by_path` with a new learning rate for each group, or its own for \
-None."""
+    """Set the learning rate of each group of `partition_by_path`; None keeps it."""
     for index, rate in enumerate(rates):
         if rate is not None:
             group = jax.tree_util.DictKey(str(index))
-            opt_state = optax.tree_utils.tree_set(opt_state, lambda path, _: group in path, \
-learning_rate=rate)
+            opt_state = optax.tree_utils.tree_set(
+                opt_state, lambda path, _: group in path, learning_rate=rate
+            )
     return opt_state
 ''',
     imports=("import jax", "import optax"),
@@ -47,8 +46,7 @@ learning_rate=rate)
 SET_RATES_ALONE = replace(
     SET_RATES,
     source='''def set_learning_rates(opt_state, *rates):
-    """The state of `partition_by_path` with a new learning rate for each group, or its own for \
-None."""
+    """Set the learning rate of each group of `partition_by_path`; None keeps it."""
     for index, rate in enumerate(rates):
         if rate is not None:
             group = jax.tree_util.DictKey(str(index))
@@ -56,7 +54,9 @@ None."""
             def is_of_group(path, leaf):
                 return group in path and is_hyperparam(path, leaf)
 
-            opt_state = optax.tree_utils.tree_set(opt_state, is_of_group, learning_rate=rate)
+            opt_state = optax.tree_utils.tree_set(
+                opt_state, is_of_group, learning_rate=rate
+            )
     return opt_state
 ''',
 )

@@ -37,7 +37,10 @@ RESTORED = Support(
     source='''def restored(params, opt_state, state_dict):
     """Parameters and the state of an optimizer, from their state dict."""
     wanted = {"target": params, "state": opt_state}
-    return tuple(serialization.from_state_dict(old, state_dict[key]) for key, old in wanted.items())
+    return tuple(
+        serialization.from_state_dict(old, state_dict[key])
+        for key, old in wanted.items()
+    )
 ''',
     imports=("from flax import serialization",),
 )

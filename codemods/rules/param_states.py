@@ -23,10 +23,12 @@ from codemods.vocabulary import LIST_LEAVES, MAP_TREES
 PARAM_STATES = Support(
     name="param_states",
     source='''def param_states(state):
-    """What the optimizer of a train state keeps for each parameter: its moments, without counts \
-and hyperparameters."""
+    """What the optimizer keeps for each parameter: its moments alone."""
     return optax.tree_utils.tree_map_params(
-        state.tx, lambda leaf: leaf, state.opt_state, transform_non_params=lambda _: None
+        state.tx,
+        lambda leaf: leaf,
+        state.opt_state,
+        transform_non_params=lambda _: None,
     )
 ''',
     imports=("import optax",),
@@ -36,8 +38,7 @@ and hyperparameters."""
 MAP_PARAM_STATES = Support(
     name="map_param_states",
     source='''def map_param_states(function, state, *others):
-    """The `opt_state` of a train state, with a function of what all of them keep for each \
-parameter in the place of that."""
+    """The `opt_state` with a function applied to what is kept for each parameter."""
     is_kept = optax.tree_utils.tree_map_params(
         state.tx, lambda _: True, state.opt_state, transform_non_params=lambda _: False
     )

@@ -61,9 +61,8 @@ def device_put_replicated(x, devices):
     ),
     "device_put_sharded": Support(
         "device_put_sharded",
-        '''\
-def device_put_sharded(shards, devices):
-    """The arrays of one tree for each of some devices, on these, under a new first axis."""
+        '''def device_put_sharded(shards, devices):
+    """Put one tree for each device on these, under a new first axis."""
     mesh = jax.sharding.Mesh(devices, ("devices",))
     sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("devices"))
 

@@ -42,15 +42,17 @@ class OwnStates(Idiom):
     code = "FO214"
     summary = "a dataclass around an optimizer is a train state"
     kind = "own_state"
-    before = """\
-@flax.struct.dataclass
+    before = """@flax.struct.dataclass
 class TrainState:
     step: int
     optimizer: optim.Optimizer
     model_state: Any
 
+
 new_optimizer = state.optimizer.apply_gradient(grads)
-state = state.replace(step=state.step + 1, optimizer=new_optimizer, model_state=new_model_state)
+state = state.replace(
+    step=state.step + 1, optimizer=new_optimizer, model_state=new_model_state
+)
 """
     after = """\
 class TrainState(train_state.TrainState):
