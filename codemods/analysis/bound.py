@@ -79,10 +79,9 @@ def _becomes_function(item: Object) -> bool:
 
 def _outer_bases(cls: Class, facts: Queries) -> Iterator[str]:
     """The names of the bases of a class, and of theirs, that are not of the project."""
+    yield from facts.outer_bases(cls)
     for item in facts.flow.ancestry(cls):
-        if isinstance(item, External):
-            yield item.name
-        elif isinstance(item, Class):
+        if isinstance(item, Class):
             yield from filter(None, map(facts.full_name, item.node.bases))
 
 

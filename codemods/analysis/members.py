@@ -66,8 +66,7 @@ class Members:
         """Whether an object is known to have this attribute, or has members out of view."""
         match item:
             case Instance(cls=cls):
-                ancestry = self.facts.flow.ancestry(cls)
-                is_open = any(isinstance(base, External) for base in ancestry)
+                is_open = any(self.facts.outer_bases(cls))
                 has_any = is_open or "__getattr__" in self._members(cls)
                 return has_any or self.offers(item, name)
             # a dict whose keys are attributes, or a named tuple

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from codemods.analysis.facts import Facts
 from codemods.inference.binding import values_of
-from codemods.inference.objects import Class, Container, External
+from codemods.inference.objects import Class, Container
 from codemods.optimizers.base import RATE
 
 NAMING = ("param", "get_parameter")
@@ -64,10 +64,8 @@ class ParamNames:
 
     def _is_module(self, cls: Class) -> bool:
         return any(
-            isinstance(item, External)
-            and item.name.startswith("flax.")
-            and item.name.endswith(".Module")
-            for item in self.facts.flow.ancestry(cls)
+            name.startswith("flax.") and name.endswith(".Module")
+            for name in self.facts.outer_bases(cls)
         )
 
 

@@ -353,19 +353,18 @@ class Queries:
             self._held[container] = held
         return self._held[container]
 
+    def outer_bases(self, cls: Class) -> list[str]:
+        """The full names of the classes out of view from which a class derives."""
+        ancestry = self.flow.ancestry(cls)
+        return [item.name for item in ancestry if isinstance(item, External)]
+
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
-        ancestry = self.flow.ancestry(cls)
-        return any(
-            isinstance(item, External) and item.name in names for item in ancestry
-        )
+        return not {*names}.isdisjoint(self.outer_bases(cls))
 
     def legacy_bases(self, cls: Class) -> set[LegacyName]:
         """The legacy names among the ancestors of a class."""
-        ancestry = self.flow.ancestry(cls)
-        names = (
-            legacy_name(item.name) for item in ancestry if isinstance(item, External)
-        )
+        names = map(legacy_name, self.outer_bases(cls))
         return {name for name in names if name is not None}
 
     def are_params(self, node: ast.expr) -> bool:
