@@ -45,6 +45,15 @@ def full_names(modules: str, names: str) -> frozenset[str]:
     )
 
 
+def listed(table: str) -> frozenset[str]:
+    """The full names in a table, of which each line has a module, a colon and names in it."""
+    found: set[str] = set()
+    for line in table.strip().splitlines():
+        module, _, names = line.partition(":")
+        found |= full_names(module, names)
+    return frozenset(found)
+
+
 # Trees
 
 MAP_TREES = _of_trees("map", "multimap")

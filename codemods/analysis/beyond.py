@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
 from codemods.sources.modules import Unit, file_of
 
@@ -19,8 +20,14 @@ def beyond(facts: Facts, aside: Collection[str]) -> dict[LegacyObject, str]:
     if not aside:
         return found
     for _, call in facts.flow.reading.calls:
-        for file in _files_called(facts, call).intersection(aside):
-            found |= dict.fromkeys(_exchanged(facts, call), file)
+        # the files that are not analysed, of which a call may be of a function
+        files = map(file_of, facts.flow.origin_names(call.func))
+        for file in {file for file in files if file in aside}:
+            # what the call is given, and what it gives
+            for node in (call, *values_of(call)):
+                inner = node.value if isinstance(node, ast.Starred) else node
+                carried = facts.flow.carried(facts.flow.places[inner])
+                found |= dict.fromkeys(carried, str(file))
     for file in sorted(aside):
         for unit in facts.project.units:
             if file in facts.importers_of(unit):
@@ -28,23 +35,9 @@ def beyond(facts: Facts, aside: Collection[str]) -> dict[LegacyObject, str]:
     return found
 
 
-def _files_called(facts: Facts, call: ast.Call) -> set[str]:
-    """The files that are not analysed, of which a call may be of a function."""
-    files = map(file_of, facts.flow.origin_names(call.func))
-    return {file for file in files if file is not None}
-
-
-def _exchanged(facts: Facts, call: ast.Call) -> Iterator[LegacyObject]:
-    """What a call is given, and what it gives."""
-    given = (*call.args, *(keyword.value for keyword in call.keywords))
-    for node in (call, *given):
-        inner = node.value if isinstance(node, ast.Starred) else node
-        yield from facts.flow.carried(facts.flow.places[inner])
-
-
 def _named(facts: Facts, unit: Unit, text: str) -> Iterator[LegacyObject]:
     """What the variables and functions of a file have, take and return that a text names."""
-    scope = facts.module(unit)
+    scope = facts.flow.modules[unit]
     for name in sorted(scope.names):
         if name in text:
             yield from facts.within(("variable", scope, name))

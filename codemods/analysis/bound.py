@@ -13,8 +13,6 @@ from codemods.analysis.queries import Queries
 from codemods.inference.objects import Class, External, LegacyObject, Object
 from codemods.sources.modules import Unit
 
-ENUM = "enum."
-
 
 def kept_as_value(node: ast.AST, unit: Unit, facts: Queries) -> str:
     """What keeps a function from being bound in the place of an expression, as a template.
@@ -31,7 +29,10 @@ def kept_as_value(node: ast.AST, unit: Unit, facts: Queries) -> str:
         # optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value) if value is node:
             if all(isinstance(target, ast.Name) for target in targets):
-                return "{member}" if _is_enum(cls, facts) else "staticmethod"
+                bases = _outer_bases(cls, facts)
+                # class Optimizers(enum.Enum), of which functions are methods and no members
+                is_enum = any(name.startswith("enum.") for name in bases)
+                return "{member}" if is_enum else "staticmethod"
         # optimizer: Any = optim.Adam, which is a field in a dataclass
         case ast.AnnAssign(target=ast.Name(), value=value) if value is node:
             return "" if _has_fields(cls, facts) else "staticmethod"
@@ -52,11 +53,9 @@ def taken_by_classes(facts: Queries) -> frozenset[Object]:
                     | ast.AnnAssign(value=ast.Name() | ast.IfExp() as value)
                 ):
                     is_field = isinstance(statement, ast.AnnAssign)
-                    if facts.names_legacy(value) or (
-                        is_field and _has_fields(cls, facts)
-                    ):
-                        continue
-                    taken.update(filter(_becomes_function, facts.objects(value)))
+                    is_left = is_field and _has_fields(cls, facts)
+                    if not (is_left or facts.names_legacy(value)):
+                        taken.update(filter(_becomes_function, facts.objects(value)))
     # setattr(Kinds, name, cls)
     for call in facts.flow.engine.index.called.get("setattr", ()):
         match call.args:
@@ -78,17 +77,11 @@ def _becomes_function(item: Object) -> bool:
     return False
 
 
-def _is_enum(cls: Class, facts: Queries) -> bool:
-    # class Optimizers(enum.Enum), of which functions are methods and no members
-    return any(name.startswith(ENUM) for name in _outer_bases(cls, facts))
-
-
 def _outer_bases(cls: Class, facts: Queries) -> Iterator[str]:
     """The names of the bases of a class, and of theirs, that are not of the project."""
+    yield from facts.outer_bases(cls)
     for item in facts.flow.ancestry(cls):
-        if isinstance(item, External):
-            yield item.name
-        elif isinstance(item, Class):
+        if isinstance(item, Class):
             yield from filter(None, map(facts.full_name, item.node.bases))
 
 
@@ -98,12 +91,9 @@ def _has_fields(cls: Class, facts: Queries) -> bool:
     That is so in a dataclass, a Flax module or a named tuple.
     """
     # class Trainer(nn.Module)
-    if any(_outer_bases(cls, facts)):
-        return True
-    ancestry = facts.flow.ancestry(cls)
-    return any(isinstance(base, Class) and _is_dataclass(base) for base in ancestry)
-
-
-def _is_dataclass(cls: Class) -> bool:
-    decorators = map(ast.unparse, cls.node.decorator_list)
-    return any("dataclass" in text for text in decorators)
+    return any(_outer_bases(cls, facts)) or any(
+        "dataclass" in ast.unparse(decorator)
+        for base in facts.flow.ancestry(cls)
+        if isinstance(base, Class)
+        for decorator in base.node.decorator_list
+    )

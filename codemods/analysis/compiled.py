@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.origins import Origins
+from codemods.analysis.origins import FunctionNode, Origins
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vocabulary import COMPILE, CONTROL, MAP_SLICES, PARTIAL, PMAP
 
 TRACING = COMPILE | CONTROL | MAP_SLICES | {PMAP}
 """What calls functions with traced arrays alone."""
-
-Functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class Compiled:
@@ -41,7 +40,7 @@ class Compiled:
         made = self.facts.legacy_objects(node, "optimizer", "state", "step")
         scopes = self.facts.flow.reading.scopes
         return not any(
-            obj.node in scopes and self._is_within_traced(scopes[obj.node])
+            self._is_within_traced(scopes[obj.node])
             for obj in made
             if obj.evidence == "proven" and isinstance(obj.node, ast.expr)
         )
@@ -49,36 +48,22 @@ class Compiled:
     def may_be_traced(self, node: ast.Name) -> bool:
         """Whether a variable is one of a function that is handed to one of JAX, such as `vmap`."""
         variable = self.origins.variable(node)
-        scope = variable.scope if variable is not None else None
-        while scope is not None:
-            function = scope.node
-            if isinstance(function, ast.FunctionDef):
-                given = self.origins.references(function)
-                names = [
-                    name for unit, one in given for name in self._takers(one, unit)
-                ]
-                names += map(self.facts.full_name, function.decorator_list)
-                if any(name.startswith("jax.") for name in names):
-                    return True
-            scope = scope.parent
-        return False
-
-    def _takers(self, node: ast.expr, unit: Unit) -> list[str]:
-        """The functions out of view that a function is an argument of."""
-        parent = unit.parents.get(node)
-        if isinstance(parent, ast.Call) and parent.func is not node:
-            return self.facts.externals(parent.func)
-        return []
-
-    def _is_within_traced(self, scope: Scope | None) -> bool:
-        while scope is not None:
-            node = scope.node
-            if isinstance(node, Functions) and self.runs_traced(node, scope.unit):
+        for function in _functions(variable.scope) if variable is not None else ():
+            if isinstance(function, ast.Lambda):
+                continue
+            names = [*map(self.facts.full_name, function.decorator_list)]
+            for unit, one in self.origins.references(function):
+                match unit.parents.get(one):
+                    case ast.Call(func=taker) if taker is not one:
+                        names += self.facts.externals(taker)
+            if any(name.startswith("jax.") for name in names):
                 return True
-            scope = scope.parent
         return False
 
-    def runs_traced(self, function: Functions, unit: Unit) -> bool:
+    def _is_within_traced(self, scope: Scope) -> bool:
+        return any(self.runs_traced(one, scope.unit) for one in _functions(scope))
+
+    def runs_traced(self, function: FunctionNode, unit: Unit) -> bool:
         """Whether each call of a function is traced, as far as its file and imports show."""
         if function not in self._known:
             # A function that calls itself is traced if all other calls are.
@@ -86,7 +71,7 @@ class Compiled:
             self._known[function] = self._are_all_traced(function, unit)
         return self._known[function]
 
-    def _are_all_traced(self, function: Functions, unit: Unit) -> bool:
+    def _are_all_traced(self, function: FunctionNode, unit: Unit) -> bool:
         # jax.lax.scan(lambda optimizer, batch: …, optimizer, batches)
         if isinstance(function, ast.Lambda):
             return self._is_handed_on(function, unit)
@@ -102,19 +87,15 @@ class Compiled:
 
         With `train_step = jax.jit(step)`, `train_step` is not.
         """
-        variable = self.origins.variable(node)
-        value = self.origins.value(variable)
-        is_wrapped = isinstance(value, ast.Call) and self._is_tracing(value.func)
-        return not is_wrapped
+        value = self.origins.value(self.origins.variable(node))
+        return not (isinstance(value, ast.Call) and self._is_tracing(value.func))
 
     def _is_traced_there(self, unit: Unit, node: ast.expr) -> bool:
         """Whether a reference to a function has it traced, or calls it where all is."""
         if self._is_handed_on(node, unit):
             return True
-        parent = unit.parents.get(node)
-        if not isinstance(parent, ast.Call) or parent.func is not node:
-            return isinstance(parent, ast.Import | ast.ImportFrom)
-        return self._is_within_traced(self.facts.flow.reading.scopes.get(parent))
+        call = unit.call_of(node)
+        return call is not None and self._is_within_traced(self.facts.scope(call))
 
     def _is_handed_on(self, node: ast.expr, unit: Unit) -> bool:
         """Whether a function is an argument of `jax.jit` or the like, perhaps by `partial`."""
@@ -137,3 +118,11 @@ class Compiled:
                 return self._is_tracing(node.args[0])
             return self._is_tracing(node.func)
         return not TRACING.isdisjoint(self.facts.externals(node))
+
+
+def _functions(scope: Scope | None) -> Iterator[FunctionNode]:
+    """The functions around a scope, itself among them, from the inside."""
+    while scope is not None:
+        if isinstance(scope.node, FunctionNode):
+            yield scope.node
+        scope = scope.parent

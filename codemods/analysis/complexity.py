@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
-from codemods.analysis.legacy import LegacyName, Unnamed
+from codemods.analysis.legacy import Unnamed
 from codemods.analysis.naming import last_word
 from codemods.analysis.uses import Use
 from codemods.dataflow.program import functions_in
+from codemods.inference.binding import values_of
 from codemods.inference.objects import (
     Class,
     External,
@@ -49,26 +50,22 @@ class ComplexNumbers:
 
         The cause of each is where what it gets is made of complex numbers.
         """
+        known = optimizers().items()
+        of_reals = {Unnamed.RUN_TIME, *(name for name, one in known if one.of_reals)}
         for obj, group in self.facts.groups.items():
-            if obj.kind != "definition" or obj.made_by not in self._of_reals:
+            if obj.kind != "definition" or obj.made_by not in of_reals:
                 continue
-            if isinstance(obj.node, ast.expr) and self._names_any(obj.unit):
+            # a file of its program has a word for complex numbers
+            is_named = not self._naming.isdisjoint(self.facts.together(obj.unit))
+            if is_named and isinstance(obj.node, ast.expr):
                 given = self._given(self.facts.members[group])
                 made = next(filter(None, map(self._complex_in, given)), None)
                 if made:
                     yield Use("complex", "", obj.unit, obj.node, (obj,), cause=made)
 
     @cached_property
-    def _of_reals(self) -> frozenset[LegacyName]:
-        names = (name for name, known in optimizers().items() if known.of_reals)
-        return frozenset((Unnamed.RUN_TIME, *names))
-
-    def _names_any(self, unit: Unit) -> bool:
-        """Whether a file that a program is made of has a word for complex numbers."""
-        return not self._naming.isdisjoint(self.facts.together(unit))
-
-    @cached_property
     def _naming(self) -> set[str]:
+        """The files that have a word for complex numbers."""
         texts = {unit.path: unit.code for unit in self.facts.project.read}
         texts.update(self.facts.others)
         return {
@@ -91,8 +88,8 @@ class ComplexNumbers:
         """Where something of which params are made is complex."""
         if params not in self._found:
             making = Making(self.facts, self._real)
-            found = self._found[params] = next(making.followed(params), None)
-            if found is None:
+            self._found[params] = next(making.followed(params), None)
+            if self._found[params] is None:
                 self._real |= making.seen
         return self._found[params]
 
@@ -140,11 +137,11 @@ class Making:
                 name in INITIALIZING and not self.facts.functions(node.func)
             ):
                 self._reach(model)
-            case ast.Call(func=callee, args=args, keywords=keywords):
+            case ast.Call(func=callee) as call:
                 # what a function of the project is given counts where it is read there
                 self._reach(callee)
                 if not any(functions_in(self.facts.objects(callee))):
-                    self._reach(*args, *(word.value for word in keywords))
+                    self._reach(*values_of(call))
             case ast.Lambda(body=body):
                 self._reach(body)
             case _:
@@ -153,8 +150,8 @@ class Making:
     def _reach_stored(self, node: ast.Attribute, owner: ast.expr, name: str) -> None:
         """Go on with what an attribute is set to in its file, and with the default of a field."""
         scope = self.engine.scopes.get(node)
-        for store in self.engine.index.stores.get(name, ()) if scope else ():
-            if scope and store.binding.scope.unit is scope.unit:
+        for store in self.engine.index.stores.get(name, ()):
+            if scope is not None and store.binding.scope.unit is scope.unit:
                 self._reach(store.binding.source)
         for cls in map(_class_of, self.facts.objects(owner)):
             for statement in cls.body if cls else ():
@@ -173,14 +170,14 @@ class Making:
             self._reach(binding.source)
             if isinstance(binding.node, ast.arg):
                 function = self.engine.function_with(binding.node)
-                for place in self.facts.flow.given(function, binding.node):
-                    self._reach(*_expressions(place))
+                places = self.facts.flow.given(function, binding.node)
                 # def initial(*sizes, **types)
                 several = (function.node.args.vararg, function.node.args.kwarg)
                 if binding.node in several:
                     for site, _ in self.facts.flow.entered[function.node]:
-                        by_name = (place for _, place in site.keywords)
-                        self._reach(*_expressions((*site.positional, *by_name)))
+                        places += (*site.positional, *(one for _, one in site.keywords))
+                for place in places:
+                    self._reach(*_expressions(place))
         # params["dense"] = kernel
         for read in self.engine.index.reads.get((bound, name.id), ()):
             owner = bound.unit.parents.get(read)
@@ -207,9 +204,8 @@ class Making:
                 case ast.Call(func=ast.Name() | ast.Attribute() as callee) if (
                     name := last_word(callee)
                 ) == "param" or name[:1].isupper():
-                    self._reach(*node.args, *(word.value for word in node.keywords))
-                    items = self.facts.objects(callee)
-                    self._reach(*map(_class_of, items))
+                    self._reach(*values_of(node))
+                    self._reach(*map(_class_of, self.facts.objects(callee)))
 
     def _is_complex(self, node: ast.expr, unit: Unit) -> bool:
         match node:
@@ -221,8 +217,15 @@ class Making:
                 return text in TYPES[1:]
             # dtype=complex
             case ast.Name(id="complex", ctx=ast.Load()):
-                is_builtin = "builtins.complex" in self.facts.externals(node)
-                return is_builtin and not _is_checked(node, unit)
+                # isinstance(x, complex)
+                call = unit.parents.get(node)
+                while isinstance(call, ast.Tuple):
+                    call = unit.parents.get(call)
+                is_checked = isinstance(call, ast.Call) and (
+                    last_word(call.func) == "isinstance"
+                )
+                externals = self.facts.externals(node)
+                return not is_checked and "builtins.complex" in externals
             # jnp.complex64
             case ast.Name() | ast.Attribute() if last_word(node).startswith("complex"):
                 return self.facts.full_name(node).startswith(NUMERIC)
@@ -268,15 +271,3 @@ def _returned(function: FunctionNode) -> Iterator[ast.expr | None]:
     for node in ast.walk(function):
         if isinstance(node, ast.Return | ast.Yield):
             yield node.value
-
-
-def _is_checked(node: ast.expr, unit: Unit) -> bool:
-    """Whether this is the `complex` of `isinstance(x, complex)`."""
-    call = unit.parents.get(node)
-    while isinstance(call, ast.Tuple):
-        call = unit.parents.get(call)
-    return (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id == "isinstance"
-    )

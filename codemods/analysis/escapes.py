@@ -12,6 +12,7 @@ from codemods.inference.containers import is_container_class
 from codemods.inference.objects import (
     Class,
     External,
+    Instance,
     LegacyObject,
     Opaque,
     Result,
@@ -34,18 +35,47 @@ def escapes(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
         for node in unit.nodes:
             for given, owner in _escapes(facts, node):
                 line = unit, given.lineno
-                gone = () if line in found else _given(facts, given)
-                gone = tuple(obj for obj in gone if obj in asked)
-                if gone:
+                # losses * mask: a function is no operand
+                is_value = isinstance(node, ast.BinOp)
+                gone = () if line in found else _given(facts, given, is_value)
+                lost = tuple(dict.fromkeys(obj for obj in gone if obj in asked))
+                if lost:
                     name = " ".join(unit.source(owner).split())
-                    found[line] = Use(KIND, name, unit, given, gone)
+                    found[line] = Use(KIND, name, unit, given, lost)
     return list(found.values())
 
 
-def _given(facts: Facts, node: ast.expr) -> tuple[LegacyObject, ...]:
+def _given(facts: Facts, node: ast.expr, is_value: bool) -> Iterator[LegacyObject]:
     """The optimizers and definitions in an expression, or in what a function there gives."""
-    place = facts.flow.places[node]
-    return tuple(dict.fromkeys((*facts.flow.carried(place), *facts.within(place))))
+    match node:
+        case ast.Dict(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _given(facts, part, is_value)
+        case ast.Starred(value=several):
+            yield from _given(facts, several, is_value)
+        case ast.Subscript(slice=ast.Name() as key) if _is_chosen(facts, node, key):
+            return
+        case _ if not facts.are_params(node):
+            place = facts.flow.places[node]
+            yield from facts.flow.carried(place)
+            yield from () if is_value else facts.within(place)
+
+
+def _is_chosen(facts: Facts, node: ast.expr, key: ast.Name) -> bool:
+    """Whether a key that a condition asks for gives one of several things, numbers among them.
+
+    `writer.scalar(key, metrics[key])` is given no optimizer under `if key.startswith("loss"):`.
+    """
+    around = facts.scope(node).unit.ancestors(node)
+    return any(
+        isinstance(item, Result) and is_number(item.name)
+        for item in facts.objects(node)
+    ) and any(
+        isinstance(name, ast.Name) and name.id == key.id
+        for outer in around
+        if isinstance(outer, ast.If)
+        for name in ast.walk(outer.test)
+    )
 
 
 def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
@@ -93,7 +123,20 @@ def _takes(facts: Facts, function: ast.expr) -> bool:
         return True
     if not facts.flow.is_unknown(facts.flow.places[function]):
         return False
-    return any(map(_may_keep, facts.flow.origin_names(function)))
+    names = facts.flow.origin_names(function)
+    # self.assertIsInstance(agent, Agent), of a class that a class in view derives from
+    if isinstance(function, ast.Attribute) and names == {""}:
+        bases = (
+            base
+            for item in facts.objects(function.value)
+            if isinstance(item, Instance)
+            for cls in facts.flow.ancestry(item.cls)
+            if isinstance(cls, Class)
+            for base in cls.node.bases
+        )
+        inherited = {name for base in bases for name in facts.flow.origin_names(base)}
+        names = {name and f"{name}().{function.attr}" for name in inherited} or names
+    return any(map(_may_keep, names))
 
 
 def _is_made_elsewhere(facts: Facts, cls: Class) -> bool:

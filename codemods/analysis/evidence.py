@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -16,8 +16,13 @@ from codemods.analysis.legacy import CLASS_AT_RUN_TIME, Unnamed, legacy_name
 from codemods.analysis.members import tells
 from codemods.analysis.naming import CONFIG_LIKE, OPTIMIZER_LIKE, last_word
 from codemods.analysis.queries import Queries
-from codemods.analysis.receivers import DECLARED, Receivers, Shown
-from codemods.analysis.shown_by import PURPOSES, replaces_target
+from codemods.analysis.receivers import (
+    DECLARED,
+    PURPOSES,
+    Receivers,
+    Shown,
+    replaces_target,
+)
 from codemods.analysis.unseen import is_something_else, may_be_unseen
 from codemods.analysis.uses import ATTRIBUTES
 from codemods.inference.annotations import TypeWithin, types_within
@@ -35,12 +40,15 @@ from codemods.sources.modules import Unit
 CERTAIN = ("compute_gradient", "optimizer_def")
 """Attributes that only a legacy optimizer has."""
 
+STATE_PARTS = ("step", "param_states")
+
 
 class Seeding:
     """Adds the objects that annotations declare and uses suggest to those that calls create."""
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
+        self.flow = facts.flow
         self.receivers = Receivers(facts)
 
     def seed(self) -> None:
@@ -55,13 +63,18 @@ class Seeding:
 
     def _ask_for_definitions(self) -> None:
         """Propagate the definitions of linked optimizers to the reads of `optimizer_def`."""
-        flow = self.facts.flow
-        for _, node in flow.reading.attributes:
-            if node.attr != "optimizer_def":
-                continue
-            for obj in self.facts.legacy_objects(node.value, "optimizer"):
-                for definition in self.facts.legacy.definitions(obj):
-                    flow.solver.add(flow.places[node], definition)
+        for node, obj in self._read(("optimizer_def",)):
+            for definition in self.facts.legacy.definitions(obj):
+                self.flow.solver.add(self.flow.places[node], definition)
+
+    def _read(
+        self, attributes: Collection[str]
+    ) -> Iterator[tuple[ast.Attribute, LegacyObject]]:
+        """Where one of some attributes of an optimizer is read."""
+        for _, node in self.flow.reading.attributes:
+            if node.attr in attributes:
+                for obj in self.facts.legacy_objects(node.value, "optimizer"):
+                    yield node, obj
 
     def _adopt(self) -> None:
         """Link optimizers of unknown origin to those of the project that they may be.
@@ -73,47 +86,29 @@ class Seeding:
         optimizer takes steps, those of the whole project.
         """
         created = self._created_optimizers()
-        stepped = self._stepped_optimizers()
+        stepped = {obj for _, obj in self._read(("apply_gradient", "optimize"))}
         unstepped = [obj for obj in created if obj not in stepped] or created
-        for obj in self._read_without_proof():
-            if self.facts.legacy.definitions(obj):
-                continue  # it is known what it was made of
+        read = dict.fromkeys(obj for _, obj in self._read(ATTRIBUTES["optimizer"]))
+        for obj in read:
+            # it may be known what it was made of
+            is_proven = obj.evidence not in ("declared", "deduced")
+            if is_proven or self.facts.legacy.definitions(obj):
+                continue
             takes_steps = obj in stepped
             candidates = self._near(obj, unstepped) if takes_steps else []
             candidates = candidates or self._near(obj, created)
             if not candidates and takes_steps:
                 candidates = unstepped
-            for candidate in candidates:
-                self.facts.legacy.links[obj, candidate] = None
+            self._link(obj, candidates)
 
     def _created_optimizers(self) -> list[LegacyObject]:
         """The optimizers whose allocation site is a call in view."""
         found: dict[LegacyObject, None] = {}
-        for _, node in self.facts.flow.reading.attributes:
+        for _, node in self.flow.reading.attributes:
             if node.attr == "create":
-                for call in self.facts.flow.trace(node).calls:
-                    for obj in self.facts.made_at(call, "optimizer"):
-                        found[obj] = None
+                for call in self.flow.trace(node).calls:
+                    found |= dict.fromkeys(self.facts.made_at(call, "optimizer"))
         return [*found]
-
-    def _stepped_optimizers(self) -> set[LegacyObject]:
-        """The optimizers that take a step in view."""
-        return {
-            obj
-            for _, node in self.facts.flow.reading.attributes
-            if node.attr in ("apply_gradient", "optimize")
-            for obj in self.facts.legacy_objects(node.value, "optimizer")
-        }
-
-    def _read_without_proof(self) -> dict[LegacyObject, None]:
-        """The declared and deduced optimizers that have an attribute read, in order."""
-        return {
-            obj: None
-            for _, node in self.facts.flow.reading.attributes
-            if node.attr in ATTRIBUTES["optimizer"]
-            for obj in self.facts.legacy_objects(node.value, "optimizer")
-            if obj.evidence in ("declared", "deduced")
-        }
 
     def _near(
         self, obj: LegacyObject, candidates: list[LegacyObject]
@@ -126,10 +121,10 @@ class Seeding:
         return [candidate for candidate in candidates if candidate.unit.path in program]
 
     def _seed_declared(self) -> None:
-        for annotation in self.facts.flow.reading.annotations:
+        for annotation in self.flow.reading.annotations:
             for named in types_within(annotation.expression):
                 self._seed_annotated(annotation, named)
-        for unit, call in self.facts.flow.reading.calls:
+        for unit, call in self.flow.reading.calls:
             # isinstance(x, optim.Optimizer)
             if last_word(call.func) == "isinstance" and len(call.args) == 2:
                 kind = self._declared_kind(call.args[1])
@@ -150,19 +145,17 @@ class Seeding:
             obj = LegacyObject(
                 kind, annotation.unit, annotation.node, evidence="declared"
             )
-            self.facts.flow.solver.add(
-                self.facts.flow.inside(annotation.target, named), obj
-            )
+            self.flow.solver.add(self.flow.inside(annotation.target, named), obj)
 
     def _seed_class(self, named: TypeWithin, annotation: Annotation) -> None:
         """Seed a class that is chosen at run time for `Type[Optimizer]`, if none is known there."""
         assert isinstance(named.type, ast.Subscript)
         if self._declared_kind(named.type.slice) is None:
             return
-        place = self.facts.flow.inside(annotation.target, named)
-        found = self.facts.flow.solver.at(place)
+        place = self.flow.inside(annotation.target, named)
+        found = self.flow.solver.at(place)
         if not any(isinstance(item, External) for item in found):
-            self.facts.flow.solver.add(place, CLASS_AT_RUN_TIME)
+            self.flow.solver.add(place, CLASS_AT_RUN_TIME)
 
     def _declared_kind(self, node: ast.expr) -> str | None:
         """The kind of object that an annotation, or the second argument of `isinstance`, names."""
@@ -176,32 +169,22 @@ class Seeding:
         """Whether a program imports nothing legacy, and a class of it has a `param_states`."""
         program = self.facts.together(unit)
         return not self.receivers.imports_legacy(unit) and any(
-            "param_states" in self.facts.flow.fields_in_order(cls)
-            for cls in self.facts.flow.reading.classes
+            "param_states" in self.flow.fields_in_order(cls)
+            for cls in self.flow.reading.classes
             if cls.unit.path in program
-        )
-
-    def _is_definition_method(self, unit: Unit, node: ast.FunctionDef) -> bool:
-        owner = unit.parents.get(node)
-        if not isinstance(owner, ast.ClassDef):
-            return False
-        ancestry = self.facts.flow.ancestry(self.facts.flow.class_of(owner))
-        return any(
-            isinstance(item, External) and legacy_name(item.name) is not None
-            for item in ancestry
         )
 
     def _seed_deduced(self) -> bool:
         """Seed the objects that only legacy ones are used like; return whether any was new."""
         seeded = False
-        for unit, node in list(self.facts.flow.reading.attributes):
+        for unit, node in list(self.flow.reading.attributes):
             # `state` of `state.param_states`
             if node.attr == "param_states":
                 seeded = self._seed_state(unit, node) or seeded
             # `optimizer` of `optimizer.apply_gradient(grads)`
             elif node.attr == "apply_gradient":
                 seeded = self._seed_stepping(unit, node) or seeded
-        for unit, call in list(self.facts.flow.reading.calls):
+        for unit, call in list(self.flow.reading.calls):
             # `definition` of `definition.create(params)`
             if isinstance(call.func, ast.Attribute) and call.func.attr == "create":
                 seeded = self._seed_creating(unit, call, call.func) or seeded
@@ -229,25 +212,28 @@ class Seeding:
             return False
         obj = LegacyObject(shown.kind, unit, node, evidence=shown.evidence)
         if shown == Shown("optimizer", "deduced"):
-            self._link_sources(obj, node.value)
+            self._link(obj, self._field_of_one_class(node.value))
         self._seed_expression(node.value, obj)
         return True
 
     def _seed_creating(
         self, unit: Unit, call: ast.Call, function: ast.Attribute
     ) -> bool:
-        """Seed the receiver of `x.create(…)` if the result gets to a deduced optimizer.
+        """Seed the receiver of `x.create(…)` if the result is an optimizer where it gets to.
 
         Returns whether that was new.
         """
         if self.receivers.known(function.value, "create"):
             return self._seed_unseen(unit, function)
-        of_optimizer = (
-            isinstance(function.value, ast.Attribute)
-            and function.value.attr == "optimizer_def"
-            and self.facts.legacy_objects(function.value.value, "optimizer")
-        )
-        if not of_optimizer and not self._becomes_an_optimizer(unit, call):
+        match function.value:
+            case ast.Attribute(value=owner, attr="optimizer_def"):
+                is_shown = bool(self.facts.legacy_objects(owner, "optimizer"))
+            case _:
+                is_shown = False
+        if not is_shown and not any(
+            self.facts.legacy_objects(node, "optimizer")
+            for _, node in self.flow.stands_at(call)
+        ):
             return False
         is_unseen = may_be_unseen(self.facts, function.value)
         made_by = Unnamed.UNSEEN if is_unseen else None
@@ -273,28 +259,25 @@ class Seeding:
         self._seed_expression(node.value, obj)
         return True
 
-    def _becomes_an_optimizer(self, unit: Unit, call: ast.Call) -> bool:
-        """Whether what a call gives is an optimizer where it gets to."""
-        stands = self.facts.flow.stands_at(call)
-        return any(self.facts.legacy_objects(node, "optimizer") for _, node in stands)
-
     def _is_of_an_optimizer(self, unit: Unit, node: ast.AST) -> bool:
         """Whether a state of unknown origin is used outside of the methods of definitions.
 
         To these it is handed as an argument.
         """
-        outer = [
-            method
+        classes = (
+            unit.parents[method]
             for method in unit.ancestors(node)
             if isinstance(method, ast.FunctionDef)
-        ]
+        )
         return self.receivers.is_of_jax(unit) and not any(
-            self._is_definition_method(unit, method) for method in outer
+            isinstance(cls, ast.ClassDef)
+            and self.facts.legacy_bases(self.flow.class_of(cls))
+            for cls in classes
         )
 
     def _seed_likely(self) -> None:
         """Seed unknown objects that are read or replaced as the parts of an optimizer are."""
-        for unit, node in list(self.facts.flow.reading.attributes):
+        for unit, node in list(self.flow.reading.attributes):
             attribute = "target" if replaces_target(unit, node) else node.attr
             if (
                 self._has_its_shape(unit, node)
@@ -303,63 +286,61 @@ class Seeding:
             ):
                 self._seed_reader(unit, node)
 
-    def _has_its_shape(self, unit: Unit, node: ast.Attribute) -> bool:
+    @staticmethod
+    def _has_its_shape(unit: Unit, node: ast.Attribute) -> bool:
         """Whether this may be `x.target`, `x.replace(target=…)`, `x.state.step` and the like."""
         if not isinstance(node.ctx, ast.Load):
             return False
-        if node.attr in CERTAIN or node.attr == "target":
+        if node.attr in (*CERTAIN, "target") or replaces_target(unit, node):
             return True
-        return replaces_target(unit, node) or self._is_state(unit, node)
-
-    @staticmethod
-    def _is_state(unit: Unit, node: ast.Attribute) -> bool:
-        """Whether this is the `x.state` of `x.state.step` or `x.state[0].param_states`."""
         parent = unit.parents.get(node)
-        # the state of a MultiOptimizer is a list
+        # x.state[0].param_states: the state of a MultiOptimizer is a list
         if isinstance(parent, ast.Subscript) and parent.value is node:
             parent = unit.parents.get(parent)
-        return (
-            node.attr == "state"
-            and isinstance(parent, ast.Attribute)
-            and parent.attr in ("step", "param_states")
-        )
+        is_read = isinstance(parent, ast.Attribute) and parent.attr in STATE_PARTS
+        return node.attr == "state" and is_read
 
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
         """Seed an optimizer if a use or its name suggests one."""
-        is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
         if "jax" not in unit.code:
             return
+        word = last_word(node.value)
+        is_named_so = OPTIMIZER_LIKE.search(word) is not None
         if not (is_named_so or self._is_plain_use(unit, node)):
             return
         if is_named_so and is_something_else(self.facts, node.value):
             return
-        is_sure = self._is_sure(unit, node, is_named_so)
+        # for sure by its attribute, its field or its name
+        alike = self._field_of_one_class(node.value)
+        is_sure = bool(alike) or node.attr in CERTAIN
+        if is_named_so and not is_sure:
+            is_sure = self._is_name_of_optimizers(unit, word) or (
+                (unit, word) in self._names_with_targets
+            )
         obj = LegacyObject(
             "optimizer", unit, node, evidence="deduced" if is_sure else "likely"
         )
         # what is only possible holds no optimizer back: it belongs to no group
         if is_sure:
-            self._link_sources(obj, node.value)
+            self._link(obj, alike)
         self._seed_expression(node.value, obj)
 
-    def _is_plain_use(self, unit: Unit, node: ast.Attribute) -> bool:
+    @staticmethod
+    def _is_plain_use(unit: Unit, node: ast.Attribute) -> bool:
         """Whether an object is used as only an optimizer is, whatever its name."""
-        parent = unit.parents.get(node)
-        if node.attr == "target":
-            return self._is_params(unit, node)
-        return isinstance(parent, ast.Attribute) and parent.attr == "param_states"
-
-    def _is_sure(self, unit: Unit, node: ast.Attribute, is_named_so: bool) -> bool:
-        """Whether this is an optimizer for sure: by its attribute, its field or its name."""
-        if node.attr in CERTAIN and "jax" in unit.code:
-            return True
-        if self._field_of_one_class(node.value):
-            return True
-        word = last_word(node.value)
-        return is_named_so and (
-            self._is_name_of_optimizers(unit, word)
-            or (unit, word) in self._names_with_targets
-        )
+        match unit.parents.get(node):
+            case ast.Attribute(attr="param_states"):
+                return True
+            # model.apply({"params": optimizer.target}, x)
+            case ast.Dict(keys=keys, values=values) if node in values:
+                key = keys[values.index(node)]
+                is_params = isinstance(key, ast.Constant) and key.value == "params"
+            # model.apply(optimizer.target, x)
+            case ast.Call(func=ast.Attribute(attr="apply" | "call"), args=[first, *_]):
+                is_params = first is node
+            case _:
+                return False
+        return is_params and node.attr == "target"
 
     def _is_name_of_optimizers(self, unit: Unit, word: str) -> bool:
         """Whether a name stands for legacy optimizers, and in the programs of a file for no other.
@@ -374,23 +355,18 @@ class Seeding:
         """The names of legacy optimizers, and by name the files where it is that of another."""
         legacy: set[str] = set()
         others: dict[str, set[str]] = defaultdict(set)
-        for node in self.facts.flow.places:
+        for node in self.flow.places:
             if not isinstance(node, ast.Name | ast.Attribute):
                 continue
             word = last_word(node)
             if not word or not OPTIMIZER_LIKE.search(word):
                 continue
-            known = [item for item in self.facts.objects(node) if tells(item)]
-            if any(
-                isinstance(item, LegacyObject) and item.kind == "optimizer"
-                for item in known
-            ):
-                legacy.add(word)
-            if any(
-                not isinstance(item, LegacyObject | Container | Function)
-                for item in known
-            ):
-                others[word].add(self.facts.scope(node).unit.path)
+            for item in filter(tells, self.facts.objects(node)):
+                if isinstance(item, LegacyObject):
+                    if item.kind == "optimizer":
+                        legacy.add(word)
+                elif not isinstance(item, Container | Function):
+                    others[word].add(self.facts.scope(node).unit.path)
         return frozenset(legacy), others
 
     @cached_property
@@ -398,33 +374,14 @@ class Seeding:
         """The names in `name.replace(target=…)`, which only a legacy optimizer has, by file."""
         return frozenset(
             (unit, last_word(node.value))
-            for unit, node in self.facts.flow.reading.attributes
+            for unit, node in self.flow.reading.attributes
             if replaces_target(unit, node)
         )
 
-    def _link_sources(self, obj: LegacyObject, node: ast.expr) -> None:
-        """Let an object migrate with those of the field of its name."""
-        for other in self._field_of_one_class(node):
+    def _link(self, obj: LegacyObject, others: Iterable[LegacyObject]) -> None:
+        """Let an object migrate with others."""
+        for other in others:
             self.facts.legacy.links[obj, other] = None
-
-    def _is_params(self, unit: Unit, node: ast.Attribute) -> bool:
-        """Whether an object is used as params: in `{"params": …}`, or first in `apply(…)`."""
-        parent = unit.parents.get(node)
-        # model.apply({"params": optimizer.target}, x)
-        if isinstance(parent, ast.Dict):
-            key = (
-                parent.keys[parent.values.index(node)]
-                if node in parent.values
-                else None
-            )
-            return isinstance(key, ast.Constant) and key.value == "params"
-        # model.apply(optimizer.target, x)
-        return (
-            isinstance(parent, ast.Call)
-            and isinstance(parent.func, ast.Attribute)
-            and parent.func.attr in ("apply", "call")
-            and parent.args[:1] == [node]
-        )
 
     def _field_of_one_class(self, node: ast.expr) -> list[LegacyObject]:
         """The optimizers in the field of that name, if only one class has such a field.
@@ -438,56 +395,49 @@ class Seeding:
             return []
         if any(isinstance(item, Instance) for item in self.facts.objects(node.value)):
             return []
-        found: list[list[LegacyObject]] = []
-        for cls in self.facts.flow.reading.classes:
-            items = self.facts.flow.solver.at(self.facts.flow.field(cls, node.attr))
-            objects = [item for item in items if isinstance(item, LegacyObject)]
-            if objects:
-                found.append(objects)
-        return found[0] if len(found) == 1 else []
+        fields = [
+            [
+                item
+                for item in self.flow.solver.at(place)
+                if isinstance(item, LegacyObject)
+            ]
+            for cls in self.flow.reading.classes
+            for place in [self.flow.field(cls, node.attr)]
+        ]
+        with_one = [objects for objects in fields if objects]
+        return with_one[0] if len(with_one) == 1 else []
 
     def _seed_expression(self, node: ast.expr, obj: LegacyObject | Opaque) -> None:
         """Add an object to the points-to set of an expression, and of the variable or field behind.
 
         Other reads of the same variable, field or element see it there.
         """
-        place = self.facts.flow.places[node]
-        if isinstance(node, ast.Attribute):
-            self._seed_field(node, obj)
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            self._seed_element(node, node.slice, obj)
-        self.facts.flow.solver.add(place, obj)
-
-    def _seed_field(self, node: ast.Attribute, obj: LegacyObject | Opaque) -> None:
-        """Add a legacy object to the field `state.optimizer` of each object that `state` may be."""
-        flow = self.facts.flow
-        owners = [
-            item
-            for item in self.facts.objects(node.value)
-            if isinstance(item, Instance | Opaque)
-        ]
-        if not owners:
-            opaque = Opaque(flow.places[node.value])
-            self._seed_expression(node.value, opaque)
-            owners = [opaque]
-        for owner in owners:
-            holder = owner.cls if isinstance(owner, Instance) else owner
-            flow.solver.add(flow.field(holder, node.attr), obj)
-
-    def _seed_element(
-        self, node: ast.Subscript, key: ast.Constant, obj: LegacyObject | Opaque
-    ) -> None:
-        """Add an object to the element `state["optimizer"]` of what `state` may be."""
-        flow = self.facts.flow
-        containers = [
-            item
-            for item in self.facts.objects(node.value)
-            if isinstance(item, Container)
-        ]
-        if not containers:
-            containers = [Container(node.value, "opaque")]
-            flow.solver.add(flow.places[node.value], containers[0])
-        source = ("seeded", node)
-        flow.solver.add(source, obj)
-        for container in containers:
-            flow.store_element(container, flow.key(key), source)
+        solver = self.flow.solver
+        match node:
+            # state.optimizer, of each object that `state` may be
+            case ast.Attribute(value=value, attr=name):
+                kinds = (Instance, Opaque)
+                owners = [
+                    one for one in self.facts.objects(value) if isinstance(one, kinds)
+                ]
+                if not owners:
+                    opaque = Opaque(self.flow.places[value])
+                    self._seed_expression(value, opaque)
+                    owners = [opaque]
+                for owner in owners:
+                    holder = owner.cls if isinstance(owner, Instance) else owner
+                    solver.add(self.flow.field(holder, name), obj)
+            # state["optimizer"]
+            case ast.Subscript(value=value, slice=ast.Constant() as key):
+                boxes = [
+                    one
+                    for one in self.facts.objects(value)
+                    if isinstance(one, Container)
+                ]
+                if not boxes:
+                    boxes = [Container(value, "opaque")]
+                    solver.add(self.flow.places[value], boxes[0])
+                solver.add(("seeded", node), obj)
+                for box in boxes:
+                    self.flow.store_element(box, self.flow.key(key), ("seeded", node))
+        solver.add(self.flow.places[node], obj)

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from codemods.analysis.legacy import DEFINITIONS, LegacyName, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
-from codemods.inference.objects import Container, External, Instance, Object, Place
+from codemods.inference.objects import Container, External, Instance
+from codemods.vocabulary import words
 
 CLASSES = frozenset((*DEFINITIONS, Unnamed.RUN_TIME))
 
 OF_CLASSES = frozenset(("builtins.type", "abc.ABCMeta", "types.FunctionType"))
 """Types of which a class is an instance and no function is, or the other way round."""
 
-ASKING = frozenset(
-    ("add", "count", "discard", "get", "index", "pop", "remove", "setdefault")
-)
+ASKING = words("add count discard get index pop remove setdefault")
 """The methods of containers that compare their first argument with the elements."""
 
 
 def exposed_classes(facts: Queries) -> frozenset[LegacyName]:
     """The names of the legacy classes that are compared, have attributes read, or escape."""
-    found: set[LegacyName] = set()
-    for unit in facts.project.units:
-        for node in unit.nodes:
-            found.update(_exposed_at(facts, node))
-    return frozenset(found)
+    return frozenset(
+        name
+        for unit in facts.project.units
+        for node in unit.nodes
+        for name in _exposed_at(facts, node)
+    )
 
 
 def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
@@ -41,7 +41,9 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
         case ast.Compare(left=left, comparators=others):
             operands = (left, *others)
             # cls is None
-            if not any(map(_is_none, operands)):
+            if not any(
+                isinstance(one, ast.Constant) and one.value is None for one in operands
+            ):
                 for operand in operands:
                     yield from _classes(facts, operand)
         # registry.register(optim.Adam)
@@ -49,18 +51,21 @@ def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:
             place = facts.flow.places[callee]
             if not facts.flow.is_unknown(place) or _asks_for_values(facts, node):
                 return
-            for argument in args:
-                value = argument
-                if isinstance(argument, ast.Starred):
-                    value = argument.value
+            for one in args:
+                value = one.value if isinstance(one, ast.Starred) else one
                 yield from _classes(facts, value)
             for word in keywords:
                 if not facts.flow.is_only_looked_at(node, word.arg):
                     yield from _classes(facts, word.value)
         # library.optimizer = optim.Adam
         case ast.Assign(targets=targets, value=value):
-            if any(_is_unknown_slot(facts, target) for target in targets):
-                yield from _classes(facts, value)
+            for target in targets:
+                # an attribute or item of an object that is not the program's own
+                if isinstance(target, ast.Attribute | ast.Subscript) and not any(
+                    isinstance(owner, Instance | Container)
+                    for owner in facts.objects(target.value)
+                ):
+                    yield from _classes(facts, value)
 
 
 def _asks_for_values(facts: Queries, call: ast.Call) -> bool:
@@ -90,41 +95,20 @@ def _keys(facts: Queries, node: ast.AST) -> list[ast.expr]:
         case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]) if (
             name in ASKING
         ):
-            return [key] if _is_container(facts, owner) else []
+            items = facts.objects(owner)
+            return [key] if any(isinstance(one, Container) for one in items) else []
     return []
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_container(facts: Queries, node: ast.expr) -> bool:
-    items = facts.objects(node)
-    return any(isinstance(item, Container) for item in items)
-
-
-def _is_unknown_slot(facts: Queries, target: ast.expr) -> bool:
-    """Whether this is an attribute or item of an object that is not the program's own."""
-    if not isinstance(target, ast.Attribute | ast.Subscript):
-        return False
-    kinds = (Instance, Container)
-    owners = facts.objects(target.value)
-    return not any(isinstance(owner, kinds) for owner in owners)
-
-
 def _classes(facts: Queries, node: ast.expr, depth: int = 2) -> Iterator[LegacyName]:
-    place = facts.flow.places.get(node)
-    if place is not None:
-        yield from _classes_at(facts, place, depth)
-
-
-def _classes_at(facts: Queries, place: Place, depth: int) -> Iterator[LegacyName]:
-    items: Iterable[Object] = facts.flow.solver.at(place)
-    for item in items:
+    """The legacy classes that an expression may be, or that containers there have."""
+    pending = [(item, depth) for item in facts.objects(node)]
+    for item, left in pending:  # grows while it is read
         if isinstance(item, External):
             name = legacy_name(item.name)
             if name is not None and name in CLASSES:
                 yield name
         # {"adam": optim.Adam}
-        elif isinstance(item, Container) and depth:
-            yield from _classes_at(facts, ("elements", item), depth - 1)
+        elif isinstance(item, Container) and left:
+            elements = facts.flow.solver.at(("elements", item))
+            pending += ((one, left - 1) for one in elements)

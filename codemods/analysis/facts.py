@@ -9,11 +9,12 @@ from types import MappingProxyType
 from typing import TypeVar, cast
 
 from codemods.analysis.beyond import beyond
+from codemods.analysis.constructs import Uses
 from codemods.analysis.evidence import Seeding
 from codemods.analysis.queries import Queries
 from codemods.analysis.reflection import paths_in_texts, reflections
 from codemods.analysis.removed_names import removed_uses
-from codemods.analysis.uses import Use, Uses
+from codemods.analysis.uses import Use
 from codemods.inference.objects import LegacyObject
 from codemods.sources.modules import Unit
 from codemods.sources.relevance import Graph
@@ -96,24 +97,21 @@ class Facts(Queries):
     def of_unknown_origin(self, unit: Unit) -> list[LegacyObject]:
         """The definitions and optimizers of a program whose allocation site is not known."""
         program = self.together(unit)
-        found: list[LegacyObject] = []
-        for obj in self.groups:
-            if obj.evidence == "proven" or obj.unit.path not in program:
-                continue
-            is_optimizer = obj.kind == "optimizer" and not self.legacy.definitions(obj)
-            if is_optimizer or obj.kind == "definition":
-                found.append(obj)
-        return found
+        return [
+            obj
+            for obj in self.groups
+            if obj.evidence != "proven" and obj.unit.path in program
+            if obj.kind == "definition"
+            or (obj.kind == "optimizer" and not self.legacy.definitions(obj))
+        ]
 
     def _sorted(self, unit: Unit, uses: list[Use]) -> list[Use]:
-        reflected = (
-            use for node in unit.nodes for use in reflections(self, unit, node)
-        )
-        found = [*uses, *reflected, *removed_uses(self, unit)]
+        found = [*uses]
+        for node in unit.nodes:
+            found += reflections(self, unit, node)
+        found += removed_uses(self, unit)
         found += paths_in_texts(self, unit, found)
-        return sorted(
-            found, key=lambda use: (unit.span(use.node)[:2], unit.span(use.node)[2:])
-        )
+        return sorted(found, key=lambda use: use.span)
 
 
 def unify(

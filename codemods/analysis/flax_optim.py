@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -133,20 +133,17 @@ class FlaxOptim(Library):
             return _scaled_derivative if is_scale else None
         if not isinstance(owner, LegacyObject):
             return None
-        if name == "unflatten":  # a tree definition stands for the tree
-            return _giving(owner)
         match owner.kind, name:
+            # a tree definition stands for the tree
+            case (_, "unflatten") | ("state", "replace"):
+                return _giving(owner)
             # what only may be a definition creates nothing that others belong to
-            case "definition", "create" if owner.evidence == "likely":
-                return None
-            case "definition", "create":
+            case "definition", "create" if owner.evidence != "likely":
                 return lambda engine, given: self._create(engine, owner, given)
             case "definition", "init_state":
                 return lambda _, given: self._init_state(owner, given)
             case "definition", "apply_gradient":
                 return lambda _, given: self._step_without_optimizer(owner, given)
-            case "state", "replace":
-                return _giving(owner)
             case "optimizer", _ if name in SAME_OPTIMIZER:
                 return _giving(owner)
             case "optimizer", "state_dict":
@@ -212,14 +209,11 @@ class FlaxOptim(Library):
         assert isinstance(given.node, ast.Call)
         for item in (yield ("expression", given.node.func, given.frame)):
             for base in (yield ("ancestry", item)) if isinstance(item, Class) else ():
-                if not isinstance(base, Class):
-                    continue
-                for call in ast.walk(base.node):
+                for call in ast.walk(base.node) if isinstance(base, Class) else ():
                     if isinstance(call, ast.Call) and is_constructor(call.func):
                         for argument in values_of(call):
-                            yield from self._contain(
-                                made, ("expression", argument, None)
-                            )
+                            place = ("expression", argument, None)
+                            yield from self._contain(made, place)
         return []
 
     def _contain(self, outer: LegacyObject, place: Place) -> Answer:
@@ -228,11 +222,8 @@ class FlaxOptim(Library):
         seen = {place}
         while pending:
             for item in (yield pending.pop()):
-                if isinstance(item, LegacyObject) and item.kind in (
-                    "definition",
-                    "traversal",
-                ):
-                    if item is not outer:
+                if isinstance(item, LegacyObject):
+                    if item.kind in ("definition", "traversal") and item is not outer:
                         self.links[outer, item] = None
                 elif isinstance(plain(item), Container):
                     inner = ("item in", item, None)
@@ -257,12 +248,22 @@ class FlaxOptim(Library):
         )
         self.links[optimizer, definition] = None
         # definition.create(params, focus=traversal)
-        target, focus = given.argument(0, "target"), given.argument(1, "focus")
-        if target is not None:
-            engine.solver.add(("target", optimizer), *_parameters((yield target)))
-        for item in (yield focus) if focus is not None else ():
-            self._belongs(optimizer, item)
+        yield from self._take(
+            engine, optimizer, given.argument(0, "target"), given.argument(1, "focus")
+        )
         return [optimizer]
+
+    def _take(
+        self, engine: Inference, optimizer: LegacyObject, target: Place, part: Place
+    ) -> Answer:
+        """Let an optimizer have a target, and what belongs to it."""
+        for item in (yield target) if target is not None else ():
+            # no optimizer steps another
+            if not (isinstance(item, LegacyObject) and item.kind == "optimizer"):
+                engine.solver.add(("target", optimizer), item)
+        for item in (yield part) if part is not None else ():
+            self._belongs(optimizer, item)
+        return []
 
     def _step_without_optimizer(
         self, definition: LegacyObject, given: Arguments
@@ -282,10 +283,7 @@ class FlaxOptim(Library):
     ) -> Answer:
         # optimizer.replace(target=params, optimizer_def=definition)
         target, definition = given.keyword("target"), given.keyword("optimizer_def")
-        if target is not None:
-            engine.solver.add(("target", optimizer), *_parameters((yield target)))
-        for item in (yield definition) if definition is not None else ():
-            self._belongs(optimizer, item)
+        yield from self._take(engine, optimizer, target, definition)
         return [optimizer]
 
     def _belongs(self, optimizer: LegacyObject, item: Object) -> None:
@@ -293,10 +291,8 @@ class FlaxOptim(Library):
             self.links[optimizer, item] = None
 
     def _make_dict(self, _: Inference, given: Arguments) -> Answer:
-        found: list[Object] = []
-        for place in given.positional[:1]:
-            found += map(self._dict_of, (yield place))
-        return found
+        found = (yield given.positional[0]) if given.positional else ()
+        return [*map(self._dict_of, found)]
 
     def _dict_of(self, item: Object) -> Object:
         if not (isinstance(item, LegacyObject) and item.kind == "optimizer"):
@@ -309,13 +305,6 @@ class FlaxOptim(Library):
         part = LegacyObject(kind, whole.unit, whole.node, whole.made_by, whole.evidence)
         self.links[whole, part] = None
         return part
-
-
-def _parameters(items: Iterable[Object]) -> Iterator[Object]:
-    """The objects that may be parameters: no optimizer steps another."""
-    for item in items:
-        if not (isinstance(item, LegacyObject) and item.kind == "optimizer"):
-            yield item
 
 
 def _giving(item: Object) -> Behaviour:

@@ -17,10 +17,7 @@ from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
 from codemods.analysis.uses import TRAIN_STATE, Use
 from codemods.inference.binding import values_of
 from codemods.inference.objects import (
-    Container,
-    Instance,
     LegacyObject,
-    Place,
 )
 from codemods.sources.modules import Unit
 from codemods.vocabulary import (
@@ -35,7 +32,7 @@ from codemods.vocabulary import (
     REDUCE_TREES,
     TO_STATE_DICT,
     WITHOUT_PICKLE,
-    full_names,
+    listed,
 )
 
 REDUCING = REDUCE_TREES | RAVEL_TREE | GLOBAL_NORM | AS_TUPLE
@@ -48,17 +45,12 @@ FORMATTED = "formatted"
 ATTRIBUTE_OF_FIELD = re.compile(r"\{[\w.\[\]]*\.(?:target|state|optimizer_def)\b")
 """In a text that is formatted, a field such as `{0.state.step}`."""
 
-TUPLES = frozenset(
-    (
-        "builtins.tuple",
-        "optax.GradientTransformation",
-        "optax.GradientTransformationExtraArgs",
-        *full_names(
-            "typing collections.abc",
-            "Collection Container Iterable NamedTuple Reversible Sequence Sized Tuple",
-        ),
-    )
-)
+TUPLES = listed("""
+    builtins: tuple
+    optax: GradientTransformation GradientTransformationExtraArgs
+    typing collections.abc: Collection Container Iterable NamedTuple Reversible Sequence
+    typing collections.abc: Sized Tuple
+""")
 """The types of which a transformation is an instance: it is a tuple."""
 
 
@@ -82,13 +74,12 @@ class Handling:
           have_fixed_rates: whether the learning rates that some definitions were made with hold
             for all of some optimizers, so that a train state has no leaf for one.
         """
-        found = []
-        for use, counting in self._unlike:
-            if counting is None or not self._is_counted_alike(
-                counting, have_fixed_rates
-            ):
-                found.append(use)
-        return found
+        return [
+            use
+            for use, counting in self._unlike
+            if counting is None
+            or not self._is_counted_alike(counting, have_fixed_rates)
+        ]
 
     @cached_property
     def _unlike(self) -> list[Unlike]:
@@ -125,36 +116,33 @@ class Handling:
             return self.optimizers_in(call)
         # jax.lax.cond(condition, step, skip, optimizer)
         if not LOOPS.isdisjoint(self.facts.externals(call.func)):
-            place = self.flow.places.get(call)
-            return tuple(dict.fromkeys(self._within(place)))
+            found = self.flow.carried(self.flow.places[call])
+            return tuple(obj for obj in found if obj.kind == "optimizer")
         return ()
 
     def _is_made_often(self, optimizer: LegacyObject) -> bool:
         """Whether an optimizer is made in a loop, or in a function with several call sites."""
         function = function_of(optimizer.unit, optimizer.node)
-        if function is None:
-            return False
-        sites = self.origins.calls(function)
-        if len(sites) > 1:
-            return True
-        for site, _ in sites:
-            around = site.unit.ancestors(site.node)
-            if any(isinstance(outer, REPEATING) for outer in around):
-                return True
-        return False
+        sites = self.origins.calls(function) if function is not None else []
+        return len(sites) > 1 or any(
+            isinstance(outer, REPEATING)
+            for site, _ in sites
+            for outer in site.unit.ancestors(site.node)
+        )
 
     # Calls
 
     def _of_call(self, unit: Unit, call: ast.Call) -> Iterator[Unlike]:
         tree = tree_function(self.facts, call)
-        names = set(names_of(self.facts, call.func))
-        kind = _kind(tree, names) or (FORMATTED if _reads_attribute(call.func) else "")
+        names = self.facts.names(call.func)
         # jax.tree_util.tree_reduce(lambda x, y: x or y, optimizer)
         if names & REDUCE_TREES and reduces_in_any_order(call, self.facts):
             return
+        kind = _kind(tree, names) or (FORMATTED if _reads_attribute(call.func) else "")
         objects: tuple[LegacyObject, ...] = ()
         if kind == PICKLED:
-            objects = self._pickled(call)
+            values = [one for one in values_of(call) if not self._makes_dict(one)]
+            objects = self.optimizers_in(values, "optimizer", "definition")
         elif kind:
             objects = self.optimizers_in(call)
         if objects:
@@ -162,18 +150,12 @@ class Handling:
             counts = tree in ("leaves", "flatten")
             yield Use("whole", kind, unit, call, objects), call if counts else None
 
-    def _pickled(self, call: ast.Call) -> tuple[LegacyObject, ...]:
-        """The optimizers and definitions that a call pickles, but for those in state dicts."""
-        values = (value for value in values_of(call) if not self._makes_dict(value))
-        return self.optimizers_in([*values], "optimizer", "definition")
-
     def _makes_dict(self, node: ast.expr) -> bool:
         """Whether this is `flax.serialization.to_state_dict(state)`."""
-        roots = self.flow.roots(self.flow.places.get(node))
         return any(
             isinstance(root, ast.Call)
             and not TO_STATE_DICT.isdisjoint(self.facts.externals(root.func))
-            for root in roots
+            for root in self.flow.roots(self.flow.places.get(node))
         )
 
     def _is_counted_alike(
@@ -198,10 +180,8 @@ class Handling:
         for unit in self.facts.project.units:
             for node in unit.nodes:
                 asked = _asked(node)
-                if asked is None or not isinstance(node, ast.expr | ast.stmt):
-                    continue
-                dicts = self.facts.legacy_objects(asked, STATE_DICT)
-                if dicts:
+                dicts = self.facts.legacy_objects(asked, STATE_DICT) if asked else ()
+                if dicts and isinstance(node, ast.expr | ast.stmt):
                     yield Use("whole", KEYED, unit, node, tuple(dicts))
         yield from self._sorted_out()
 
@@ -235,33 +215,12 @@ class Handling:
         found: dict[LegacyObject, None] = {}
         for argument in arguments:
             node = argument.value if isinstance(argument, ast.Starred) else argument
-            place = self.flow.places.get(node)
-            objects: dict[LegacyObject, None] = {}
+            held = self.flow.carried(self.flow.places.get(node))
             for kind in kinds or ("optimizer", STATE_DICT):
-                objects |= dict.fromkeys(self._within(place, kind))
-            if objects and not self._is_of_parameters(node, place):
-                found |= objects
+                objects = [obj for obj in held if obj.kind == kind]
+                if objects and not self.facts.are_params(node):
+                    found |= dict.fromkeys(objects)
         return tuple(found)
-
-    def _is_of_parameters(self, node: ast.expr, place: Place) -> bool:
-        """Whether this is an optimizer's `target`, in which there is none."""
-        if self.facts.legacy_objects(node, "optimizer", STATE_DICT):
-            return False
-        return any(
-            isinstance(one, tuple) and one[0] == "target"
-            for one in self.flow.behind(place)
-        )
-
-    def _within(
-        self,
-        place: Place,
-        kind: str = "optimizer",
-        carriers: tuple[type, ...] = (Container, Instance),
-    ) -> Iterator[LegacyObject]:
-        """The objects of a kind at a place, in containers and in fields of instances there."""
-        for obj in self.flow.carried(place, *carriers):
-            if obj.kind == kind:
-                yield obj
 
     # Types
 
@@ -271,31 +230,28 @@ class Handling:
             return
         called = {*self.facts.externals(call.func)}
         first = call.args[0]
-        objects: list[LegacyObject] = []
+        kind, objects = TAKEN, list[LegacyObject]()
         # type(optimizer), other than to make or check one
         if "builtins.type" in called:
+            kind = TYPED
             objects = self._typed(unit, call)
-            if objects:
-                yield Use("whole", TYPED, unit, call, tuple(objects))
-            return
         # callable(traversal), isinstance(traversal, Callable)
-        if called & {"builtins.callable", "builtins.isinstance"}:
+        elif called & {"builtins.callable", "builtins.isinstance"}:
             objects += self.facts.legacy_objects(first, "traversal")
-        # isinstance(definition, tuple)
-        if "builtins.isinstance" in called:
-            objects += self._of_types(first, call.args[-1])
+            # isinstance(definition, tuple)
+            if "builtins.isinstance" in called:
+                objects += self._of_types(first, call.args[-1])
         if objects:
-            yield Use("whole", TAKEN, unit, call, tuple(objects))
+            yield Use("whole", kind, unit, call, tuple(objects))
 
     def _typed(self, unit: Unit, call: ast.Call) -> list[LegacyObject]:
-        objects = self.facts.legacy_objects(call.args[0], "optimizer", "definition")
-        parent = unit.parents.get(call)
         # type(optimizer)(…)
-        if isinstance(parent, ast.Call) and parent.func is call:
+        if unit.call_of(call) is not None:
             return []
+        objects = self.facts.legacy_objects(call.args[0], "optimizer", "definition")
         # type(optimizer) == optim.Optimizer
         are_optimizers = all(obj.kind == "optimizer" for obj in objects)
-        is_checked = isinstance(parent, ast.Compare | ast.Call)
+        is_checked = isinstance(unit.parents.get(call), ast.Compare | ast.Call)
         return [] if is_checked and are_optimizers else objects
 
     def _of_types(self, node: ast.expr, types: ast.expr) -> Iterator[LegacyObject]:
@@ -345,7 +301,11 @@ def _kind(tree: str, names: set[str]) -> str:
     # jax.tree_util.tree_flatten_with_path(optimizer)
     if "with_path" in tree:
         return BY_PATH
-    return PICKLED if any(map(_is_pickle, names)) else ""
+    is_pickle = any(
+        name.startswith(PICKLE) and not name.startswith(WITHOUT_PICKLE)
+        for name in names
+    )
+    return PICKLED if is_pickle else ""
 
 
 def _reads_attribute(called: ast.expr) -> bool:
@@ -358,27 +318,12 @@ def _reads_attribute(called: ast.expr) -> bool:
     return False
 
 
-def _is_pickle(name: str) -> bool:
-    """Whether a function writes or reads pickles."""
-    return name.startswith(PICKLE) and not name.startswith(WITHOUT_PICKLE)
-
-
-def names_of(facts: Facts, node: ast.expr) -> Iterator[str]:
-    """The full names that an expression may stand for."""
-    yield from facts.externals(node)
-    name = facts.full_name(node)
-    if name:
-        yield name
-
-
 def tree_function(facts: Facts, call: ast.Call) -> str:
     """`map` for `jax.tree_util.tree_map` and its like; empty for all others."""
-    for name in names_of(facts, call.func):
-        packages = (prefix for prefix in OF_TREES if name.startswith(prefix))
-        package = next(packages, None)
-        if package:
+    for name in sorted(facts.names(call.func)):
+        for package in OF_TREES:
             last = name.removeprefix(package)
-            if "." not in last:
+            if last != name and "." not in last:
                 return last
     return ""
 
@@ -386,6 +331,4 @@ def tree_function(facts: Facts, call: ast.Call) -> str:
 def _is_countless(definition: LegacyObject) -> bool:
     """Whether the optax state of a definition has no count."""
     found = legacy_optimizer(definition)
-    if found is None:
-        return False
-    return not (found.counts or found.is_composite)
+    return found is not None and not (found.counts or found.is_composite)

@@ -23,46 +23,40 @@ The attribute is empty if what is imported is wanted itself.
 MOVED = ("DynamicScale", "DynamicScaleResult", "ModelParamTraversal")
 """Classes of `flax.optim` that exist in other modules today, so that their names become free."""
 
-CHOICES: dict[str, tuple[Choice, ...]] = {
-    "optax": (("optax", "optax", ""),),
-    "jax": (("jax", "jax", ""),),
-    "jnp": (("jax.numpy", "jnp", ""), ("jax", "jax", "numpy")),
-    "flax": (("flax", "flax", ""),),
-    "partial": (
-        ("functools", "functools", "partial"),
-        ("functools.partial", "partial", ""),
-    ),
-    "member": (("enum", "enum", "member"), ("enum.member", "member", "")),
-    "jax_utils": (
-        ("flax.jax_utils", "jax_utils", ""),
-        ("flax.jax_utils", "flax_jax_utils", ""),
-    ),
-    "serialization": (
-        ("flax.serialization", "serialization", ""),
-        ("flax.serialization", "flax_serialization", ""),
-    ),
-    "TrainState": (
-        ("flax.training.train_state", "train_state", "TrainState"),
-        ("flax.training.train_state.TrainState", "TrainState", ""),
-        ("flax.training.train_state", "flax_train_state", "TrainState"),
-    ),
-    "ModelParamTraversal": (
-        ("flax.traverse_util.ModelParamTraversal", "ModelParamTraversal", ""),
-        ("flax.traverse_util", "traverse_util", "ModelParamTraversal"),
-    ),
-    "DynamicScale": (
-        ("flax.training.dynamic_scale.DynamicScale", "DynamicScale", ""),
-        ("flax.training.dynamic_scale", "dynamic_scale_lib", "DynamicScale"),
-    ),
-    "DynamicScaleResult": (
-        (
-            "flax.training.dynamic_scale.DynamicScaleResult",
-            "DynamicScaleResult",
-            "",
-        ),
-        ("flax.training.dynamic_scale", "dynamic_scale_lib", "DynamicScaleResult"),
-    ),
-}
+TABLE = """
+    optax: optax as optax
+    jax: jax as jax
+    jnp: jax.numpy as jnp, jax as jax .numpy
+    flax: flax as flax
+    partial: functools as functools .partial, functools.partial as partial
+    member: enum as enum .member, enum.member as member
+    jax_utils: flax.jax_utils as jax_utils, flax.jax_utils as flax_jax_utils
+    serialization: flax.serialization as serialization, flax.serialization as flax_serialization
+    TrainState: flax.training.train_state as train_state .TrainState
+    TrainState: flax.training.train_state.TrainState as TrainState
+    TrainState: flax.training.train_state as flax_train_state .TrainState
+    ModelParamTraversal: flax.traverse_util.ModelParamTraversal as ModelParamTraversal
+    ModelParamTraversal: flax.traverse_util as traverse_util .ModelParamTraversal
+    DynamicScale: flax.training.dynamic_scale.DynamicScale as DynamicScale
+    DynamicScale: flax.training.dynamic_scale as dynamic_scale_lib .DynamicScale
+    DynamicScaleResult: flax.training.dynamic_scale.DynamicScaleResult as DynamicScaleResult
+    DynamicScaleResult: flax.training.dynamic_scale as dynamic_scale_lib .DynamicScaleResult
+"""
+
+
+def _choices() -> dict[str, list[Choice]]:
+    found: dict[str, list[Choice]] = {}
+    for line in TABLE.strip().splitlines():
+        key, _, choices = line.partition(":")
+        for choice in choices.split(","):
+            target, _, name, *attributes = choice.split()
+            attribute = "".join(attributes).removeprefix(".")
+            found.setdefault(key.strip(), []).append((target, name, attribute))
+    return found
+
+
+CHOICES = _choices()
+"""By what new code needs, the imports that give it, the preferred one first."""
 
 
 @dataclass(frozen=True)
@@ -80,24 +74,21 @@ def names_for(unit: Unit, facts: Facts) -> dict[str, Name]:
     """The names for each key of `CHOICES`; a key is missing when every choice is taken."""
     found: dict[str, Name] = {}
     imports = facts.imported(unit)
-    top = [
-        one
+    at_top = {
+        (one.target, one.target if is_dotted else one.name)
         for one in imports
         if one.scope.parent is None and unit.parents.get(one.statement) is unit.tree
-    ]
-    dotted = [
-        one
-        for one in top
-        if isinstance(one.statement, ast.Import) and not one.alias.asname
-    ]
-    at_top = {(one.target, one.target if one in dotted else one.name) for one in top}
+        for is_dotted in [
+            isinstance(one.statement, ast.Import) and not one.alias.asname
+        ]
+    }
     bound = Counter(unit.names_bound)
-    legacy = (one for one in imports if one.target.startswith("flax.optim."))
-    bound.subtract(one.name for one in legacy if one.target.endswith(MOVED))
+    for one in imports:
+        if one.target.startswith("flax.optim.") and one.target.endswith(MOVED):
+            bound[one.name] -= 1
+    imported = [(one.target, one.name) for one in imports]
     for key, choices in CHOICES.items():
-        name = _choose(
-            choices, at_top, [(one.target, one.name) for one in imports], bound
-        )
+        name = _choose(choices, at_top, imported, bound)
         if name is not None:
             found[key] = name
     return found
@@ -115,9 +106,8 @@ def _choose(
             if found == target and (target != "optax" or known_as == name):
                 return Name(_joined(known_as, attribute), "")
     for target, name, attribute in choices:
-        submodules = f"{target}."
         same = sum(
-            found == name and f"{full}.".startswith(submodules)
+            found == name and f"{full}.".startswith(f"{target}.")
             for full, found in imported
         )
         if bound[name] <= same:

@@ -6,6 +6,7 @@ The order of the leaves may change, and there may be one more: the result has to
 from __future__ import annotations
 
 import ast
+from itertools import chain
 
 from codemods.analysis.naming import last_word
 from codemods.analysis.origins import function_of
@@ -13,15 +14,18 @@ from codemods.analysis.queries import Queries
 from codemods.inference.library import LEAVES
 from codemods.inference.objects import Container
 from codemods.sources.modules import Unit
-from codemods.vocabulary import EITHER, HAND_THROUGH, MAP_TREES, REDUCE_TREES
-
-COMMUTATIVE = frozenset(
-    f"builtins.{name}"
-    for name in ("all", "any", "len", "max", "min", "set", "sorted", "sum")
+from codemods.vocabulary import (
+    EITHER,
+    HAND_THROUGH,
+    MAP_TREES,
+    REDUCE_TREES,
+    full_names,
 )
+
+COMMUTATIVE = full_names("builtins", "all any len max min set sorted sum")
 """Functions with the same result for any order of the elements."""
 
-ADDING = frozenset(("builtins.len", "builtins.sorted", "builtins.sum"))
+ADDING = full_names("builtins", "len sorted sum")
 """Those of them with another result if there is one element more."""
 
 SAME = HAND_THROUGH | {"builtins.list", "builtins.tuple", "builtins.iter"}
@@ -41,27 +45,21 @@ def in_any_order(call: ast.Call, facts: Queries, counts: bool) -> bool:
     functions = COMMUTATIVE - ADDING if counts else COMMUTATIVE
     is_rebuilt = _is_rebuilt(call, facts)
     followed = {Container(call, LEAVES)}
-    pending = True
-    while pending:
-        nodes: dict[ast.expr, None] = {}
-        for container in followed:
-            for node in facts.holders(container):
-                nodes[node] = None
-        mapped: set[Container] = set()
-        for node in nodes:
-            if not _holds(node, followed, facts):
-                continue
+    before: set[Container] = set()
+    while followed != before:
+        before = {*followed}
+        for node in dict.fromkeys(chain.from_iterable(map(facts.holders, before))):
             unit = facts.scope(node).unit
-            if is_rebuilt and _goes_with_its_structure(node, unit):
+            if not _holds(node, before, facts) or (
+                is_rebuilt and _goes_with_its_structure(node, unit)
+            ):
                 continue
-            if not _is_harmless(node, unit, followed, facts, functions):
+            if not _is_harmless(node, unit, before, facts, functions):
                 return False
             # [leaf.size for leaf in leaves] is followed, too.
-            made = _comprehension(node, unit)
-            if made is not None:
-                mapped.add(Container(made))
-        pending = not mapped <= followed
-        followed |= mapped
+            match unit.parents.get(node):
+                case ast.comprehension(iter=iterated) as parent if iterated is node:
+                    followed.add(Container(unit.parents[parent]))
     return True
 
 
@@ -79,27 +77,26 @@ def _is_rebuilt(call: ast.Call, facts: Queries) -> bool:
             pass
         case _:
             return False
-    around = function_of(unit, call) or unit.tree
-    for node in ast.walk(around):
+    for node in ast.walk(function_of(unit, call) or unit.tree):
         match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=name), attr="unflatten")
-            ) if name == structure:
-                return True
-            # jax.tree_util.tree_unflatten(structure, leaves)
-            case ast.Call(func=function, args=[ast.Name(id=name), *_]) if (
-                name == structure and last_word(function).endswith("unflatten")
+            # structure.unflatten(leaves), jax.tree_util.tree_unflatten(structure, leaves)
+            case ast.Call(func=function, args=given) if last_word(function).endswith(
+                "unflatten"
             ):
-                return True
+                owner = getattr(function, "value", None)
+                if any(
+                    isinstance(one, ast.Name) and one.id == structure
+                    for one in (owner, *given[:1])
+                ):
+                    return True
     return False
 
 
 def _goes_with_its_structure(node: ast.AST, unit: Unit) -> bool:
     """Whether a list of leaves stays beside the structure of its tree: no leaf is picked out."""
-    parent = unit.parents.get(node)
-    match parent:
+    match unit.parents.get(node):
         # range(len(leaves)), assert len(names) == len(leaves)
-        case ast.Call(func=ast.Name(id="len")):
+        case ast.Call(func=ast.Name(id="len")) as parent:
             around = unit.parents.get(parent)
             is_range = (
                 isinstance(around, ast.Call) and last_word(around.func) == "range"
@@ -116,25 +113,12 @@ def _goes_with_its_structure(node: ast.AST, unit: Unit) -> bool:
 def _holds(node: ast.AST, followed: set[Container], facts: Queries) -> bool:
     """Whether an expression stands for one of the lists, and for no other list."""
     at = facts.flow.solver.at
-    if not isinstance(node, ast.expr) or node not in facts.flow.places:
-        return False
-    found = at(facts.flow.places[node])
-    if followed.isdisjoint(found):
-        return False
-    for item in found:
-        if item in followed or getattr(item, "role", "") == LEAVES:
-            continue
-        if at(("elements", item)):
-            return False
-    return True
-
-
-def _comprehension(node: ast.AST, unit: Unit) -> ast.AST | None:
-    """The comprehension that iterates over an expression."""
-    parent = unit.parents.get(node)
-    if isinstance(parent, ast.comprehension) and node is parent.iter:
-        return unit.parents.get(parent)
-    return None
+    found = at(facts.flow.places.get(node))
+    return not followed.isdisjoint(found) and not any(
+        at(("elements", item))
+        for item in found
+        if item not in followed and getattr(item, "role", "") != LEAVES
+    )
 
 
 def _is_harmless(
@@ -174,9 +158,7 @@ def _is_harmless(
         # To callers that are in view, or there is none.
         case ast.Return():
             around = function_of(unit, parent)
-            if around is None:
-                return False
-            return bool(facts.flow.entered[around])
+            return around is not None and bool(facts.flow.entered[around])
     return _only_moves(node, parent)
 
 
@@ -187,28 +169,22 @@ def _only_moves(node: ast.AST, parent: ast.AST | None) -> bool:
         case ast.Assign(targets=targets):
             kinds = (ast.Tuple, ast.List)
             return not any(isinstance(target, kinds) for target in targets)
-        # {"leaves": leaves}
-        case ast.Dict():
-            return True
-        # [leaves, names]
-        case ast.Tuple(ctx=ast.Load()) | ast.List(ctx=ast.Load()):
-            return True
-        # leaves or []
-        case ast.IfExp() | ast.BoolOp():
-            return True
-        # not leaves
-        case ast.UnaryOp(op=ast.Not()):
-            return True
+        # {"leaves": leaves}, [leaves, names], leaves or [], not leaves, if leaves:
         case (
-            ast.Expr()
+            ast.Dict()
+            | ast.Tuple(ctx=ast.Load())
+            | ast.List(ctx=ast.Load())
+            | ast.IfExp()
+            | ast.BoolOp()
+            | ast.UnaryOp(op=ast.Not())
+            | ast.If()
+            | ast.While()
+            | ast.Expr()
             | ast.AnnAssign()
             | ast.NamedExpr()
             | ast.arguments()
             | ast.Lambda()
         ):
-            return True
-        # if leaves:
-        case ast.If() | ast.While():
             return True
     return isinstance(getattr(node, "ctx", None), ast.Store)
 
@@ -233,9 +209,15 @@ def _keeps_order(node: ast.AST, adds: bool) -> bool:
     match node:
         case ast.AugAssign():
             return not adds
-        case ast.Break() | ast.Return() | ast.Yield() | ast.YieldFrom():
-            return True
-        case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
+        case (
+            ast.Break()
+            | ast.Return()
+            | ast.Yield()
+            | ast.YieldFrom()
+            | ast.Assign()
+            | ast.AnnAssign()
+            | ast.NamedExpr()
+        ):
             return True
         # sizes.append(leaf.size)
         case ast.Attribute(attr=name):
@@ -245,17 +227,14 @@ def _keeps_order(node: ast.AST, adds: bool) -> bool:
 
 def reduces_in_any_order(call: ast.Call, facts: Queries) -> bool:
     """Whether a reduction over leaves has the same result for any order, also with duplicates."""
-    function = call.args[0] if call.args else None
-    match function:
+    match call.args:
         # lambda x, y: x or y
-        case ast.Lambda(args=ast.arguments(args=[left, right]), body=body):
+        case [ast.Lambda(args=ast.arguments(args=[left, right]), body=body), *_]:
             operands = _operands(body, facts)
-            if len(operands) != 2:
-                return False
             names = {one.id for one in operands if isinstance(one, ast.Name)}
-            return names == {left.arg, right.arg}
+            return len(operands) == 2 and names == {left.arg, right.arg}
         # jnp.maximum
-        case ast.expr():
+        case [function, *_]:
             return not EITHER.isdisjoint(facts.externals(function))
     return False
 

@@ -10,56 +10,31 @@ from codemods.inference.library import BEHAVIOURS
 from codemods.inference.objects import External, LegacyObject
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer
-from codemods.vocabulary import (
-    PACKAGE,
-    words,
-)
+from codemods.vocabulary import PACKAGE, words
 
 DEFINITIONS = tuple(optimizers())
-OTHER_NAMES = (
-    "DynamicScale",
-    "DynamicScaleResult",
-    "ModelParamTraversal",
-    "Optimizer",
-    "OptimizerDef",
-    "OptimizerState",
+OTHER_NAMES = words(
+    "DynamicScale DynamicScaleResult ModelParamTraversal Optimizer OptimizerDef OptimizerState"
 )
 NAMES = frozenset((*DEFINITIONS, *OTHER_NAMES))
-SUBPACKAGE = tuple(
-    sorted(
-        {
-            "base",
-            "dynamic_scale",
-            *(optimizer.module for optimizer in optimizers().values()),
-        }
-    )
-)
+OWN_MODULES = {optimizer.module for optimizer in optimizers().values()}
+SUBPACKAGE = tuple(sorted(OWN_MODULES | {"base", "dynamic_scale"}))
 """The modules of `flax.optim`."""
 
-MODULES = (
-    "core",
-    "jax_utils",
-    "linen",
-    "optim",
-    "serialization",
-    "struct",
-    "training",
-    "traverse_util",
+MODULES = words(
+    "core jax_utils linen optim serialization struct training traverse_util"
 )
 MULTI_OPTIMIZER = f"{PACKAGE}.MultiOptimizer"
 PARTS = (("optimizer", "state"), ("state", "step"), ("definition", "hyper_params"))
 """The attributes that are legacy objects themselves, by the kind of their owner."""
 
-OTHER_SUBMODULES = words(
-    "numpy random nn linalg optimizers example_libraries linen deprecated module struct optim "
-    "train_state dynamic_scale traverse_util"
-)
-SUBMODULES = frozenset(
-    (
-        *(word for name in BEHAVIOURS for word in name.split(".")[1:-1]),
-        *OTHER_SUBMODULES,
-    )
-)
+SUBMODULES = {word for name in BEHAVIOURS for word in name.split(".")[1:-1]}
+SUBMODULES |= {
+    *words(
+        "numpy random nn linalg optimizers example_libraries linen deprecated module"
+    ),
+    *words("struct optim train_state dynamic_scale traverse_util"),
+}
 """The words that may be between a package and a name of interest."""
 
 QUOTED = re.compile(r"""["'](\w+)["']""")

@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from functools import cached_property
 
-from codemods.analysis.legacy import FOREIGN, legacy_name
+from codemods.analysis.legacy import FOREIGN
 from codemods.analysis.queries import Queries
 from codemods.inference.objects import (
     Class,
@@ -29,36 +29,35 @@ class Members:
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
         self._of: dict[Class, set[str]] = {}
-        self._bases: dict[Class, list[External]] = {}
 
     @cached_property
     def _set_later(self) -> dict[Class, set[str]]:
         """The attributes that are assigned to instances of each class, as in its constructor."""
         found: dict[Class, set[str]] = defaultdict(set)
         for _, node in self.facts.flow.reading.attributes:
-            if not isinstance(node.ctx, ast.Store):
-                continue
-            method = self.facts.flow.engine.method_of(node.value)
-            if method is not None:
-                cls = self.facts.flow.engine.class_of_method(method)
-                assert cls is not None
-                found[cls].add(node.attr)
-                continue
-            for item in self.facts.objects(node.value):
-                if isinstance(item, Instance):
-                    found[item.cls].add(node.attr)
+            if isinstance(node.ctx, ast.Store):
+                engine = self.facts.flow.engine
+                method = engine.method_of(node.value)
+                owners = [
+                    item.cls
+                    for item in self.facts.objects(node.value)
+                    if isinstance(item, Instance)
+                ]
+                if method is not None:
+                    cls = engine.class_of_method(method)
+                    assert cls is not None
+                    owners = [cls]
+                for owner in owners:
+                    found[owner].add(node.attr)
         return found
 
     def offers(self, item: Object, name: str) -> bool:
         """Whether an object that is not legacy is known to have this attribute."""
         match item:
             case Instance(cls=cls):
-                if any(
-                    legacy_name(base.name) is not None for base in self._outside(cls)
-                ):
-                    return False
                 members = self._members(cls)
-                return name in members or (name == "replace" and "step" in members)
+                has = name in members or (name == "replace" and "step" in members)
+                return has and not self.facts.legacy_bases(cls)
             case Result() | External():
                 return foreign(item)
         return isinstance(item, Module | Class)
@@ -67,24 +66,15 @@ class Members:
         """Whether an object is known to have this attribute, or has members out of view."""
         match item:
             case Instance(cls=cls):
-                return (
-                    bool(self._outside(cls))
-                    or "__getattr__" in self._members(cls)
-                    or self.offers(item, name)
-                )
+                is_open = any(self.facts.outer_bases(cls))
+                has_any = is_open or "__getattr__" in self._members(cls)
+                return has_any or self.offers(item, name)
             # a dict whose keys are attributes, or a named tuple
             case Container():
                 return bool(self.facts.flow.solver.at(("element", item, name)))
             case Result():
                 return item.is_instance or foreign(item)
         return True
-
-    def _outside(self, cls: Class) -> list[External]:
-        """The bases of a class that are not of the project."""
-        if cls not in self._bases:
-            ancestry = self.facts.flow.ancestry(cls)
-            self._bases[cls] = [base for base in ancestry if isinstance(base, External)]
-        return self._bases[cls]
 
     def _members(self, cls: Class) -> set[str]:
         if cls not in self._of:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from itertools import chain
 
 from codemods.analysis.facts import Facts
 from codemods.dataflow.effects import Variable
 from codemods.inference.binding import values_of
-from codemods.inference.objects import Function, Instance
+from codemods.inference.objects import Instance
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
 from codemods.vocabulary import MODELS
@@ -24,27 +24,22 @@ def apply_function(call: ast.Call, params: ast.expr, unit: Unit, facts: Facts) -
     it, where `model` is a Linen module under a name bound once, or a short call that makes one.
     """
     scope = facts.scope(call)
-    initialised = origin(params, facts)
-    if initialised is None:
+    made = origin(params, facts)
+    if made is None:
         return "None"
-    for node in _evaluated(initialised, scope, facts):
+    # what a function in the scope evaluates counts, too
+    functions = (
+        item.node for item in facts.functions(made.func) if item.scope.parent is scope
+    )
+    for node in chain.from_iterable(map(ast.walk, (made, *functions))):
         match node:
             # model.init(key, x)
-            case ast.Attribute(attr="init" | "init_with_output", value=model):
-                if not _is_model(model, facts):
-                    continue
-                if _is_known(model, scope, unit, facts):
-                    return f"{unit.source(model)}.apply"
-                return "None"
+            case ast.Attribute(attr="init" | "init_with_output", value=model) if (
+                _is_model(model, facts)
+            ):
+                is_known = _is_known(model, scope, unit, facts)
+                return f"{unit.source(model)}.apply" if is_known else "None"
     return "None"
-
-
-def _evaluated(call: ast.Call, scope: Scope, facts: Facts) -> Iterator[ast.AST]:
-    """The nodes that are evaluated for a call: its own, and those of a function in the scope."""
-    yield from ast.walk(call)
-    for item in facts.objects(call.func):
-        if isinstance(item, Function) and item.scope.parent is scope:
-            yield from ast.walk(item.node)
 
 
 def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
@@ -55,18 +50,16 @@ def _is_known(model: ast.expr, scope: Scope, unit: Unit, facts: Facts) -> bool:
     # MLP(features, 10)
     if isinstance(model, ast.Call):
         parts = [model.func, *values_of(model)]
-    for part in parts:
-        if isinstance(part, ast.Constant):
-            continue
-        if not isinstance(part, ast.Name):
-            return False
-        bound = facts.scope(part).binding(part.id)
-        if bound is not scope.binding(part.id):
-            return False
-        variable = Variable(scope, part.id)
-        if len(facts.dataflow.definitions.stores(variable)) > 1:
-            return False
-    return True
+    stores = facts.dataflow.definitions.stores
+    return all(
+        isinstance(part, ast.Constant)
+        or (
+            isinstance(part, ast.Name)
+            and facts.scope(part).binding(part.id) is scope.binding(part.id)
+            and len(stores(Variable(scope, part.id))) <= 1
+        )
+        for part in parts
+    )
 
 
 def _is_model(node: ast.expr, facts: Facts) -> bool:
@@ -92,21 +85,20 @@ def origin(params: ast.expr, facts: Facts, depth: int = 8) -> ast.Call | None:
         case ast.Call() as call:
             return call
         case ast.Name() if depth:
-            variable = facts.dataflow.definitions.variable(params)
+            definitions = facts.dataflow.definitions
+            variable = definitions.variable(params)
             if variable is None or variable.scope is not facts.scope(params):
                 return None
-            stores = facts.dataflow.definitions.stores(variable)
-            match [one for one in stores if not _is_deleted(one)]:
-                case [ast.Name() as store]:
-                    # output, variables = model.init_with_output(key, x)
-                    around = variable.unit.parents.get(store)
-                    while isinstance(around, ast.Tuple):
-                        around = variable.unit.parents.get(around)
-                    if isinstance(around, ast.Assign):
-                        return origin(around.value, facts, depth - 1)
+            # but for `del variables`
+            stores = [
+                one
+                for one in definitions.stores(variable)
+                if not isinstance(getattr(one, "ctx", None), ast.Del)
+            ]
+            around = variable.unit.parents.get(stores[0]) if len(stores) == 1 else None
+            # output, variables = model.init_with_output(key, x)
+            while isinstance(around, ast.Tuple):
+                around = variable.unit.parents.get(around)
+            if isinstance(around, ast.Assign):
+                return origin(around.value, facts, depth - 1)
     return None
-
-
-def _is_deleted(store: ast.AST) -> bool:
-    """Whether this is the name in `del variables`."""
-    return isinstance(store, ast.Name) and isinstance(store.ctx, ast.Del)

@@ -6,7 +6,7 @@ That is the statement that assigns it, or the arguments of all calls with that p
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from codemods.analysis.facts import Facts
@@ -15,7 +15,7 @@ from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import functions_in
 from codemods.inference.binding import arguments_of, signature_of, values_of
 from codemods.inference.objects import Arguments as CallSite
-from codemods.inference.objects import Class, External, Function, Module, Object
+from codemods.inference.objects import Class, External, Function, Module
 from codemods.inference.reading import FunctionNode
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
@@ -97,13 +97,13 @@ class Origins(Definitions):
                 found[key] = Binding(site.unit, call, given)
         return list(found.values())
 
-    def are_its_own(self, function: FunctionNode, bindings: Iterable[Binding]) -> bool:
+    def are_its_own(
+        self, function: FunctionNode, bindings: Collection[Binding]
+    ) -> bool:
         """Whether some calls can only be of this function, so that its parameters may change."""
-        calls: set[ast.Call] = set()
-        for binding in bindings:
-            calls.add(binding.call)
-            for argument in binding.given.values():
-                calls.add(argument.call)
+        calls = {binding.call for binding in bindings} | {
+            argument.call for one in bindings for argument in one.given.values()
+        }
         return all(self._called(call) == {function} for call in calls)
 
     def _called(self, call: ast.Call) -> set[ast.AST]:
@@ -143,11 +143,10 @@ class Origins(Definitions):
         words: dict[ast.expr, ast.keyword] = {}
         places: dict[ast.expr, tuple[Unit, ast.Call]] = {}
         for call in (*site.partials, site.node):
-            unit = self._unit_of(call, site)
-            for word in call.keywords:
-                words[word.value] = word
-            for value in values_of(call):
-                places[value] = (unit, call)
+            scope = self.flow.reading.scopes.get(call)
+            unit = site.unit if scope is None else scope.unit
+            words |= {word.value: word for word in call.keywords}
+            places |= dict.fromkeys(values_of(call), (unit, call))
         given: Arguments = {}
         for name, value in found.items():
             unit, call = places[value]
@@ -170,16 +169,11 @@ class Origins(Definitions):
         places = self.flow.places
         return tuple(places[value] for value in values) == site.positional
 
-    def _unit_of(self, call: ast.Call, site: CallSite) -> Unit:
-        scope = self.flow.reading.scopes.get(call)
-        return site.unit if scope is None else scope.unit
-
     def _escapes(self, function: FunctionNode) -> bool:
         """Whether a function is handed to code that may call it with anything."""
-        if isinstance(function, ast.Lambda):
-            return False
-        references = self.references(function)
-        return not all(self._is_followed(unit, node) for unit, node in references)
+        return not isinstance(function, ast.Lambda) and not all(
+            self._is_followed(*reference) for reference in self.references(function)
+        )
 
     def _is_followed(self, unit: Unit, node: ast.expr) -> bool:
         """Whether it is known what happens to a function at a reference to it."""
@@ -189,14 +183,12 @@ class Origins(Definitions):
             parent = unit.parents.get(parent)
         if not isinstance(parent, ast.Call) or parent.func is node:
             return True
-        called = self.facts.objects(parent.func)
-        return any(map(self._is_known, called))
-
-    def _is_known(self, item: Object) -> bool:
-        """Whether it is known what a function does with its arguments."""
-        if isinstance(item, External):
-            return self.flow.library.function(item.name) is not None
-        return isinstance(item, Function | Class)
+        return any(
+            self.flow.library.function(item.name) is not None
+            if isinstance(item, External)
+            else isinstance(item, Function | Class)
+            for item in self.facts.objects(parent.func)
+        )
 
     # What a name means elsewhere
 

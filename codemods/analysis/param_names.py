@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from codemods.analysis.facts import Facts
-from codemods.inference.objects import Class, Container, External
+from codemods.inference.binding import values_of
+from codemods.inference.objects import Class, Container
 from codemods.optimizers.base import RATE
+
+NAMING = ("param", "get_parameter")
+"""Methods that are given the name of a param first."""
 
 
 class ParamNames:
@@ -29,61 +33,40 @@ class ParamNames:
     def _names(self) -> Iterator[ast.expr | None]:
         """The expressions that name a param or a layer."""
         for optimizer in self.facts.groups:
-            targets = (
-                self.facts.target(optimizer) if optimizer.kind == "optimizer" else ()
-            )
-            for item in targets:
+            # of a definition, that is nothing
+            for item in self.facts.target(optimizer):
                 # optim.Adam().create({"learning_rate": x})
                 if isinstance(item, Container) and isinstance(item.node, ast.Dict):
                     yield from item.node.keys
         for _, call in self.facts.flow.reading.calls:
-            values = [*call.args, *(word.value for word in call.keywords)]
-            named = (word.value for word in call.keywords if word.arg == "name")
+            values = values_of(call)
             # self.param("learning_rate", init)
-            if isinstance(call.func, ast.Attribute) and call.func.attr in (
-                "param",
-                "get_parameter",
-            ):
+            if isinstance(call.func, ast.Attribute) and call.func.attr in NAMING:
                 yield from values[:1]
             # Scaled("learning_rate")
             elif any(map(_is_rate, values)) and self._makes_module(call):
                 yield from values
             # nn.Dense(3, name="learning_rate")
             else:
-                yield from named
-        for cls in self.facts.flow.reading.classes:
-            if self._is_module(cls):
-                yield from _within(cls)
+                yield from (one.value for one in call.keywords if one.arg == "name")
+        for cls in filter(self._is_module, self.facts.flow.reading.classes):
+            for node in ast.walk(cls.node):
+                match node:
+                    # self.learning_rate = self.param(…)
+                    case ast.Attribute(attr=name, ctx=ast.Store()):
+                        yield ast.Constant(name)
+                    case ast.Constant():
+                        yield node
 
     def _makes_module(self, call: ast.Call) -> bool:
         items = self.facts.objects(call.func)
         return any(isinstance(item, Class) and self._is_module(item) for item in items)
 
     def _is_module(self, cls: Class) -> bool:
-        names = (
-            item.name
-            for item in self.facts.flow.ancestry(cls)
-            if isinstance(item, External)
-        )
         return any(
-            name.startswith("flax.") and name.endswith(".Module") for name in names
+            name.startswith("flax.") and name.endswith(".Module")
+            for name in self.facts.outer_bases(cls)
         )
-
-
-def _within(cls: Class) -> Iterator[ast.expr]:
-    """What may name a param in a class of models."""
-    for node in ast.walk(cls.node):
-        match node:
-            # self.learning_rate = self.param(…)
-            case ast.Attribute(attr=name, ctx=ast.Store()):
-                yield ast.Constant(name)
-            case ast.Constant():
-                yield node
-
-
-def _pattern(part: ast.expr) -> str:
-    """What a part of a formatted string matches."""
-    return re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*"
 
 
 def _is_rate(name: ast.expr | None) -> bool:
@@ -93,5 +76,9 @@ def _is_rate(name: ast.expr | None) -> bool:
             return value == RATE
         # f"{prefix}_rate"
         case ast.JoinedStr(values=parts):
-            return re.fullmatch("".join(map(_pattern, parts)), RATE) is not None
+            pattern = "".join(
+                re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*"
+                for part in parts
+            )
+            return re.fullmatch(pattern, RATE) is not None
     return False

@@ -7,7 +7,6 @@ quotient by zero, a method, or what a function does of which nothing is known.
 from __future__ import annotations
 
 import ast
-from typing import Literal
 
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
@@ -15,9 +14,6 @@ from codemods.analysis.origins import Origins, Variable
 from codemods.inference.objects import Container, Function
 from codemods.sources.modules import Unit
 from codemods.vocabulary import full_names
-
-Sort = Literal["truth", "any", "natural", "positive"]
-"""What is known of a number: a truth value, or its sign."""
 
 PACKAGES = ("jax.", "numpy.", "flax.", "optax.", "math.")
 """The packages whose functions take a number wherever they take an array."""
@@ -28,8 +24,6 @@ SAME_AS_GIVEN = full_names("builtins", "abs max min") | full_names(
 )
 """Functions that give a number for a number, and an array for an array."""
 
-BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
-
 
 class PlainNumbers:
     """Follows what is computed of a number to all places where it is used."""
@@ -38,16 +32,19 @@ class PlainNumbers:
         self.facts = facts
         self.origins = facts.of(Origins)
         self.compiled = facts.of(Compiled)
-        self._seen: set[tuple[ast.AST, Sort]] = set()
+        self._seen: set[tuple[ast.AST, bool]] = set()
+        self._may_return = False
 
-    def do(self, node: ast.expr, unit: Unit, sort: Sort = "natural") -> bool:
+    def do(self, node: ast.expr, unit: Unit, may_return: bool = False) -> bool:
         """Whether a number does in place of an array at an expression.
 
         Where the expression itself gets to, as a step does through dicts and calls, is not asked:
-        each place where it arrives is an expression of its own.
+        each place where it arrives is an expression of its own. Nor is it of what is computed, if
+        the function around it `may_return` that.
         """
         self._seen.clear()
-        return self._does(node, unit, sort)
+        self._may_return = may_return
+        return self._does(node, unit)
 
     def is_used_up(self, node: ast.expr, unit: Unit) -> bool:
         """Whether an expression gets no further: it is compared, or made a number or a text."""
@@ -55,196 +52,121 @@ class PlainNumbers:
             case ast.UnaryOp() | ast.Compare() | ast.FormattedValue():
                 return True
             case ast.Call() as call:
-                names = self._names(call.func)
+                names = self.facts.names(call.func)
                 # int(optimizer.state.step)
                 return self._tells(call, unit) or not TAKING_NUMBERS.isdisjoint(names)
         return False
 
-    def _does(self, node: ast.expr, unit: Unit, sort: Sort) -> bool:
-        if (node, sort) in self._seen:
+    def _does(self, node: ast.expr, unit: Unit, is_truth: bool = False) -> bool:
+        if (node, is_truth) in self._seen:
             return True
-        self._seen.add((node, sort))
-        parent = unit.parents.get(node)
-        match parent:
+        self._seen.add((node, is_truth))
+        match unit.parents.get(node):
             case ast.Expr() | ast.If() | ast.While() | ast.Assert() | ast.Slice():
                 return True
             # f"{step}", but not f"{step!r}"
             case ast.FormattedValue(conversion=conversion):
                 return conversion != ord("r")
-            case ast.IfExp(test=test) if test is node:
+            # step in (0, 10); `not step` is a plain truth value of both
+            case (
+                ast.Compare(ops=[ast.In() | ast.NotIn() | ast.Is() | ast.IsNot()])
+                | ast.UnaryOp(op=ast.Not())
+            ):
                 return True
-            # step in (0, 10)
-            case ast.Compare(ops=[ast.In() | ast.NotIn() | ast.Is() | ast.IsNot()]):
-                return True
-            case ast.Compare():
-                return self._does(parent, unit, "truth")
-            case ast.UnaryOp(op=operator):
-                return self._does_unary(parent, operator, unit, sort)
-            case ast.BinOp():
-                return self._does_binary(parent, node, unit, sort)
-            case ast.BoolOp() | ast.IfExp():
-                return self._does(parent, unit, _any(sort))
+            case ast.Compare() as parent:
+                return self._does(parent, unit, is_truth=True)
+            # ~(step > 0): ~True is -2
+            case ast.UnaryOp() as parent:
+                return not is_truth and self._does(parent, unit)
+            case ast.BinOp() as parent:
+                return self._does_binary(parent, node, unit, is_truth)
+            case ast.BoolOp() | ast.IfExp() as parent:
+                is_test = isinstance(parent, ast.IfExp) and parent.test is node
+                return is_test or self._does(parent, unit, is_truth)
             # rates[step]
-            case ast.Subscript(value=value):
-                return value is not node or is_of_stacked(parent.slice)
-            case ast.keyword():
-                call = unit.parents[parent]
+            case ast.Subscript(value=value, slice=index):
+                return value is not node or is_of_stacked(index)
+            case ast.keyword() as word:
+                call = unit.parents[word]
                 return not isinstance(call, ast.Call) or self._takes(
-                    call, node, unit, sort
+                    call, node, unit, is_truth
                 )
-            case ast.Call() if parent.func is not node:
-                return self._takes(parent, node, unit, sort)
-            case ast.Attribute() | ast.Call() | ast.Starred():
+            case ast.Call() as call:
+                is_given = call.func is not node
+                return is_given and self._takes(call, node, unit, is_truth)
+            case ast.Lambda() | ast.Return() if self._may_return:
+                return True
+            # jax.device_put_sharded(count * [leaf], devices)
+            case ast.Tuple() | ast.List() | ast.Starred() as parent if self._may_return:
+                return self._does(parent, unit, is_truth)
+            case ast.Attribute() | ast.Starred():
                 return False
-        return self._moves(node, parent, unit, sort)
+        return self._moves(node, unit, is_truth)
 
-    def _moves(
-        self, node: ast.expr, parent: ast.AST | None, unit: Unit, sort: Sort
-    ) -> bool:
+    def _moves(self, node: ast.expr, unit: Unit, is_truth: bool) -> bool:
         """Whether a number does where an expression is given another place."""
         # metrics = {"step": optimizer.state.step}
         if self.facts.legacy_objects(node, "step"):
             return True
-        match parent:
+        match unit.parents.get(node):
             # "%d: %f" % (step, loss)
-            case ast.Tuple():
+            case ast.Tuple() as parent:
                 outer = unit.parents.get(parent)
                 return isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Mod)
             # [loss for loss in losses if step > 0]
-            case ast.comprehension():
-                return node in parent.ifs
+            case ast.comprehension(ifs=conditions):
+                return node in conditions
             # step = optimizer.state.step + 1
             case (
                 ast.Assign(targets=[ast.Name() as name])
                 | ast.AnnAssign(target=ast.Name() as name)
             ):
                 loads = self.origins.loads(self.origins.meant(name, node))
-                return all(self._does(load, unit, sort) for load in loads)
+                return all(self._does(load, unit, is_truth) for load in loads)
         return False
 
-    # Operators
-
-    def _does_unary(
-        self, parent: ast.UnaryOp, operator: ast.unaryop, unit: Unit, sort: Sort
-    ) -> bool:
-        # `not step` is a plain truth value of both
-        if isinstance(operator, ast.Not):
-            return True
-        # ~(step > 0): ~True is -2
-        if sort == "truth":
-            return False
-        return self._does(parent, unit, "any")
-
     def _does_binary(
-        self, parent: ast.BinOp, node: ast.expr, unit: Unit, sort: Sort
+        self, parent: ast.BinOp, node: ast.expr, unit: Unit, is_truth: bool
     ) -> bool:
         is_left = parent.left is node
         other = parent.right if is_left else parent.left
-        # "step %d" % step
-        if isinstance(other, ast.Constant) and isinstance(other.value, str):
-            return True
-        number = self._number(other)
-        if sort == "truth":
-            return self._does_truth(parent, number, unit)
-        is_positive = number is not None and number > 0
         match parent.op:
+            # "step %d" % step
+            case ast.Mod() if self._is_text(other):
+                return True
+            # (step > 10) & (step < 20)
+            case ast.BitAnd() | ast.BitOr() | ast.BitXor() if is_truth:
+                return self._does(parent, unit, is_truth)
             case ast.MatMult():
                 return False
-            # step / warmup: an array divides by zero
-            case ast.Div() | ast.FloorDiv() | ast.Mod() if is_left:
-                does = bool(number)
+            # step / warmup, 1.0 / step: an array divides by zero
             case ast.Div() | ast.FloorDiv() | ast.Mod():
-                does = sort == "positive"
-            # step ** -0.5: 0 has no such power
+                does = bool(self._number(other)) if is_left else self._is_positive(node)
+            # step ** -0.5: 0 has no such power, and (step - 5) ** 0.5 is complex
             case ast.Pow() if is_left:
-                does = sort == "positive" or (sort == "natural" and is_positive)
+                power = self._number(other) or 0
+                is_step = bool(self.facts.legacy_objects(node, "step"))
+                is_real = is_step or isinstance(power, int)
+                does = (power > 0 and is_real) or self._is_positive(node)
+            # 0.1 * (step > 10), but not (step > 10) + (step > 20), which is one of True in JAX
             case _:
-                does = True
-        result = _sort(parent, is_left, sort, is_positive)
-        return does and self._does(parent, unit, result)
+                does = not is_truth or self._number(other) is not None
+        return does and self._does(parent, unit)
 
-    def _does_truth(self, parent: ast.BinOp, number: float | None, unit: Unit) -> bool:
-        """Whether what is computed of a truth value is the same of one in an array."""
-        # (step > 10) & (step < 20)
-        if isinstance(parent.op, BITS):
-            return self._does(parent, unit, "truth")
-        # 0.1 * (step > 10), but not (step > 10) + (step > 20), which is one of True in JAX
-        return number is not None and self._does(parent, unit, "any")
+    @staticmethod
+    def _is_text(node: ast.expr) -> bool:
+        return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
-    # Calls
-
-    def _takes(self, call: ast.Call, node: ast.expr, unit: Unit, sort: Sort) -> bool:
-        """Whether a call does the same with a number as with an array."""
-        if self._tells(call, unit):
-            return True
-        match call.func:
-            # "step {}".format(step)
-            case ast.Attribute(value=ast.Constant(), attr="format"):
-                return True
-            # optimizer.apply_gradient(grads, learning_rate=rate)
-            case ast.Attribute(value=owner) if self._is_legacy(owner):
-                return True
-        names = self._names(call.func)
-        functions = self.facts.functions(call.func)
-        if names:
-            return all(self._takes_by_name(name, call, unit, sort) for name in names)
-        # its parameter is a place where the step arrives, or an element of a container
-        if self.facts.legacy_objects(node, "step"):
-            return self._puts(call.func) or any(self.facts.objects(call.func))
-        return bool(functions) and all(
-            self._does_as_parameter(function, call, node, sort)
-            for function in functions
-        )
-
-    def _tells(self, call: ast.Call, unit: Unit) -> bool:
-        """Whether a call hands numbers to code out of view, and nothing comes back."""
-        # summary_writer.scalar("loss", loss, step)
-        is_statement = isinstance(unit.parents.get(call), ast.Expr)
-        if not is_statement or self._puts(call.func):
-            return False
-        return not self.facts.functions(call.func)
-
-    def _puts(self, called: ast.expr) -> bool:
-        """Whether this is a method of a container, as in `steps.append(step)`."""
-        if not isinstance(called, ast.Attribute):
-            return False
-        owners = self.facts.objects(called.value)
-        return any(isinstance(owner, Container) for owner in owners)
-
-    def _names(self, called: ast.expr) -> set[str]:
-        names = {*self.facts.externals(called), self.facts.full_name(called)}
-        return names - {""}
-
-    def _is_legacy(self, node: ast.expr) -> bool:
-        return bool(self.facts.legacy_objects(node, "optimizer", "definition", "state"))
-
-    def _takes_by_name(self, name: str, call: ast.Call, unit: Unit, sort: Sort) -> bool:
-        if name in SAME_AS_GIVEN:
-            return self._does(call, unit, _any(sort))
-        return name in TAKING_NUMBERS or name.startswith(PACKAGES)
-
-    def _does_as_parameter(
-        self, function: Function, call: ast.Call, node: ast.expr, sort: Sort
-    ) -> bool:
-        """Whether a number does within a function that is called with it."""
-        if self.compiled.runs_traced(function.node, function.unit):
-            return True
-        bindings = self.origins.bindings(function.node) or ()
-        names = [
-            name
-            for binding in bindings
-            if binding.call is call
-            for name, argument in binding.given.items()
-            if argument.value is node
-        ]
-        loads = [
-            load
-            for name in names
-            for load in self.origins.loads(Variable(function.scope, name))
-        ]
-        return bool(names) and all(
-            self._does(load, function.unit, sort) for load in loads
-        )
+    def _is_positive(self, node: ast.expr) -> bool:
+        """Whether a number, or what is computed of a step, is more than 0 for sure."""
+        match node:
+            # step + 1
+            case ast.BinOp(op=ast.Add(), left=left, right=right):
+                return self._is_positive(left) or self._is_positive(right)
+            # 0.97 ** step, (step + 1) ** 0.5
+            case ast.BinOp(op=ast.Pow(), left=base):
+                return self._is_positive(base)
+        return (self._number(node) or 0) > 0
 
     def _number(self, node: ast.expr) -> float | None:
         """The number that an expression is, also as the only value of a variable."""
@@ -258,28 +180,67 @@ class PlainNumbers:
                 return -number
         return None
 
+    # Calls
 
-def _any(sort: Sort) -> Sort:
-    return sort if sort == "truth" else "any"
+    def _takes(
+        self, call: ast.Call, node: ast.expr, unit: Unit, is_truth: bool
+    ) -> bool:
+        """Whether a call does the same with a number as with an array."""
+        if self._tells(call, unit):
+            return True
+        match call.func:
+            # "step {}".format(step)
+            case ast.Attribute(value=ast.Constant(), attr="format"):
+                return True
+            # optimizer.apply_gradient(grads, learning_rate=rate)
+            case ast.Attribute(value=owner) if self.facts.legacy_objects(
+                owner, "optimizer", "definition", "state"
+            ):
+                return True
+        names = self.facts.names(call.func)
+        if not names.isdisjoint(SAME_AS_GIVEN) and not self._does(call, unit, is_truth):
+            return False
+        if names:
+            rest = names - SAME_AS_GIVEN - TAKING_NUMBERS
+            return all(name.startswith(PACKAGES) for name in rest)
+        # its parameter is a place where the step arrives, or an element of a container
+        if self.facts.legacy_objects(node, "step"):
+            return self._puts(call.func) or any(self.facts.objects(call.func))
+        functions = self.facts.functions(call.func)
+        return bool(functions) and all(
+            self._does_within(function, call, node, is_truth) for function in functions
+        )
 
+    def _tells(self, call: ast.Call, unit: Unit) -> bool:
+        """Whether a call hands numbers to code out of view, and nothing comes back."""
+        # summary_writer.scalar("loss", loss, step)
+        is_statement = isinstance(unit.parents.get(call), ast.Expr)
+        is_in_view = self._puts(call.func) or self.facts.functions(call.func)
+        return is_statement and not is_in_view
 
-def _sort(parent: ast.BinOp, is_left: bool, sort: Sort, is_positive: bool) -> Sort:
-    """What is known of the result of a sort of number and one that may be positive."""
-    match parent.op:
-        # 0.97 ** step
-        case ast.Pow() if is_positive and not is_left:
-            return "positive"
-        case _ if sort == "any" or not is_positive:
-            return "any"
-        case ast.Add():
-            return "positive"
-        case ast.Mult() | ast.Pow():
-            return sort
-        case ast.Div() if is_left:
-            return sort
-        case ast.FloorDiv() | ast.Mod() if is_left:
-            return "natural"
-    return "any"
+    def _puts(self, called: ast.expr) -> bool:
+        """Whether this is a method of a container, as in `steps.append(step)`."""
+        if not isinstance(called, ast.Attribute):
+            return False
+        owners = self.facts.objects(called.value)
+        return any(isinstance(owner, Container) for owner in owners)
+
+    def _does_within(
+        self, function: Function, call: ast.Call, node: ast.expr, is_truth: bool
+    ) -> bool:
+        """Whether a number does within a function that is called with it."""
+        if self.compiled.runs_traced(function.node, function.unit):
+            return True
+        parameters = [
+            Variable(function.scope, name)
+            for binding in self.origins.bindings(function.node) or ()
+            for name, argument in binding.given.items()
+            if binding.call is call and argument.value is node
+        ]
+        loads = [load for one in parameters for load in self.origins.loads(one)]
+        return bool(parameters) and all(
+            self._does(load, function.unit, is_truth) for load in loads
+        )
 
 
 def is_of_stacked(index: ast.expr) -> bool:
@@ -288,9 +249,9 @@ def is_of_stacked(index: ast.expr) -> bool:
     No number has ever been such, so the step is one of a replicated optimizer.
     """
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    for part in parts:
-        match part:
-            # step[0], step[:1]
-            case ast.Slice() | ast.Constant(value=int()):
-                return True
-    return False
+    # step[0], step[:1]
+    return any(
+        isinstance(part, ast.Slice)
+        or (isinstance(part, ast.Constant) and isinstance(part.value, int))
+        for part in parts
+    )

@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from codemods.analysis.flax_optim import FlaxOptim
-from codemods.analysis.legacy import Unnamed, legacy_name
+from codemods.analysis.legacy import LegacyName, Unnamed, legacy_name
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
 from codemods.inference.exports import exported
@@ -93,10 +93,6 @@ class Queries:
         """The paths of the files that import a file themselves."""
         return self.graphs[1][unit.path]
 
-    def imported_by(self, unit: Unit) -> set[str]:
-        """The paths of a file and of all that it imports, directly or not."""
-        return reachable({unit.path}, self.graphs[0])
-
     @cached_property
     def graphs(self) -> tuple[Graph, Graph]:
         codes = {unit.path: unit.code for unit in self.project.units}
@@ -132,10 +128,7 @@ class Queries:
                 makes = self.legacy.function(name) is not None
                 return not makes or (name in BEHAVIOURS and name not in APPLYING)
             case Class():
-                return not any(
-                    isinstance(base, External) and legacy_name(base.name) is not None
-                    for base in self.flow.ancestry(callee)
-                )
+                return not self.legacy_bases(callee)
             case Method(owner=owner):
                 return not isinstance(owner, LegacyObject)
             case Function() | Instance() | Module() | Container():
@@ -157,6 +150,10 @@ class Queries:
         """
         return self.dataflow.program.full_name(node)
 
+    def names(self, node: ast.expr) -> set[str]:
+        """All full names that an expression may have."""
+        return {*self.externals(node), self.full_name(node)} - {""}
+
     def target(self, optimizer: LegacyObject) -> Iterable[Object]:
         """The known objects among the params that an optimizer was created for."""
         return self.flow.solver.at(("target", optimizer))
@@ -168,9 +165,6 @@ class Queries:
         """The scope that binds what a name stands for; None if none in view does."""
         seen = self.flow.engine.names.seen_from(name, self.scope(name))
         return seen.binding(name.id)
-
-    def module(self, unit: Unit) -> Scope:
-        return self.flow.modules[unit]
 
     def with_quoted(self, annotation: Annotation) -> Iterator[Annotation]:
         """An annotation, and those in quotes within it, at any depth."""
@@ -236,25 +230,24 @@ class Queries:
 
     def _is_by_import(self, node: ast.expr) -> bool:
         """Whether an expression is a name that an import binds, in a module or a class."""
-        # `Adam` after `from flax.optim import Adam`
-        if isinstance(node, ast.Name):
-            if node not in self.flow.reading.scopes:
-                return False
-            binding = self.binding(node)
-            if binding is None:
-                return True
-            return self.is_imported(binding, node.id) and self.finds_import(
-                node, binding
-            )
-        if not isinstance(node, ast.Attribute):
-            return False
-        if self._imported_words.isdisjoint((node.attr, "*")):
-            return False
-        # `optimizers.Adam` of a module of the project that imports it
-        scopes = (self._namespace(item) for item in self.objects(node.value))
-        return any(
-            scope is not None and self.is_imported(scope, node.attr) for scope in scopes
-        )
+        match node:
+            # `Adam` after `from flax.optim import Adam`
+            case ast.Name() if node in self.flow.reading.scopes:
+                binding = self.binding(node)
+                return binding is None or (
+                    self.is_imported(binding, node.id)
+                    and self.finds_import(node, binding)
+                )
+            # `optimizers.Adam` of a module of the project that imports it
+            case ast.Attribute(value=owner, attr=name) if not (
+                self._imported_words.isdisjoint((name, "*"))
+            ):
+                scopes = map(self._namespace, self.objects(owner))
+                return any(
+                    scope is not None and self.is_imported(scope, name)
+                    for scope in scopes
+                )
+        return False
 
     def finds_import(self, node: ast.Name, binding: Scope) -> bool:
         """Whether a name that an import binds may still mean that where it is read.
@@ -290,14 +283,15 @@ class Queries:
         """The definitions that are made by the module `flax.optim` in a variable or parameter."""
         found: dict[LegacyObject, None] = {}
         for _, call in self.flow.reading.calls:
-            for obj in self.made_at(call, "definition"):
-                if not isinstance(call.func, ast.Attribute):
-                    continue
-                # def make(library): return library.Adam(1e-3)
-                if not self.names_legacy(call.func):
-                    owners = self.externals(call.func.value)
-                    if any(legacy_name(name) is Unnamed.MODULE for name in owners):
-                        found[obj] = None
+            made = self.made_at(call, "definition")
+            # def make(library): return library.Adam(1e-3)
+            if (
+                made
+                and isinstance(call.func, ast.Attribute)
+                and not self.names_legacy(call.func)
+                and Unnamed.MODULE in map(legacy_name, self.externals(call.func.value))
+            ):
+                found |= dict.fromkeys(made)
         return tuple(found)
 
     @cached_property
@@ -354,19 +348,31 @@ class Queries:
     def holders(self, container: Container) -> list[ast.expr]:
         """The expressions that may stand for a container."""
         if container not in self._held:
-            self._held[container] = [
-                node
-                for _, node in self.flow.stands_at(container.node)
-                if container in self.objects(node)
-            ]
+            stands = self.flow.stands_at(container.node)
+            held = [node for _, node in stands if container in self.objects(node)]
+            self._held[container] = held
         return self._held[container]
+
+    def outer_bases(self, cls: Class) -> list[str]:
+        """The full names of the classes out of view from which a class derives."""
+        ancestry = self.flow.ancestry(cls)
+        return [item.name for item in ancestry if isinstance(item, External)]
 
     def derives_from(self, cls: Class, *names: str) -> bool:
         """Whether a class has one of these external classes among its ancestors."""
-        ancestry = self.flow.ancestry(cls)
-        return any(
-            isinstance(item, External) and item.name in names for item in ancestry
-        )
+        return not {*names}.isdisjoint(self.outer_bases(cls))
+
+    def legacy_bases(self, cls: Class) -> set[LegacyName]:
+        """The legacy names among the ancestors of a class."""
+        names = map(legacy_name, self.outer_bases(cls))
+        return {name for name in names if name is not None}
+
+    def are_params(self, node: ast.expr) -> bool:
+        """Whether this is an optimizer's `target`, in which there is no optimizer."""
+        if self.legacy_objects(node, "optimizer", "state_dict"):
+            return False
+        behind = self.flow.behind(self.flow.places.get(node))
+        return any(isinstance(one, tuple) and one[0] == "target" for one in behind)
 
     def within(self, place: Place) -> list[LegacyObject]:
         """The objects at a place, in containers there, and in what functions take and return."""
@@ -380,16 +386,14 @@ class Queries:
 
     def _found_within(self, place: Place) -> list[LegacyObject]:
         found: dict[LegacyObject, None] = {}
-        seen: dict[Place, None] = {place: None}
-        pending = [place]
-        while pending:
-            for item in map(unwrapped, self.flow.solver.at(pending.pop())):
+        pending, seen = [place], {place}
+        for one in pending:  # grows while it is read
+            for item in map(unwrapped, self.flow.solver.at(one)):
                 if isinstance(item, LegacyObject):
                     found[item] = None
-                for inner in self._parts(item):
-                    if inner not in seen:
-                        seen[inner] = None
-                        pending.append(inner)
+                new = [part for part in self._parts(item) if part not in seen]
+                seen.update(new)
+                pending += new
         return list(found)
 
     @staticmethod

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
-from itertools import chain
 from typing import Literal, NamedTuple
 
 from codemods.analysis.legacy import Unnamed, legacy_name
 from codemods.analysis.members import Members, tells
 from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
-from codemods.analysis.shown_by import replaces_target
 from codemods.analysis.uses import ATTRIBUTES
 from codemods.inference.annotations import direct_types
 from codemods.inference.binding import Wrong, bind, is_unpacked, signature_of
@@ -41,6 +39,13 @@ BY_A_CLASS = re.compile(r"\.[A-Z]\w*(\.\w+)?\(\)$")
 DECLARED = {"Optimizer": "optimizer", "OptimizerDef": "definition"}
 """What the legacy classes in annotations declare."""
 
+PURPOSES = {
+    "apply_gradient": "optimizer",
+    "optimize": "optimizer",
+    "create": "definition",
+}
+"""The methods for which objects of a kind are made."""
+
 VAGUE = frozenset(("Any", "object", "PyTree"))
 """Types that say nothing."""
 
@@ -61,6 +66,7 @@ class Receivers:
 
     def __init__(self, facts: Queries) -> None:
         self.facts = facts
+        self.flow = facts.flow
         self.members = Members(facts)
 
     def known(self, node: ast.expr, attribute: str) -> bool:
@@ -89,11 +95,10 @@ class Receivers:
         open which of the two this is. If `x` is also used as only an optimizer is, it is one;
         otherwise it is likely at most, and in a program without `flax.optim` nothing at all.
         """
-        call = unit.parents.get(node)
-        if not isinstance(call, ast.Call) or call.func is not node:
-            return None
+        call = unit.call_of(node)
         if (
-            self.known(node.value, node.attr)
+            call is None
+            or self.known(node.value, node.attr)
             or not self.is_of_jax(unit)
             or self._is_of_a_class_out_of_view(node.value)
             or self.is_declared_otherwise(node.value)
@@ -115,44 +120,35 @@ class Receivers:
 
     def _is_of_a_class_out_of_view(self, node: ast.expr) -> bool:
         """Whether a class that is not in view makes the receiver, or is a base of its class."""
-        flow = self.facts.flow
+        flow = self.flow
         # super().apply_gradient(grads)
         if isinstance(node, ast.Call) and "builtins.super" in self.facts.externals(
             node.func
         ):
             return not self.facts.legacy_objects(node)
-        made = (root for root in flow.roots(flow.places[node]))
-        names = (flow.origin_names(root) for root in made if isinstance(root, ast.expr))
         return any(
             BY_A_CLASS.search(name) is not None and legacy_name(name) is None
-            for found in names
-            for name in found
+            for root in flow.roots(flow.places[node])
+            if isinstance(root, ast.expr)
+            for name in flow.origin_names(root)
         )
 
     def is_declared_otherwise(self, node: ast.expr) -> bool:
         """Whether an annotation tells of another class: of a variable, a field or a result."""
-        place: Place = self.facts.flow.places.get(node)
+        place: Place = self.flow.places.get(node)
         seen: set[Place] = set()
         while place not in seen:
             seen.add(place)
-            if any(map(self._excludes_legacy, self._annotations.get(place, ()))):
-                return True
+            for annotation in self.flow.reading.annotations:
+                if annotation.target == place and not any(
+                    map(self._may_be_legacy, direct_types(annotation.expression))
+                ):
+                    return True
             # On to the one place from which all comes.
-            sources = self.facts.flow.sources(place)
+            sources = self.flow.sources(place)
             if len(sources) == 1:
                 [place] = sources
         return False
-
-    @cached_property
-    def _annotations(self) -> dict[Place, list[ast.expr]]:
-        found: dict[Place, list[ast.expr]] = {}
-        for annotation in self.facts.flow.reading.annotations:
-            found.setdefault(annotation.target, []).append(annotation.expression)
-        return found
-
-    def _excludes_legacy(self, declared: ast.expr) -> bool:
-        """Whether an annotation says something, and allows no legacy class."""
-        return not any(map(self._may_be_legacy, direct_types(declared)))
 
     def _may_be_legacy(self, declared: ast.expr) -> bool:
         """Whether a type is a legacy class, one of such a name that is not in view, or vague."""
@@ -168,7 +164,7 @@ class Receivers:
         if any(map(tells, self.facts.objects(declared))):
             return False
         # T = TypeVar("T")
-        roots = self.facts.flow.roots(self.facts.flow.places[declared])
+        roots = self.flow.roots(self.flow.places[declared])
         is_computed = any(isinstance(root, ast.Call) for root in roots)
         return is_computed or last_word(declared) in DECLARED
 
@@ -176,13 +172,19 @@ class Receivers:
 
     def _is_refused(self, unit: Unit, call: ast.Call) -> bool:
         """Whether a legacy optimizer would not stand a call of its `apply_gradient`."""
-        words = {word.arg: word.value for word in call.keywords}
-        given = [*call.args, *([words["grads"]] if "grads" in words else [])]
+        given = [
+            *call.args,
+            *(one.value for one in call.keywords if one.arg == "grads"),
+        ]
         # x.apply_gradient(params, grads)
         if len(given) != 1 and not is_unpacked(call):
             return True
         # x.apply_gradient(lambda params: …)
-        if any(map(self._is_function, given)):
+        if any(
+            isinstance(item, Function | Method | Partial)
+            for one in given
+            for item in self.facts.objects(one)
+        ):
             return True
         match unit.parents.get(call):
             # params, state = x.apply_gradient(grads)
@@ -192,12 +194,6 @@ class Receivers:
                 return value is call
         return False
 
-    def _is_function(self, node: ast.expr) -> bool:
-        return any(
-            isinstance(item, Function | Method | Partial)
-            for item in self.facts.objects(node)
-        )
-
     # What else it may be
 
     def _rivals(self, unit: Unit, call: ast.Call) -> list[Class]:
@@ -205,52 +201,35 @@ class Receivers:
         program = self.facts.together(unit)
         return [
             cls
-            for cls in self._with_steps
-            if cls.unit.path in program and self._takes(cls, call)
-        ]
-
-    @cached_property
-    def _with_steps(self) -> list[Class]:
-        """The classes of the project, no legacy ones, whose instances have `apply_gradient`."""
-        classes = self.facts.flow.reading.classes
-        return [
-            cls
-            for cls in classes
+            for cls in self.flow.reading.classes
             if self.members.offers(Instance(cls), "apply_gradient")
+            and cls.unit.path in program
+            and self._takes(cls, call)
         ]
 
     def _takes(self, cls: Class, call: ast.Call) -> bool:
         """Whether the `apply_gradient` of a class can be called so."""
-        ancestry = self.facts.flow.ancestry(cls)
-        bodies = (base.node.body for base in ancestry if isinstance(base, Class))
-        for statement in chain.from_iterable(bodies):
-            match statement:
-                case ast.FunctionDef(name="apply_gradient", decorator_list=[]):
-                    signature = signature_of(statement.args, bound=1)
-                    return not isinstance(bind(signature, call), Wrong)
+        for base in self.flow.ancestry(cls):
+            for statement in base.node.body if isinstance(base, Class) else ():
+                match statement:
+                    case ast.FunctionDef(name="apply_gradient", decorator_list=[]):
+                        signature = signature_of(statement.args, bound=1)
+                        return not isinstance(bind(signature, call), Wrong)
         return True
 
     def _is_used_as_an_optimizer(self, node: ast.expr, rivals: Iterable[Class]) -> bool:
         """Whether the same object has an attribute read that no rival has, and an optimizer has."""
-        of = self.facts.flow.roots
-        roots = of(self.facts.flow.places[node]).keys()
-        names = {
-            name
-            for unit, name, owner in self._readings()
-            if not roots.isdisjoint(of(self.facts.flow.places[owner]))
-        }
-        return any(
-            not any(self.members.offers(Instance(cls), name) for cls in rivals)
-            for name in names
-        )
-
-    def _readings(self) -> Iterator[tuple[Unit, str, ast.expr]]:
-        """Each `x.target`, `x.optimizer_def` and `x.replace(target=…)`, by what is read of `x`."""
-        for unit, node in self.facts.flow.reading.attributes:
-            if node.attr in ("target", "optimizer_def"):
-                yield unit, node.attr, node.value
-            elif replaces_target(unit, node):
-                yield unit, "target", node.value
+        roots = self.flow.roots(self.flow.places[node]).keys()
+        for unit, read in self.flow.reading.attributes:
+            # x.target, x.optimizer_def, x.replace(target=…)
+            name = "target" if replaces_target(unit, read) else read.attr
+            if name not in ("target", "optimizer_def") or any(
+                self.members.offers(Instance(cls), name) for cls in rivals
+            ):
+                continue
+            if not roots.isdisjoint(self.flow.roots(self.flow.places[read.value])):
+                return True
+        return False
 
     # Its program
 
@@ -260,13 +239,10 @@ class Receivers:
 
     @cached_property
     def _of_flax(self) -> bool:
-        imports = self.facts.flow.reading.imports
-        if any(
+        return any(
             legacy_name(item.target) is not None or item.target == "flax"
-            for item in imports
-        ):
-            return True
-        return any(map(IMPORTS_JAX.search, self.facts.others.values()))
+            for item in self.flow.reading.imports
+        ) or any(map(IMPORTS_JAX.search, self.facts.others.values()))
 
     def imports_legacy(self, unit: Unit) -> bool:
         """Whether anything legacy is imported in the programs of a file."""
@@ -296,3 +272,9 @@ def _steps_by_hand(node: ast.Attribute, call: ast.Call) -> Strength | None:
         node.value, ast.Name | ast.Attribute | ast.Subscript
     )  # unlike `super()`
     return "likely" if named and len(call.args) + len(call.keywords) == 4 else None
+
+
+def replaces_target(unit: Unit, node: ast.Attribute) -> bool:
+    """Whether this is the method in `x.replace(target=…)`."""
+    call = unit.call_of(node) if node.attr == "replace" else None
+    return call is not None and any(word.arg == "target" for word in call.keywords)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from enum import Enum
 
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
 from codemods.analysis.naming import last_word
@@ -14,14 +13,9 @@ from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject, Result
 from codemods.sources.modules import Unit
-from codemods.vocabulary import FILL, PACKAGE, READ_PLAIN, STORE
+from codemods.vocabulary import FILL, PACKAGE, READ_PLAIN, STORE, full_names, words
 
-BY_NAME = (
-    "builtins.getattr",
-    "builtins.hasattr",
-    "builtins.setattr",
-    "builtins.delattr",
-)
+BY_NAME = full_names("builtins", "getattr hasattr setattr delattr")
 PATCHING = ("setattr", "delattr", "object", "patch")
 """The names of functions that assign an attribute: of Python, `unittest.mock` and pytest."""
 
@@ -31,29 +25,17 @@ PATH = re.compile(rf"{re.escape(PACKAGE)}(?:[.:]\w*)*")
 SILENCING = ("logging.", "warnings.")
 """The modules whose functions compare the names of modules, and look nothing up by them."""
 
-WHOLE = ("builtins.vars", "dataclasses.replace")
-IMPORTING = (
-    "importlib.import_module",
-    "builtins.__import__",
-    "importlib.util.find_spec",
+WHOLE = frozenset(("builtins.vars", "dataclasses.replace"))
+IMPORTING = frozenset(
+    ("importlib.import_module", "builtins.__import__", "importlib.util.find_spec")
 )
 ADDED = {
-    "optimizer": frozenset(
-        ("step", "params", "tx", "opt_state", "apply_fn", "apply_gradients")
-    ),
-    "definition": frozenset(
-        (
-            "init",
-            "update",
-            "count",
-            "index",
-            "_fields",
-            "__len__",
-            "__iter__",
-            "__getitem__",
-        )
-    ),
-    "traversal": frozenset(("__call__", "__name__")),
+    kind: frozenset(words(names))
+    for kind, names in {
+        "optimizer": "step params tx opt_state apply_fn apply_gradients",
+        "definition": "init update count index _fields __len__ __iter__ __getitem__",
+        "traversal": "__call__ __name__",
+    }.items()
 }
 """Attributes that legacy objects did not have, but their replacements have."""
 
@@ -119,29 +101,23 @@ def _patch(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     """
     if not isinstance(node, ast.Attribute | ast.Call):
         return None
-    patched: set[str] = set()
-    for found in _patched(facts, node):
-        name = legacy_name(found)
-        if name is not None:
-            # optim.Adam.apply_gradient is a part of `Adam`.
-            owner, _, _ = str(name).partition(".")
-            patched.add(owner)
+    names = filter(None, map(legacy_name, _patched(facts, node)))
+    # optim.Adam.apply_gradient is a part of `Adam`.
+    patched = {str(name).partition(".")[0] for name in names}
     if not patched:
         return None
     # If it is not a class, it may concern the definitions of all classes.
-    classes: set[str | Enum | None] | None = None
-    if patched <= {*DEFINITIONS}:
-        classes = {*patched, Unnamed.CUSTOM, Unnamed.RUN_TIME}
-    objects: dict[LegacyObject, None] = {}
+    are_classes = patched <= {*DEFINITIONS}
+    classes = {*patched, Unnamed.CUSTOM, Unnamed.RUN_TIME}
     program = facts.together(unit)
-    for _, call in facts.flow.reading.calls:
-        for obj in facts.made_at(call):
-            if obj.unit.path not in program:
-                continue
-            if classes is None or obj.kind != "definition" or obj.made_by in classes:
-                objects[obj] = None
-    shown = ", ".join(sorted(patched))
-    return Use("patched", shown, unit, node, tuple(objects))
+    objects = dict.fromkeys(
+        obj
+        for _, call in facts.flow.reading.calls
+        for obj in facts.made_at(call)
+        if obj.unit.path in program
+        if not are_classes or obj.kind != "definition" or obj.made_by in classes
+    )
+    return Use("patched", ", ".join(sorted(patched)), unit, node, tuple(objects))
 
 
 def _patched(facts: Queries, node: ast.AST) -> list[str]:
@@ -150,18 +126,16 @@ def _patched(facts: Queries, node: ast.AST) -> list[str]:
         # optim.Adam = MyAdam
         case ast.Attribute(value=owner, attr=attribute, ctx=ast.Store() | ast.Del()):
             owners = facts.externals(owner)
-            attributes = [f"{name}.{attribute}" for name in owners]
-            return [*owners, *attributes]
-        # mock.patch.object(optim, "Adam", MyAdam)
-        case ast.Call(func=function, args=[owner, ast.Constant(value=str()), *_]) if (
+            return [*owners, *(f"{name}.{attribute}" for name in owners)]
+        # mock.patch.object(optim, "Adam", MyAdam), mock.patch("flax.optim.Adam", MyAdam)
+        case ast.Call(func=function, args=[first, *others]) if (
             last_word(function) in PATCHING
         ):
-            return facts.externals(owner)
-        # mock.patch("flax.optim.Adam", MyAdam)
-        case ast.Call(func=function, args=[ast.Constant(value=str(text)), *_]) if (
-            last_word(function) in PATCHING
-        ):
-            return [text]
+            match first, others:
+                case _, [ast.Constant(value=str()), *_]:
+                    return facts.externals(first)
+                case ast.Constant(value=str(text)), _:
+                    return [text]
     return []
 
 
@@ -172,25 +146,20 @@ def _stored(facts: Queries, unit: Unit, call: ast.Call) -> list[Use]:
         return []
     uses: list[Use] = []
     for argument in values_of(call):
-        for objects in _optimizers_in(facts, argument):
-            text = ast.unparse(argument)
-            uses.append(Use("stored", text, unit, argument, objects))
+        text = ast.unparse(argument)
+        direct = tuple(facts.legacy_objects(argument, "optimizer"))
+        # one by one those that a container holds
+        within = facts.within(facts.flow.places[argument])
+        held = [(obj,) for obj in within if obj.kind == "optimizer"]
+        uses += (
+            Use("stored", text, unit, argument, objects)
+            for objects in ([direct] if direct else held)
+        )
     # optimizer = checkpoints.restore_checkpoint(folder, optimizer)
     if uses and called & FILL:
         text = ast.unparse(call.func)
         uses.append(Use("restored", text, unit, call, uses[0].objects))
     return uses
-
-
-def _optimizers_in(
-    facts: Queries, argument: ast.expr
-) -> list[tuple[LegacyObject, ...]]:
-    """The optimizers that an argument may be; one by one those that a container holds."""
-    direct = tuple(facts.legacy_objects(argument, "optimizer"))
-    if direct:
-        return [direct]
-    within = facts.within(facts.flow.places[argument])
-    return [(obj,) for obj in within if obj.kind == "optimizer"]
 
 
 def looks_up_module(facts: Queries, node: ast.expr) -> bool:
@@ -216,10 +185,12 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
             value=value, slice=ast.Constant(value="target" | "state" as key)
         ):
             # "state" may be a key of anything: restored["state"]["step"] tells.
-            parent = unit.parents.get(node)
-            is_part = key == "target" or _names_a_part(parent)
-            if is_part and _is_restored(facts, value):
-                return Use("checkpoint", key, unit, node, ())
+            match key, unit.parents.get(node):
+                case ("target", _) | (
+                    _,
+                    ast.Subscript(slice=ast.Constant(value="step" | "param_states")),
+                ) if _is_restored(facts, value):
+                    return Use("checkpoint", key, unit, node, ())
             objects = facts.legacy_objects(value, "optimizer", "state_dict")
             if objects:
                 return Use("state_dict", key, unit, node, tuple(objects))
@@ -241,15 +212,6 @@ def _reflection(facts: Queries, unit: Unit, node: ast.AST) -> Use | None:
     return None
 
 
-def _names_a_part(node: ast.AST | None) -> bool:
-    """Whether this reads a part of a legacy optimizer's state by its key."""
-    match node:
-        case ast.Subscript(slice=ast.Constant(value="step" | "param_states")):
-            return True
-        case _:
-            return False
-
-
 def _is_restored(facts: Queries, node: ast.expr) -> bool:
     """Whether an expression may hold a checkpoint that was read as plain dicts, or a part of it."""
     items = facts.objects(node)
@@ -262,34 +224,27 @@ def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | 
     called = set(facts.externals(node.func))
     objects: list[LegacyObject] = []
     name = _literal(node.args[1]) if len(node.args) > 1 else None
+    is_module = False
     # getattr(flax, "optim"), getattr(optimizer, "target")
-    if len(node.args) > 1 and called & set(BY_NAME):
-        if name == "optim" and "flax" in facts.externals(first):
-            return Use("module", "", unit, node, _definitions_of(facts, unit))
+    if len(node.args) > 1 and called & BY_NAME:
+        is_module = name == "optim" and "flax" in facts.externals(first)
         objects = [
             obj
             for obj in facts.legacy_objects(first)
             if name in (None, *ATTRIBUTES[obj.kind], *ADDED.get(obj.kind, ()))
         ]
     # vars(optimizer)
-    elif called & set(WHOLE):
+    elif called & WHOLE:
         objects = facts.legacy_objects(first, "optimizer", "state")
     # importlib.import_module("flax.optim")
-    elif called & set(IMPORTING) and _imports_legacy(facts, node, first):
+    elif called & IMPORTING:
+        names = (_literal(first) or "", *facts.externals(node))
+        is_module = any(legacy_name(one) is not None for one in names)
+    if is_module:
         return Use("module", "", unit, node, _definitions_of(facts, unit))
     if not objects:
         return None
     return Use("reflection", str(name), unit, node, tuple(objects))
-
-
-def _imports_legacy(facts: Queries, call: ast.Call, first: ast.expr) -> bool:
-    name = _literal(first) or ""
-    return _is_legacy((name, *facts.externals(call)))
-
-
-def _is_legacy(names: Iterable[str]) -> bool:
-    """Whether one of some full names is of the legacy module."""
-    return any(legacy_name(name) is not None for name in names)
 
 
 def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:
@@ -297,17 +252,13 @@ def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:
 
     They are those of the file, and those of modules in variables.
     """
-    made = _made_in(facts, unit, "definition")
+    made = (
+        obj
+        for owner, call in facts.flow.reading.calls
+        if owner is unit
+        for obj in facts.made_at(call, "definition")
+    )
     return tuple(dict.fromkeys((*made, *facts.made_by_modules)))
-
-
-def _made_in(facts: Queries, unit: Unit, kind: str) -> list[LegacyObject]:
-    """The objects of a kind that the calls of a file make."""
-    found: list[LegacyObject] = []
-    for owner, call in facts.flow.reading.calls:
-        if owner is unit:
-            found += facts.made_at(call, kind)
-    return found
 
 
 def _literal(node: ast.expr) -> str | None:

@@ -13,14 +13,11 @@ from codemods.analysis.uses import Use
 from codemods.inference.recorded import Import
 from codemods.removed.indexing import IndexedUpdate, updated
 from codemods.removed.present import unknown
-from codemods.removed.table import Removed, once_modules, packages, row_of, table
+from codemods.removed.table import Removed, once_modules, packages, row_of
 from codemods.sources.modules import Unit
 from codemods.vocabulary import INDEX
 
 Named = ast.Attribute | ast.Name
-Targets = dict[str, set[str]]
-"""What the imports of a file bind each name to."""
-
 DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.\w+)+")
 UNKNOWN = "unknown"
 """The kind of use of a name that does not exist and never did, or is private."""
@@ -57,41 +54,8 @@ def names_removed(unit: Unit) -> bool:
 
     Only its imports and attributes are looked at.
     """
-    bound: Targets = defaultdict(set)
-    for bound_as, target, imported in _imports(unit):
-        bound[bound_as].add(target)
-        if row_of(imported) is not None or imported in once_modules():
-            return True
-        if unknown(imported) is not None:
-            return True
-    for node in unit.nodes:
-        # jax.tree_map, or `j.tree_map` after `import jax as j`
-        if isinstance(node, ast.Attribute):
-            *steps, root = _steps(node)
-            for target in bound.get(root, ()):
-                name = ".".join((target, *reversed(steps)))
-                if name in table() or unknown(name) is not None:
-                    return True
-        elif isinstance(node, ast.Assign) and _is_popped_pair(node):
-            return True
-    return _quotes_removed(unit, bound)
-
-
-def _quotes_removed(unit: Unit, bound: Targets) -> bool:
-    """Whether a text, such as an annotation in quotes, may have such a name."""
-    for node in unit.nodes:
-        match node:
-            case ast.Constant(value=str(text)):
-                for name in DOTTED.findall(text):
-                    root, _, rest = name.partition(".")
-                    full_names = (f"{target}.{rest}" for target in bound.get(root, ()))
-                    if any(row_of(full_name) is not None for full_name in full_names):
-                        return True
-    return False
-
-
-def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
-    """For each absolute import the name that it binds, its target, and the name it imports."""
+    bound: dict[str, set[str]] = defaultdict(set)
+    imported: list[str] = []
     for node in unit.nodes:
         match node:
             # import jax.ops, import jax.ops as ops
@@ -99,26 +63,47 @@ def _imports(unit: Unit) -> Iterator[tuple[str, str, str]]:
                 for alias in aliases:
                     root, _, _ = alias.name.partition(".")
                     target = alias.name if alias.asname else root
-                    yield alias.asname or root, target, alias.name
-            # from jax import ops, but not `from . import ops`
+                    bound[alias.asname or root].add(target)
+                    imported.append(alias.name)
+            # from jax import ops, from jax.ops import *, but not `from . import ops`
             case ast.ImportFrom(module=str(module), names=aliases, level=0):
                 for alias in aliases:
-                    name = f"{module}.{alias.name}"
-                    # from jax.ops import *
-                    if alias.name == "*":
-                        name = module
-                    yield alias.asname or alias.name, name, name
+                    name = module if alias.name == "*" else f"{module}.{alias.name}"
+                    bound[alias.asname or alias.name].add(name)
+                    imported.append(name)
+            case ast.Assign() if _is_popped_pair(node):
+                return True
+    if any(name in once_modules() or _is_gone(name) for name in imported):
+        return True
+    for node in unit.nodes:
+        match node:
+            # jax.tree_map, or `j.tree_map` after `import jax as j`
+            case ast.Attribute():
+                read = [_dotted(node)]
+            # "jnp.DeviceArray", as an annotation in quotes
+            case ast.Constant(value=str(text)):
+                read = DOTTED.findall(text)
+            case _:
+                continue
+        for name in read:
+            root, _, rest = name.partition(".")
+            if any(_is_gone(f"{target}.{rest}") for target in bound.get(root, ())):
+                return True
+    return False
 
 
-def _steps(node: ast.expr) -> Iterator[str]:
-    """The words of a dotted name, the last one first.
+def _is_gone(name: str) -> bool:
+    return row_of(name) is not None or unknown(name) is not None
 
-    The first word is empty if the expression does not begin with a name.
-    """
+
+def _dotted(node: ast.expr) -> str:
+    """The text of a dotted name; it begins with a dot if the expression begins with no name."""
+    words: list[str] = []
     while isinstance(node, ast.Attribute):
-        yield node.attr
+        words.append(node.attr)
         node = node.value
-    yield node.id if isinstance(node, ast.Name) else ""
+    words.append(node.id if isinstance(node, ast.Name) else "")
+    return ".".join(reversed(words))
 
 
 def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
@@ -174,22 +159,14 @@ def _of_import(
 def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
     """The uses of what never existed, or is private, except for what the file itself assigns."""
     attributes = [node for node in unit.nodes if isinstance(node, ast.Attribute)]
-    own: set[str | None] = set()
-    for node in attributes:
-        # jax.my_addition = …
-        if not isinstance(node.ctx, ast.Load):
-            own.add(names.full_name(node))
+    # jax.my_addition = …
+    stored = (node for node in attributes if not isinstance(node.ctx, ast.Load))
+    own = {*map(names.full_name, stored)}
     covered: set[ast.AST] = set()
     for node in attributes:
-        if node in covered:
-            continue
-        name = names.full_name(node)
-        if name is None:
-            continue
-        found = unknown(name)
-        if found is None or found.name in own:
-            continue
-        if is_guarded(unit, node):
+        name = names.full_name(node) if node not in covered else None
+        found = unknown(name) if name is not None else None
+        if name is None or found is None or found.name in own or is_guarded(unit, node):
             continue
         covered.update(ast.walk(node))
         # If the import is unknown itself, that is reported.
@@ -198,9 +175,8 @@ def _unknown(unit: Unit, names: _Names) -> Iterator[Use]:
             yield Use(UNKNOWN, name, unit, node, ())
     for item in names.imports:
         name = imported_name(item)
-        if unknown(name) is None or is_guarded(unit, item.statement):
-            continue
-        yield Use(UNKNOWN, name, unit, item.statement, ())
+        if unknown(name) is not None and not is_guarded(unit, item.statement):
+            yield Use(UNKNOWN, name, unit, item.statement, ())
 
 
 def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use]:
@@ -208,16 +184,12 @@ def _in_quotes(unit: Unit, names: _Names, covered: set[ast.AST]) -> Iterator[Use
     for quoted, nodes in names.quoted.items():
         found: dict[tuple[str, str], list[ast.expr]] = defaultdict(list)
         for node in nodes:
-            if node in covered:
-                continue
-            row = names.row(node, quoted)
+            row = names.row(node, quoted) if node not in covered else None
             if row is not None:
                 covered.update(ast.walk(node))
-                key = (row.name, ast.unparse(node))
-                found[key].append(node)
-        for (name, text), equal in found.items():
-            said = tuple(equal)
-            yield Use("removed", name, unit, quoted, (), quoted=text, said=said)
+                found[row.name, ast.unparse(node)].append(node)
+        for (name, text), said in found.items():
+            yield Use("removed", name, unit, quoted, (), quoted=text, said=tuple(said))
 
 
 class _Names:
@@ -244,11 +216,6 @@ class _Names:
                 found += [part for part in parts if isinstance(part, Named)]
             self.quoted[node] = found
 
-    @property
-    def _reads(self) -> Iterator[ast.AST]:
-        """The nodes of the file, and those in quotes."""
-        return chain(self.unit.nodes, *self.quoted.values())
-
     def row(self, node: Named, where: ast.expr) -> Removed | None:
         """The row of what an expression names, unless its import alone is changed or reported.
 
@@ -256,14 +223,11 @@ class _Names:
         """
         name = self.full_name(node)
         row = None if name is None else row_of(name)
-        if row is None or not isinstance(node.ctx, ast.Load):
-            return None
-        if is_guarded(self.unit, where):
+        if row is None or row.name != name or not isinstance(node.ctx, ast.Load):
             return None
         # tree_map(f, tree): of most imported names, it is enough to change the import
-        if isinstance(node, ast.Name) and row.how not in IN_PLACE:
-            return None
-        return row if row.name == name else None
+        is_by_import = isinstance(node, ast.Name) and row.how not in IN_PLACE
+        return None if is_by_import or is_guarded(self.unit, where) else row
 
     def full_name(self, node: ast.expr) -> str | None:
         """The full name of what an expression names, if imports alone show it."""
@@ -272,7 +236,11 @@ class _Names:
             return None if owner is None else f"{owner}.{node.attr}"
         if not isinstance(node, ast.Name):
             return None
-        named = {_bound_name(item) for item in self._items(node)}
+        # `a` for `import a.b.c`
+        named = {
+            item.name if _is_package(item) else item.target
+            for item in self._items(node)
+        }
         return named.pop() if len(named) == 1 else None
 
     def _items(self, node: ast.Name) -> list[Import]:
@@ -290,16 +258,18 @@ class _Names:
 
     def is_covered(self, item: Import, covered: set[ast.AST]) -> bool:
         """Whether an import is in use, and only by what is already reported."""
+        reads = chain(self.unit.nodes, *self.quoted.values())
         found: list[ast.AST] = []
-        for node in self._reads:
-            # `jax.ops`, after `import jax.ops`
-            if _is_package(item):
+        for node in reads:
+            if isinstance(node, ast.Name):
+                is_read = not _is_package(item) and item in self._items(node)
+            else:
+                # `jax.ops`, after `import jax.ops`
                 is_read = (
-                    isinstance(node, ast.Attribute)
+                    _is_package(item)
+                    and isinstance(node, ast.Attribute)
                     and self.full_name(node) == item.alias.name
                 )
-            else:
-                is_read = isinstance(node, ast.Name) and item in self._items(node)
             if is_read:
                 found.append(node)
         return bool(found) and covered.issuperset(found)
@@ -321,20 +291,16 @@ def _is_package(item: Import) -> bool:
     return isinstance(item.statement, ast.Import) and not item.alias.asname
 
 
-def _bound_name(item: Import) -> str:
-    """The full name of what an import binds: `a` for `import a.b.c`."""
-    return item.name if _is_package(item) else item.target
-
-
 def is_guarded(unit: Unit, node: ast.AST) -> bool:
     """Whether the code handles that a name does not exist, by `try`."""
     is_import = isinstance(node, ast.Import | ast.ImportFrom)
     inner = node
     for outer in unit.ancestors(node):
-        handlers: list[ast.ExceptHandler] = []
-        if isinstance(outer, ast.Try) and inner in outer.body:
-            handlers = outer.handlers
-        if any(_handles(handler, is_import) for handler in handlers):
+        if (
+            isinstance(outer, ast.Try)
+            and inner in outer.body
+            and any(_handles(handler, is_import) for handler in outer.handlers)
+        ):
             return True
         inner = outer
     return False
@@ -360,10 +326,8 @@ def _index(
     unit: Unit, function: ast.expr, row: Removed, names: _Names
 ) -> Iterator[ast.AST]:
     """The `jax.ops.index` of `function(x, jax.ops.index[…], y)`, which is removed with it."""
-    call = unit.parents.get(function)
-    if ".at[" not in row.to:
-        return
-    if not isinstance(call, ast.Call) or call.func is not function:
+    call = unit.call_of(function)
+    if call is None or ".at[" not in row.to:
         return
     match updated(call):
         case IndexedUpdate(index=ast.Subscript(value=value)):

@@ -7,21 +7,20 @@ from collections.abc import Iterable, Iterator
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.model_apply import origin
+from codemods.analysis.naming import last_word
 from codemods.analysis.origins import Origins, Variable
 from codemods.inference.binding import arguments_of
 from codemods.inference.objects import Container, Instance, LegacyObject, Place, Result
 from codemods.inference.scopes import Scope
 from codemods.optimizers.methods import CREATE
 from codemods.sources.modules import Unit
-from codemods.vocabulary import ARRAYS
+from codemods.vocabulary import ARRAYS, listed
 
-BUILTIN = (
-    "builtins.dict",
-    "builtins.list",
-    "builtins.tuple",
-    "collections.OrderedDict",
-    "typing.NamedTuple",
-)
+BUILTIN = listed("""
+    builtins: dict list tuple
+    collections: OrderedDict
+    typing: NamedTuple
+""")
 OF_DICTS = ("freeze", "unfreeze", "FrozenDict", "flatten_dict", "pop")
 """The functions of `flax.core` and `flax.traverse_util` that take only a dict, or return one."""
 
@@ -42,33 +41,31 @@ class Parameters:
 
         They are an array, a number or a dataclass then. None if nothing is known of them.
         """
-        targets = self.facts.target(optimizer)
-        shapes = {_is_bare(item, self.facts) for item in targets}
-        shapes.discard(None)
+        shapes = {self._is_bare(item) for item in self.facts.target(optimizer)} - {None}
         if shapes:
             return True in shapes
         params = _given(optimizer)
         if params is None:
             return None
-        made = origin(params, self.facts) or params
-        if _computes_array(made, self.facts):
-            return True
         # params: jnp.ndarray
-        if _annotated_array(params, self.facts):
+        place = self.flow.places.get(params)
+        is_annotated = any(
+            name.startswith(ARRAYS)
+            for annotation in self.flow.reading.annotations
+            if annotation.target == place
+            for name in self.facts.externals(annotation.expression)
+        )
+        if is_annotated or self._computes_array(origin(params, self.facts) or params):
             return True
         return False if self._has_keys(optimizer, params) else None
 
     def come_from_outside(self, optimizer: LegacyObject) -> bool:
         """Whether the params are an argument of a function that nobody in view calls."""
         params = _given(optimizer)
-        if params is None:
-            return True
-        for root in self.roots(params):
-            if isinstance(root, ast.Constant | ast.Name | None):
-                continue
-            if not self.is_given(root):
-                return False
-        return True
+        return params is None or all(
+            isinstance(root, ast.Constant | ast.Name | None) or self.is_given(root)
+            for root in self.roots(params)
+        )
 
     def _has_keys(self, optimizer: LegacyObject, params: ast.expr) -> bool:
         """Whether params are a dict, or similar, wherever they come from."""
@@ -76,16 +73,13 @@ class Parameters:
         # `MultiOptimizer` accepted nothing else.
         if any(obj.made_by == "MultiOptimizer" for obj in made_of):
             return True
-        owners = [optimizer]
-        for outer, inner in self.facts.legacy.links:
-            if inner is optimizer and outer.kind == "optimizer":
-                owners.append(outer)
-        if self._used_as_dict(("target", owner) for owner in owners):
-            return True
-        for root in self.roots(params):
-            if not self._made_as_dict(root) and not self._used_as_dict([root]):
-                return False
-        return True
+        links = self.facts.legacy.links
+        outer = [one for one, inner in links if inner is optimizer]
+        owners = [optimizer, *(one for one in outer if one.kind == "optimizer")]
+        return self._used_as_dict(("target", owner) for owner in owners) or all(
+            self._made_as_dict(root) or self._used_as_dict([root])
+            for root in self.roots(params)
+        )
 
     def roots(self, node: ast.expr) -> list[Place]:
         """The places from which a value comes unchanged, as far back as possible."""
@@ -102,11 +96,42 @@ class Parameters:
     # By their uses
 
     def _used_as_dict(self, places: Iterable[Place]) -> bool:
-        for place in places:
-            for unit, node in self.flow.stands_at(place):
-                if _by_key(node, unit, self.facts):
-                    return True
+        return any(
+            self._by_key(node, unit)
+            for place in places
+            for unit, node in self.flow.stands_at(place)
+        )
+
+    def _by_key(self, node: ast.expr, unit: Unit) -> bool:
+        """Whether an expression is used as only a dict can be."""
+        match unit.parents.get(node):
+            # params["dense"]
+            case ast.Subscript(value=value, slice=ast.Constant(value=str())):
+                return value is node
+            case ast.Attribute(attr=name):
+                return name in KEYED
+            # {"params": params}, {**params}
+            case ast.Dict(keys=keys, values=values) if node in values:
+                key = keys[values.index(node)]
+                return key is None or (
+                    isinstance(key, ast.Constant) and key.value == "params"
+                )
+            # "dense" in params, f(**params)
+            case (
+                ast.Compare(
+                    left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()]
+                )
+                | ast.keyword(arg=None)
+            ):
+                return True
+            # flax.core.freeze(params), model.apply(params, x)
+            case ast.Call(func=function, args=[first, *_]) if first is node:
+                return last_word(function) == "apply" or self._is_of_dicts(function)
         return False
+
+    def _is_of_dicts(self, function: ast.expr) -> bool:
+        name = self.facts.full_name(function)
+        return name.startswith("flax.") and name.rpartition(".")[2] in OF_DICTS
 
     # By what makes them
 
@@ -124,19 +149,72 @@ class Parameters:
                 | ast.Subscript(slice=ast.Constant(value="params"))
             ):
                 return True
-            # variables.pop("params")
-            case ast.Call(
-                func=ast.Attribute(attr="pop"), args=[ast.Constant(value="params")]
-            ):
-                return True
-            # model.init(key, x)
-            case ast.Call(
-                func=ast.Attribute(attr="unfreeze" | "init" | "init_with_output")
+            # variables.pop("params"), model.init(key, x)
+            case (
+                ast.Call(
+                    func=ast.Attribute(attr="pop"), args=[ast.Constant(value="params")]
+                )
+                | ast.Call(
+                    func=ast.Attribute(attr="unfreeze" | "init" | "init_with_output")
+                )
             ):
                 return True
             case ast.Call(func=function):
-                return _is_of_dicts(function, self.facts)
+                return self._is_of_dicts(function)
         return False
+
+    def _is_bare(self, item: object) -> bool | None:
+        """Whether an object is no container with keys; None if that is not known."""
+        match item:
+            case Container():
+                return self._is_bare_container(item)
+            case Result(name=name):
+                return True if name.startswith(ARRAYS) else None
+            case Instance(cls=cls):
+                is_container = {"__contains__", "__iter__"} & cls.scope.names
+                return not (is_container or self.facts.derives_from(cls, *BUILTIN))
+        return None
+
+    def _is_bare_container(self, item: Container) -> bool | None:
+        """Whether a container compares a key with its elements, and one of them is a NumPy array.
+
+        Such a comparison is one for each number of the array. None if that is not known.
+        """
+        is_dict = isinstance(item.node, ast.Dict | ast.DictComp)
+        if is_dict or item.role.lower().endswith("dict"):
+            return False
+        elements = self.flow.solver.at(("elements", item))
+        # [np.zeros(3)]: `"params" in …` compares with the array
+        if any(
+            isinstance(one, Result) and one.name.startswith("numpy.")
+            for one in elements
+        ):
+            return True
+        is_plain = all(isinstance(one, Container | Result) for one in elements)
+        return False if elements and is_plain else None
+
+    def _computes_array(self, node: ast.expr) -> bool:
+        """Whether an expression is a number, or arithmetic on or a method of an array."""
+        match node:
+            case ast.Constant(value=value):
+                return isinstance(value, int | float)
+            case ast.BinOp(left=left, right=right):
+                return self._computes_array(left) or self._computes_array(right)
+            case (
+                ast.UnaryOp(operand=inner)
+                | ast.Subscript(value=inner)
+                | ast.Attribute(value=inner)
+            ):
+                return self._computes_array(inner)
+            # jnp.zeros(3).reshape(…)
+            case ast.Call(func=ast.Attribute(value=inner)) if self._computes_array(
+                inner
+            ):
+                return True
+        return any(
+            isinstance(item, Result) and item.name.startswith(ARRAYS)
+            for item in self.facts.objects(node)
+        )
 
 
 def _given(optimizer: LegacyObject) -> ast.expr | None:
@@ -161,104 +239,3 @@ def _values(stores: Iterable[ast.AST], unit: Unit) -> Iterator[ast.expr | None]:
             yield statement.value
         else:
             yield None
-
-
-def _by_key(node: ast.expr, unit: Unit, facts: Facts) -> bool:
-    """Whether an expression is used as only a dict can be."""
-    parent = unit.parents.get(node)
-    match parent:
-        # params["dense"]
-        case ast.Subscript(value=value, slice=ast.Constant(value=str())):
-            return value is node
-        case ast.Attribute(attr=name):
-            return name in KEYED
-        # {"params": params}, {**params}
-        case ast.Dict(keys=keys, values=values):
-            for key, value in zip(keys, values, strict=True):
-                if value is not node and key is not node:
-                    continue
-                if key is None:
-                    return True
-                return isinstance(key, ast.Constant) and key.value == "params"
-        # "dense" in params, f(**params)
-        case (
-            ast.Compare(left=ast.Constant(value=str()), ops=[ast.In() | ast.NotIn()])
-            | ast.keyword(arg=None)
-        ):
-            return True
-        # flax.core.freeze(params), model.apply(params, x)
-        case ast.Call(func=function, args=[first, *_]) if first is node:
-            if isinstance(function, ast.Attribute) and function.attr == "apply":
-                return True
-            return _is_of_dicts(function, facts)
-    return False
-
-
-def _is_of_dicts(function: ast.expr, facts: Facts) -> bool:
-    name = facts.full_name(function)
-    _, _, last = name.rpartition(".")
-    return name.startswith("flax.") and last in OF_DICTS
-
-
-def _is_bare(item: object, facts: Facts) -> bool | None:
-    """Whether an object is no container with keys; None if that is not known."""
-    if isinstance(item, Container):
-        return _is_bare_container(item, facts)
-    if isinstance(item, Result):
-        return True if item.name.startswith(ARRAYS) else None
-    if not isinstance(item, Instance):
-        return None
-    is_container = {"__contains__", "__iter__"} & item.cls.scope.names
-    return not (is_container or facts.derives_from(item.cls, *BUILTIN))
-
-
-def _is_bare_container(item: Container, facts: Facts) -> bool | None:
-    """Whether a container compares a key with its elements, and one of them is a NumPy array.
-
-    Such a comparison is one for each number of the array. None if that is not known.
-    """
-    if isinstance(item.node, ast.Dict | ast.DictComp):
-        return False
-    if item.role.lower().endswith("dict"):
-        return False
-    found = facts.flow.solver.at(("elements", item))
-    elements = list(found)
-    # [np.zeros(3)]: `"params" in …` compares with the array
-    for element in elements:
-        if isinstance(element, Result) and element.name.startswith("numpy."):
-            return True
-    kinds = (Container, Result)
-    is_plain = all(isinstance(element, kinds) for element in elements)
-    return False if elements and is_plain else None
-
-
-def _computes_array(node: ast.expr, facts: Facts) -> bool:
-    """Whether an expression is a number, or arithmetic on or a method of an array."""
-    match node:
-        case ast.Constant(value=value):
-            return isinstance(value, int | float)
-        case ast.BinOp(left=left, right=right):
-            return _computes_array(left, facts) or _computes_array(right, facts)
-        case (
-            ast.UnaryOp(operand=inner)
-            | ast.Subscript(value=inner)
-            | ast.Attribute(value=inner)
-        ):
-            return _computes_array(inner, facts)
-        # jnp.zeros(3).reshape(…)
-        case ast.Call(func=ast.Attribute(value=inner)) if _computes_array(inner, facts):
-            return True
-    for item in facts.objects(node):
-        if isinstance(item, Result) and item.name.startswith(ARRAYS):
-            return True
-    return False
-
-
-def _annotated_array(params: ast.expr, facts: Facts) -> bool:
-    place = facts.flow.places.get(params)
-    for annotation in facts.flow.reading.annotations:
-        if annotation.target == place:
-            names = facts.externals(annotation.expression)
-            if any(name.startswith(ARRAYS) for name in names):
-                return True
-    return False

@@ -9,6 +9,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 
 from codemods.analysis.queries import Queries
 from codemods.inference.binding import values_of
@@ -24,6 +25,7 @@ from codemods.inference.objects import (
 )
 from codemods.inference.out_of_view import COMPUTING
 from codemods.inference.reading import Binding
+from codemods.vocabulary import words
 
 READING = frozenset(("get", "items", "values", "keys", "__getitem__", "unfreeze"))
 """Methods that return a part of a dict, or the dict itself."""
@@ -32,19 +34,9 @@ SHALLOW = frozenset(("builtins.dict", "builtins.list", "builtins.tuple", "copy.c
 """Functions that return a container of the same elements."""
 
 SETTING = frozenset(
-    (
-        "setattr",
-        "__setattr__",
-        "delattr",
-        "__delattr__",
-        "setitem",
-        "delitem",
-        "shuffle",
-    )
+    words("setattr __setattr__ delattr __delattr__ setitem delitem shuffle")
 )
 """The last words of functions that change their first argument."""
-
-IN_PLACE = CHANGING
 
 
 class Snapshots:
@@ -56,24 +48,26 @@ class Snapshots:
     @cached_property
     def changed(self) -> frozenset[LegacyObject]:
         """The states that are changed in place, or escape to code that may do so."""
-        found: set[LegacyObject] = set()
-        for unit in self.facts.project.units:
-            for node in unit.nodes:
-                for value in self._touched(node):
-                    found.update(self._behind(value))
-        return frozenset(found)
+        return frozenset(
+            state
+            for unit in self.facts.project.units
+            for node in unit.nodes
+            for value in self._touched(node)
+            for state in self._behind(value)
+        )
 
     def _touched(self, node: ast.AST) -> Iterable[ast.expr]:
         """The expressions whose objects a node may change."""
         match node:
             # state.param_states["dense"] = …
-            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
-                return (value,)
-            case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
+            case (
+                ast.Subscript(value=value, ctx=ast.Store() | ast.Del())
+                | ast.Attribute(value=value, ctx=ast.Store() | ast.Del())
+            ):
                 return (value,)
             # state.param_states.update(…)
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if (
-                name in IN_PLACE
+                name in CHANGING
             ):
                 return (owner,)
             # library.change(state)
@@ -97,11 +91,9 @@ class Snapshots:
         seen = {*pending}
         while pending:
             place, is_inner = pending.pop()
-            states = (
-                self.facts.legacy_objects(place, "state")
-                if isinstance(place, ast.expr)
-                else []
-            )
+            states: list[LegacyObject] = []
+            if isinstance(place, ast.expr):
+                states = self.facts.legacy_objects(place, "state")
             if states:
                 yield from states
                 continue
@@ -112,20 +104,16 @@ class Snapshots:
     def _sources(self, place: Place, is_inner: bool) -> Iterator[tuple[Place, bool]]:
         """The places from which an object comes, each with whether it is an element of that."""
         match place:
+            # for states in state.param_states.values()
             case (
                 ast.Attribute(value=value)
                 | ast.Subscript(value=value)
                 | ast.Starred(value=value)
-            ):
-                yield value, True
-            case (
-                ast.For(iter=value)
+                | ast.For(iter=value)
                 | ast.AsyncFor(iter=value)
                 | ast.comprehension(iter=value)
+                | ("bound", Binding(source=ast.expr() as value), _)
             ):
-                yield value, True
-            # for states in state.param_states.values()
-            case ("bound", Binding(source=ast.expr() as value), _):
                 yield value, True
             # state.param_states.items()
             case ast.Call(func=ast.Attribute(value=value, attr=name)) if (
@@ -141,7 +129,9 @@ class Snapshots:
                 return
             # jax.tree_map(f, state.param_states)
             case ast.Call(func=function) if any(
-                map(_makes_anew, self.facts.externals(function))
+                # which share only arrays with the arguments
+                name.partition(".")[0] in COMPUTING
+                for name in self.facts.externals(function)
             ):
                 return
             case ("element" | "elements", Container(node=ast.Call() as made), *_):
@@ -159,7 +149,8 @@ class Snapshots:
     def _unpacked(self) -> dict[Place, list[ast.expr]]:
         """By variable the expressions that it is unpacked from."""
         found: dict[Place, list[ast.expr]] = defaultdict(list)
-        for node in (node for unit in self.facts.project.units for node in unit.nodes):
+        nodes = chain.from_iterable(unit.nodes for unit in self.facts.project.units)
+        for node in nodes:
             match node:
                 # for name, leaf in states.items()
                 case (
@@ -172,16 +163,12 @@ class Snapshots:
                     pass
                 case _:
                     continue
-            scope = self.facts.flow.reading.scopes.get(value)
-            unpacking = (
-                one for one in targets if isinstance(one, ast.Tuple | ast.List)
-            )
-            for name in (name for target in unpacking for name in ast.walk(target)):
-                if isinstance(name, ast.Name) and scope is not None:
-                    found["variable", scope.binding(name.id), name.id].append(value)
+            scope = self.facts.scope(value)
+            for target in targets:
+                if not isinstance(target, ast.Tuple | ast.List):
+                    continue
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        place = ("variable", scope.binding(name.id), name.id)
+                        found[place].append(value)
         return found
-
-
-def _makes_anew(function: str) -> bool:
-    """Whether a function returns trees that share only arrays with its arguments."""
-    return function.partition(".")[0] in COMPUTING

@@ -31,6 +31,7 @@ from codemods.vocabulary import (
     TO_BYTES,
     TO_MSGPACK,
     TO_STATE_DICT,
+    full_names,
 )
 
 KIND = "state_dict"
@@ -39,15 +40,9 @@ MAKING = ("to_state_dict", "asdict", "state_dict")
 
 KNOWN_KEYS = ("target", "state")
 OBLIVIOUS = (
-    SAVE
-    | TO_BYTES
-    | TO_MSGPACK
-    | TO_STATE_DICT
-    | FROM_STATE_DICT
-    | COPY
-    | MAP_TREES
+    (SAVE | TO_BYTES | TO_MSGPACK | TO_STATE_DICT | FROM_STATE_DICT | COPY | MAP_TREES)
     | frozenset(HAND_THROUGH)
-    | {"builtins.isinstance", "builtins.type", "builtins.print"}
+    | full_names("builtins", "isinstance type print")
 )
 """Functions out of view that do not ask a dict for its keys."""
 
@@ -56,12 +51,17 @@ def looked_into(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
     """The places where state dicts of some optimizers are looked into; one in a line."""
     asked = {replace(obj, kind=KIND) for obj in objects if obj.kind == "optimizer"}
     found: dict[tuple[Unit, int], Use] = {}
-    for unit, node in _standing(facts, asked):
-        line = unit, node.lineno
-        if line not in found and _looks_into(facts, unit, node):
-            dicts = [obj for obj in _dicts(facts, node) if obj in asked]
-            if dicts:
-                found[line] = Use(KIND, "", unit, node, tuple(dicts))
+    called = facts.flow.engine.index.called
+    for call in (call for word in MAKING for call in called.get(word, ())):
+        if asked.isdisjoint(_dicts(facts, call)):
+            continue
+        # where they may stand, or what holds them, by the text
+        for unit, node in facts.flow.stands_at(call):
+            line = unit, node.lineno
+            if line not in found and _looks_into(facts, unit, node):
+                dicts = tuple(obj for obj in _dicts(facts, node) if obj in asked)
+                if dicts:
+                    found[line] = Use(KIND, "", unit, node, dicts)
     return list(found.values())
 
 
@@ -74,18 +74,6 @@ def _dicts(facts: Facts, node: ast.expr) -> dict[LegacyObject, None]:
     within = (obj for obj in carried if obj.kind in (KIND, "optimizer"))
     found = [*facts.legacy_objects(node, KIND), *within]
     return {replace(obj, kind=KIND): None for obj in found}
-
-
-def _standing(
-    facts: Facts, asked: set[LegacyObject]
-) -> dict[tuple[Unit, ast.expr], None]:
-    """Where state dicts may stand, or what holds them, by the text."""
-    found: dict[tuple[Unit, ast.expr], None] = {}
-    index = facts.flow.engine.index
-    for call in (call for word in MAKING for call in index.called.get(word, ())):
-        if not asked.isdisjoint(_dicts(facts, call)):
-            found.update(dict.fromkeys(facts.flow.stands_at(call)))
-    return found
 
 
 def _looks_into(facts: Facts, unit: Unit, node: ast.expr) -> bool:
@@ -121,6 +109,5 @@ def _asks(facts: Facts, call: ast.AST) -> bool:
     kinds = (Function, Method, Partial, Class)
     if any(isinstance(item, kinds) for item in facts.objects(call.func)):
         return False
-    return OBLIVIOUS.isdisjoint(
-        {*facts.externals(call.func), *facts.flow.origin_names(call.func)}
-    )
+    names = {*facts.externals(call.func), *facts.flow.origin_names(call.func)}
+    return OBLIVIOUS.isdisjoint(names)

@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 
 from codemods.analysis.facts import Facts, unify
@@ -76,28 +77,24 @@ class Stepping:
 
         Also the `**overrides` of one, if they can only have a learning rate.
         """
-        words = use.call.keywords if use.call is not None else ()
+        words = use.call.keywords if use.call is not None else []
         # optimizer.apply_gradient(grads, learning_rate=rate)
-        for word in words:
-            if word.arg in OVERRIDES:
-                return word
+        named = [word for word in words if word.arg in OVERRIDES]
         # optimizer.apply_gradient(grads, **overrides)
-        for word in words:
-            if word.arg is None and self._holds_rate(word.value):
-                return word
-        return None
+        several = (
+            word for word in words if word.arg is None and self._holds_rate(word.value)
+        )
+        return next(iter(named), None) or next(several, None)
 
     def _holds_rate(self, overrides: ast.expr) -> bool:
         """Whether an expression can only be dicts in view whose one key is the learning rate."""
-        place = self.flow.places[overrides]
-        if self.flow.may_be_unknown(place):
+        if self.flow.may_be_unknown(self.flow.places[overrides]):
             return False
         keys: set[object] = set()
         for item in self.facts.objects(overrides):
             if not isinstance(item, Container) or not self._is_filled_in_view(item):
                 return False
-            holders = self.facts.holders(item)
-            if not all(map(self._only_unpacks, holders)):
+            if not all(map(self._only_unpacks, self.facts.holders(item))):
                 return False
             keys.update(self.flow.keys_of(item))
         return keys == {"learning_rate"}
@@ -113,19 +110,10 @@ class Stepping:
                 return all(word.arg is not None for word in words)
             # def step(optimizer, **overrides)
             case ast.arg() as parameter:
-                function = self._function_with(parameter)
-                if function is None or not self.flow.entered[function.node]:
-                    return False
-                calls = self.origins.calls(function.node)
-                return not any(site.unpacked for site, _ in calls)
+                function = self.flow.engine.function_with(parameter).node
+                calls = self.origins.calls(function)
+                return bool(calls) and not any(site.unpacked for site, _ in calls)
         return False
-
-    def _function_with(self, parameter: ast.arg) -> Function | None:
-        """The function of which a parameter, such as `**overrides`, takes all further keywords."""
-        for function in self.flow.reading.functions:
-            if function.node.args.kwarg is parameter:
-                return function
-        return None
 
     def _only_unpacks(self, node: ast.expr) -> bool:
         """Whether a dict is not changed at an expression: it is unpacked, read or handed on."""
@@ -153,17 +141,16 @@ class Stepping:
 
         A use of no object does if anything of its program does.
         """
-        objects = (place,) if isinstance(place, LegacyObject) else place.objects
-        if any(obj in self.with_interface for obj in objects):
-            return True
-        if not self.with_interface or isinstance(place, LegacyObject):
+        kept = self.with_interface
+        if isinstance(place, LegacyObject) or not kept.keys().isdisjoint(place.objects):
+            return isinstance(place, Use) or place in kept
+        if not kept:
             return False
         program = self.facts.together(place.unit)
-        if not objects:
-            return any(obj.unit.path in program for obj in self.with_interface)
-        if not place.kind.startswith("state."):
-            return False
-        if any(obj.evidence == "proven" for obj in objects):
+        if not place.objects:
+            return any(obj.unit.path in program for obj in kept)
+        is_proven = any(obj.evidence == "proven" for obj in place.objects)
+        if is_proven or not place.kind.startswith("state."):
             return False
         # a state of unknown origin: `state.param_states`
         optimizers = {
@@ -171,16 +158,13 @@ class Stepping:
             for obj in self.facts.groups
             if obj.kind == "optimizer" and obj.unit.path in program
         }
-        if optimizers <= self.with_interface.keys():
+        if optimizers <= kept.keys():
             return True
-        return self._is_within_kept(place.owner)
-
-    def _is_within_kept(self, node: ast.expr) -> bool:
-        """Whether the owner of an attribute is a state that keeps it: `optimizer.state.inner`."""
+        # optimizer.state.inner, of a state that keeps it
+        node = place.owner
         while isinstance(node, ast.Attribute | ast.Subscript):
             node = node.value
-            states = self.facts.legacy_objects(node, "state")
-            if any(obj in self.with_interface for obj in states):
+            if not kept.keys().isdisjoint(self.facts.legacy_objects(node, "state")):
                 return True
         return False
 
@@ -195,10 +179,8 @@ class Stepping:
         steps: StepsByObject = defaultdict(list)
         for use in self.all_steps:
             # All objects at a use are of one group.
-            group = self.facts.groups[use.objects[0]]
-            steps[group].append(use)
-        members = self.facts.members
-        return [(members[group], uses) for group, uses in steps.items()]
+            steps[self.facts.groups[use.objects[0]]].append(use)
+        return [(self.facts.members[group], uses) for group, uses in steps.items()]
 
     def gradients(self, use: Use) -> ast.expr | None:
         """The gradients of a step, if they are an argument of their own."""
@@ -210,31 +192,23 @@ class Stepping:
     @cached_property
     def constructors(self) -> frozenset[ast.AST]:
         """The calls that make definitions by the name of their class."""
-        found: set[ast.AST] = set()
-        for use in self.facts.uses:
-            call = use.node
-            if use.kind != "definition" or not isinstance(call, ast.Call):
-                continue
+        return frozenset(
+            use.node
+            for use in self.facts.uses
+            if use.kind == "definition" and isinstance(use.node, ast.Call)
             # optim.Adam(**config) has arguments that are not known.
-            if not is_unpacked(call):
-                found.add(call)
-        return frozenset(found)
+            if not is_unpacked(use.node)
+        )
 
     def steps(self, optimizers: Iterable[LegacyObject]) -> list[Use]:
         """The places where these optimizers take a step."""
-        found: dict[Use, None] = {}
-        for obj in optimizers:
-            for use in self._steps[obj]:
-                found[use] = None
-        return list(found)
+        steps = (use for obj in optimizers for use in self._steps.get(obj, ()))
+        return list(dict.fromkeys(steps))
 
     def definitions(self, use: Use) -> list[LegacyObject]:
         """The definitions from which the optimizers at a use were made."""
-        found: dict[LegacyObject, None] = {}
-        for obj in use.objects:
-            for definition in self.facts.legacy.definitions(obj):
-                found[definition] = None
-        return list(found)
+        made_of = map(self.facts.legacy.definitions, use.objects)
+        return list(dict.fromkeys(chain.from_iterable(made_of)))
 
     def optimizers_of(self, definition: LegacyObject) -> list[LegacyObject]:
         """The optimizers that were made from a definition, directly or as a part of another."""
@@ -255,22 +229,6 @@ class Stepping:
         uses = self.facts.uses
         return unify(use.objects for use in uses if use.kind.startswith("optimizer."))
 
-    @cached_property
-    def _axes(self) -> dict[LegacyObject, Axes]:
-        """The axes over which optimizers average their gradients since `Optimizer.replicate()`.
-
-        None for an axis that is not known.
-        """
-        axes: dict[LegacyObject, Axes] = defaultdict(set)
-        for use in self.facts.uses:
-            # optimizer.replicate(axis_name="batch")
-            if use.kind != "optimizer.replicate" or use.call is None:
-                continue
-            axis = _axis(use.call)
-            for obj in use.objects:
-                axes[obj].add(axis)
-        return axes
-
     def replicated(self, optimizers: Iterable[LegacyObject]) -> list[Use]:
         """The places where optimizers are replicated by their own method."""
         found = {*optimizers}
@@ -287,12 +245,14 @@ class Stepping:
         or for no averaging.
         """
         found = list(optimizers)
-        if self._axes.keys().isdisjoint(found):
-            return set()
+        # optimizer.replicate(axis_name="batch")
         axes: Axes = set()
-        for obj in found:
-            axes |= self._axes.get(obj, {None})
-        return axes
+        replicated: set[LegacyObject] = set()
+        for use in self.replicated(found):
+            if use.call is not None:
+                axes.add(_axis(use.call))
+                replicated.update(use.objects)
+        return axes | {None} if axes and not replicated.issuperset(found) else axes
 
 
 def _axis(call: ast.Call) -> str | None:

@@ -11,27 +11,16 @@ from functools import cached_property
 
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
-from codemods.analysis.handling import Handling, names_of, tree_function
+from codemods.analysis.handling import Handling, tree_function
 from codemods.analysis.origins import Origins, Variable
 from codemods.analysis.plain_numbers import PACKAGES, PlainNumbers, is_of_stacked
 from codemods.analysis.uses import Use
-from codemods.inference.binding import parameters_of
 from codemods.inference.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
 from codemods.vocabulary import REMATERIALIZE, UNREPLICATE
 
-COMPUTING = (
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.IfExp,
-    ast.BoolOp,
-    ast.Tuple,
-    ast.List,
-    ast.Starred,
-    ast.keyword,
-)
 ZERO = "{jnp}.zeros((), {jnp}.int32)"
+MAPPING = ("map", "multimap")
 
 
 class Steps:
@@ -68,8 +57,8 @@ class Steps:
         if optimizer in self._array_steps:
             return True
         links = self.facts.legacy.links
-        others = (outer for outer, inner in links if inner is optimizer)
-        return not self._array_steps.isdisjoint(others)
+        outer = (one for one, inner in links if inner is optimizer)
+        return not self._array_steps.isdisjoint(outer)
 
     @cached_property
     def _array_steps(self) -> frozenset[LegacyObject]:
@@ -77,11 +66,11 @@ class Steps:
         found: set[LegacyObject] = set()
         for _, call in self.flow.reading.calls:
             name = tree_function(self.facts, call)
-            asks = name in ("flatten", "leaves")
             # jax.tree_map(lambda leaf: leaf[0], optimizer)
-            if name in ("map", "multimap"):
-                asks = self._asks_leaves(call)
-            if asks:
+            is_mapped = name in MAPPING and not self._maps_numbers(
+                call, may_return=True
+            )
+            if is_mapped or name in ("flatten", "leaves"):
                 found.update(self.handling.optimizers_in(call))
         for function in self._rematerialized():
             for site, _ in self.flow.entered[function.node]:
@@ -93,79 +82,52 @@ class Steps:
         """The functions in `jax.checkpoint`, which makes numbers into objects of its own type."""
         for _, call in self.flow.reading.calls:
             # jax.checkpoint(loss_fn)
-            if self._is_checkpoint(call.func):
-                for argument in call.args[:1]:
-                    yield from self.facts.functions(argument)
+            if call.args and self._is_checkpoint(call.func):
+                yield from self.facts.functions(call.args[0])
         for function in self.flow.reading.functions:
-            if isinstance(function.node, ast.Lambda):
-                continue
             # @jax.checkpoint
-            decorators = function.node.decorator_list
+            decorators = getattr(function.node, "decorator_list", ())
             if any(map(self._is_checkpoint, decorators)):
                 yield function
 
     def _is_checkpoint(self, node: ast.expr) -> bool:
         return not REMATERIALIZE.isdisjoint(self.facts.externals(node))
 
-    def _asks_leaves(self, call: ast.Call) -> bool:
-        """Whether the function of a `tree_map` may use a leaf as only an array can be."""
+    def _maps_numbers(self, call: ast.Call, may_return: bool = False) -> bool:
+        """Whether a number does as a leaf, for the function of a `tree_map`.
+
+        Args:
+          call: that of `tree_map`.
+          may_return: whether the function may give back what it computes of a leaf.
+        """
         # jax.tree_map(f=function, tree=optimizer)
         if not call.args:
-            return True
-        functions = self._functions(call.args[0])
-        return not all(map(self._takes_numbers, functions))
-
-    def _functions(self, node: ast.expr) -> Iterable[Object | None]:
-        found = list(self.facts.objects(node))
-        if found:
-            return found
+            return False
         # jnp.zeros_like, of a package that nobody follows
-        name = self.facts.full_name(node)
-        return [External(name) if name else None]
+        name = External(self.facts.full_name(call.args[0]))
+        items = [*self.facts.objects(call.args[0])] or [name]
+        return all(self._takes_numbers(item, may_return) for item in items)
 
-    def _takes_numbers(self, item: Object | None) -> bool:
+    def _takes_numbers(self, item: Object, may_return: bool) -> bool:
         match item:
             case External(name=name):
                 return name.startswith(PACKAGES)
             case Partial(function=function):
-                return self._takes_numbers(function)
-            case Function(node=node):
-                parameters = (*node.args.posonlyargs, *node.args.args)
-                names = [one.arg for one in parameters]
-                uses: list[ast.AST] = [*self._loads(item, names)]
-                # lambda *leaves: sum(leaves)
-                several = node.args.vararg
-                if several is not None:
-                    loads = self._loads(item, [several.arg])
-                    uses += [_element(load, item) for load in loads]
-                return all(self._is_number(use, item) for use in uses)
+                return self._takes_numbers(function, may_return)
+            case Function(node=node, unit=unit, scope=scope):
+                loads = [
+                    load
+                    for parameter in ast.walk(node.args)
+                    if isinstance(parameter, ast.arg)
+                    for load in self.origins.loads(Variable(scope, parameter.arg))
+                ]
+                # lambda value: value
+                return all(
+                    isinstance(unit.parents.get(load), ast.Lambda | ast.Return)
+                    or self.numbers.do(load, unit, may_return)
+                    for load in loads
+                )
         return False
-
-    def _loads(self, function: Function, names: Iterable[str]) -> list[ast.Name]:
-        """The places where parameters of a function are read."""
-        found: list[ast.Name] = []
-        for name in names:
-            parameter = Variable(function.scope, name)
-            found += self.origins.loads(parameter)
-        return found
-
-    def _is_number(self, node: ast.AST, function: Function) -> bool:
-        """Whether a leaf is used as a number can be."""
-        parent = function.unit.parents.get(node)
-        match parent:
-            # lambda leaf: leaf
-            case ast.Lambda() | ast.Return():
-                return True
-            # leaf[0], of a replicated optimizer
-            case ast.Subscript(value=value, slice=index) if value is node:
-                return is_of_stacked(index)
-            # jnp.square(leaf)
-            case ast.Call(func=called) if called is not node:
-                called_names = names_of(self.facts, called)
-                return any(name.startswith(PACKAGES) for name in called_names)
-            case ast.BinOp(op=ast.MatMult()):
-                return False
-        return isinstance(parent, COMPUTING) and self._is_number(parent, function)
 
     def needs_array(self, read: ast.Attribute | ast.Subscript, unit: Unit) -> bool:
         """Whether the step that is read here is used as only an array can be."""
@@ -200,56 +162,26 @@ class Steps:
     @cached_property
     def _asked_steps(self) -> frozenset[LegacyObject]:
         """The steps that are used as only an array can be where they have got to."""
-        asked = self._mapped_steps()
+        asked: set[LegacyObject] = set()
+        for _, call in self.flow.reading.calls:
+            # jax.tree_map(lambda value: value.mean(), {"step": optimizer.state.step})
+            if tree_function(self.facts, call) in MAPPING:
+                steps = self.handling.optimizers_in(call, "step")
+                if steps and not self._maps_numbers(call):
+                    asked.update(steps)
         kinds = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
         for node, scope in self.flow.reading.scopes.items():
             if not isinstance(node, kinds) or self._is_read(node):
                 continue
-            steps = self.facts.legacy_objects(node, "step")
-            if not steps or self.compiled.is_traced(node):
+            found = self.facts.legacy_objects(node, "step")
+            if not found or self.compiled.is_traced(node):
                 continue
             if not self.numbers.do(node, scope.unit):
-                asked.update(steps)
+                asked.update(found)
         return frozenset(asked)
-
-    def _mapped_steps(self) -> set[LegacyObject]:
-        """The steps among the leaves of a tree that a function is mapped over."""
-        found: set[LegacyObject] = set()
-        for _, call in self.flow.reading.calls:
-            # jax.tree_map(lambda value: value.mean(), {"step": optimizer.state.step})
-            if tree_function(self.facts, call) in ("map", "multimap"):
-                steps = self.handling.optimizers_in(call, "step")
-                if steps and not self._maps_numbers(call):
-                    found.update(steps)
-        return found
-
-    def _maps_numbers(self, call: ast.Call) -> bool:
-        """Whether a number does as a leaf, for the function of a `tree_map`."""
-        for item in self._functions(call.args[0]) if call.args else [None]:
-            if not self._takes_numbers(item):
-                return False
-            if isinstance(item, Function):
-                names = [one.arg for one in parameters_of(item.node.args)]
-                loads = self._loads(item, names)
-                if not all(self._gives_number(load, item.unit) for load in loads):
-                    return False
-        return True
-
-    def _gives_number(self, load: ast.Name, unit: Unit) -> bool:
-        # lambda value: value
-        is_given = isinstance(unit.parents.get(load), ast.Lambda | ast.Return)
-        return is_given or self.numbers.do(load, unit)
 
     def _is_read(self, node: ast.expr) -> bool:
         """Whether this is `x.state.step` itself, which has a rule of its own."""
         if not isinstance(node, ast.Attribute) or node.attr != "step":
             return False
         return bool(self.facts.legacy_objects(node.value, "state"))
-
-
-def _element(node: ast.Name, function: Function) -> ast.AST:
-    """The expression for one leaf of a tuple of leaves: `xs[0]`, or else the tuple."""
-    parent = function.unit.parents.get(node)
-    if isinstance(parent, ast.Subscript) and parent.value is node:
-        return parent
-    return node

@@ -34,12 +34,9 @@ class Way:
     def through(self) -> Prose:
         """The stops, as the end of a sentence; empty if there are none."""
         shown: tuple[Location | str, ...] = self.stops
-        if not shown:
-            return ""
         if len(shown) > MOST_STOPS:
-            first = shown[: MOST_STOPS - 1]
-            shown = (*first, "…", shown[-1])
-        return message(" through {}", joined(", ", shown))
+            shown = (*shown[: MOST_STOPS - 1], "…", shown[-1])
+        return message(" through {}", joined(", ", shown)) if shown else ""
 
 
 class Traces:
@@ -60,46 +57,36 @@ class Traces:
         return self._known[use]
 
     def _find(self, use: Use) -> Way | None:
-        obj, node = self._subject(use)
-        if obj is None or node is None:
-            return None
-        if obj.evidence != "proven":
-            return None
-        if not isinstance(obj.node, ast.Call):
-            return None
-        here = use.location
-        origin = obj.unit.location(obj.node.lineno)
-        if here == origin:
-            return None
-        ends = (here, origin)
-        stops = (stop for stop in self._stops(obj, node) if stop not in ends)
-        return Way(origin, tuple(stops))
-
-    def _subject(self, use: Use) -> tuple[LegacyObject | None, ast.expr | None]:
-        """The optimizer or definition that a use is about, and the expression that holds it."""
         # of `state.optimizer.target`, that is `state.optimizer`
         node: ast.AST | None = use.node
         while isinstance(node, ast.expr):
             found = self.facts.legacy_objects(node, "optimizer", "definition")
             if found and node is not use.node:
-                return found[0], node
+                return self._between(found[0], node, use.location)
             # state.optimizer.apply_gradient(grads): its function, then `state.optimizer`
             node = getattr(node, "value", None) or getattr(node, "func", None)
-        return None, None
+        return None
+
+    def _between(self, obj: LegacyObject, node: ast.expr, here: Location) -> Way | None:
+        """The way of an object to an expression that holds it."""
+        if obj.evidence != "proven" or not isinstance(obj.node, ast.Call):
+            return None
+        origin = obj.unit.location(obj.node.lineno)
+        if here == origin:
+            return None
+        stops = (one for one in self._stops(obj, node) if one not in (here, origin))
+        return Way(origin, tuple(stops))
 
     def _stops(self, obj: LegacyObject, node: ast.expr) -> Iterable[Location]:
         """The calls on the shortest way by which an optimizer gets from one function to another."""
-        located: list[tuple[Scope, Place]] = []
-        end = self.flow.places[node]
-        for place in self._shortest(obj, end):
-            scope = self._scope(place)
-            if scope is not None:
-                located.append((scope.function, place))
+        located = [
+            (scope.function, place)
+            for place in self._shortest(obj, self.flow.places[node])
+            if (scope := self._scope(place)) is not None
+        ]
         stops: dict[Location, None] = {}
         for (scope, place), (into, following) in itertools.pairwise(located):
-            if scope is into:
-                continue
-            stop = self._crossing(place, following, into)
+            stop = self._crossing(place, following, into) if scope is not into else None
             if stop is not None:
                 stops[stop] = None
         return stops
@@ -112,10 +99,9 @@ class Traces:
         # train(optimizer)
         for unit, call in self._calls_with.get(source, ()):
             for item in self.facts.objects(call.func):
-                if isinstance(item, Function) and item.scope is into:
-                    return unit.location(call.lineno)
+                is_entered = isinstance(item, Function) and item.scope is into
                 # Trainer(optimizer)
-                if isinstance(item, Class):
+                if is_entered or isinstance(item, Class):
                     return unit.location(call.lineno)
         return None
 
@@ -142,21 +128,16 @@ class Traces:
                     way.append(place)
                     place = towards[place]
                 return way
-            for source in self._sources(place):
-                if source in towards:
-                    continue
-                if obj in self.flow.solver.at(source):
+            sources = self.flow.sources(place)
+            match place:
+                # optimizer.replace(target=params) gives the optimizer
+                case ast.Call(func=ast.Attribute(value=owner)):
+                    sources = [*sources, self.flow.places.get(owner)]
+            for source in sources:
+                if source not in towards and obj in self.flow.solver.at(source):
                     towards[source] = place
                     pending.append(source)
         return []
-
-    def _sources(self, place: Place) -> Iterable[Place]:
-        """The places from which an object may come: along the edges, and out of calls."""
-        yield from self.flow.sources(place)
-        match place:
-            # optimizer.replace(target=params) gives the optimizer
-            case ast.Call(func=ast.Attribute(value=owner)):
-                yield self.flow.places.get(owner)
 
     def _scope(self, place: Place) -> Scope | None:
         match place:

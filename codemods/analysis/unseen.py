@@ -41,12 +41,11 @@ def _calls_unseen(facts: Queries, call: ast.Call) -> bool:
         return False
     if _unknown(map(unwrapped, facts.objects(call.func))):
         return True
-    roots = facts.flow.roots(facts.flow.places[call.func])
-    expressions = (root for root in roots if isinstance(root, ast.expr))
     return any(
         _is_unknown(name)
-        for one in expressions
-        for name in facts.flow.origin_names(one)
+        for root in facts.flow.roots(facts.flow.places[call.func])
+        if isinstance(root, ast.expr)
+        for name in facts.flow.origin_names(root)
     )
 
 

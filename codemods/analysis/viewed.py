@@ -29,28 +29,22 @@ class Viewed:
         """The states that are read for more than the step, with the name of their optimizers."""
         names: dict[LegacyObject, set[str | Enum | None]] = defaultdict(set)
         for use in self._reads():
-            made = {found.made_by for found in self.stepping.definitions(use)}
-            proven = all(obj.evidence == "proven" for obj in use.objects)
-            sure = proven and all(map(self.facts.legacy.definitions, use.objects))
-            node = use.node
-            states = (
-                self.facts.legacy_objects(node, "state")
-                if isinstance(node, ast.expr)
-                else []
-            )
+            made: set[str | Enum | None] = {
+                found.made_by for found in self.stepping.definitions(use)
+            }
             # optimizers of several classes, or of unknown ones, have no name in common
-            for state in states:
-                names[state] |= made if sure else {None}
-        known = {
-            state: next(iter(found))
-            for state, found in names.items()
-            if len(found) == 1
-        }
-        viewable = {
-            state: name
-            for state, name in known.items()
-            if isinstance(name, str) and is_viewable(name)
-        }
+            if not all(
+                obj.evidence == "proven" and self.facts.legacy.definitions(obj)
+                for obj in use.objects
+            ):
+                made = {None}
+            if isinstance(use.node, ast.expr):
+                for state in self.facts.legacy_objects(use.node, "state"):
+                    names[state] |= made
+        viewable: dict[LegacyObject, str] = {}
+        for state, (name, *others) in names.items():
+            if isinstance(name, str) and not others and is_viewable(name):
+                viewable[state] = name
         # what is changed in place is lost if the state is made anew at each read
         changed = Snapshots(self.facts).changed if viewable else ()
         return {state: name for state, name in viewable.items() if state not in changed}
@@ -72,25 +66,22 @@ class Viewed:
     @cached_property
     def files(self) -> set[Unit]:
         """The files that read or make states, each of which has classes of its own for them."""
-        found = {use.unit for use in self._reads()}
-        for use in self.facts.uses:
-            # OptimizerState(step, param_states)
-            if use.kind == "definition" and use.name in self.classes:
-                found.add(use.unit)
-        return found
+        # OptimizerState(step, param_states)
+        return {use.unit for use in self._reads()} | {
+            use.unit
+            for use in self.facts.uses
+            if use.kind == "definition" and use.name in self.classes
+        }
 
     @cached_property
     def together(self) -> tuple[LegacyObject, ...]:
         """The states that are read, if the program makes some itself: it may make any of these."""
-        uses = (
-            use
+        is_made = any(
+            use.name in self.classes
+            and use.kind in ("definition", "annotation", "check")
             for use in self.facts.uses
-            if use.kind in ("definition", "annotation", "check")
-            and use.name.endswith(("OptimizerState", "ParamState"))
         )
-        return (
-            tuple(self.states) if any(use.name in self.classes for use in uses) else ()
-        )
+        return tuple(self.states) if is_made else ()
 
 
 def _is_asked_for_step(use: Use) -> bool:

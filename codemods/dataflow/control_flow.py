@@ -271,20 +271,15 @@ class _Builder:
 
     def _match(self, node: ast.Match) -> None:
         self.expression(node.subject)
-        ends = set[int]()
-        last = set(self.ends)
-        for case in node.cases:
-            # A case is tried where the one before it has failed, at any part of its pattern.
-            self.ends = last
-            for part in ast.walk(case.pattern):
-                self._emit(part)
-            last = last | self.ends
-            if case.guard is not None:
-                self.expression(case.guard)
-                last |= self.ends
-            self.body(case.body)
-            ends |= self.ends
-        self.ends = ends | last
+        # A case is tried where others have failed, at any part of their patterns.
+        with self._guard() as anywhere:
+            for case in node.cases:
+                self.ends = set(anywhere)
+                for part in ast.walk(case.pattern):
+                    self._emit(part)
+                self._expressions([case.guard])
+                self.body(case.body)
+        self.ends = anywhere
 
     # Expressions
 

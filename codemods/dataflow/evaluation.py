@@ -86,12 +86,11 @@ class Evaluations:
             arguments = [] if self._is_wrapping(node) else values_of(node)
             for called in (node.func, *arguments):
                 items = self.program.objects(called)
-                for function in functions_in(items):
-                    found[function.node] = None
+                found |= dict.fromkeys(one.node for one in functions_in(items))
                 # plateau(loss), an instance
                 for item in items:
                     members = self._members(behind(item))
-                    found.update(dict.fromkeys(members.get("__call__", ())))
+                    found |= dict.fromkeys(members.get("__call__", ()))
             return found
         if isinstance(node, ast.Attribute):
             owners = self.program.objects(node.value)
@@ -104,12 +103,9 @@ class Evaluations:
         The call graph has those that it does call.
         """
         name = self.program.full_name(call.func)
-        if not name or name.startswith("builtins."):
-            return False
         # jax.tree_util.tree_map(halve, params)
-        if name in pure.ITERATING or name in pure.CALLING:
-            return False
-        return pure.is_pure(name)
+        calls = name in pure.ITERATING or name in pure.CALLING
+        return not calls and not name.startswith("builtins.") and pure.is_pure(name)
 
     def summary(self, function: FunctionNode) -> Effects:
         """The effects of a call of a function, on what is not its own."""
@@ -240,10 +236,11 @@ class Evaluations:
     def _is_fixed(self, node: ast.Attribute, items: tuple[Object, ...]) -> bool:
         """Whether an attribute is never set to something else."""
         name = self.program.full_name(node)
-        if name:
-            return pure.is_constant(name)
-        return bool(items) and all(
-            isinstance(item, LegacyObject | Result) for item in items
+        return (
+            pure.is_constant(name)
+            if name
+            else bool(items)
+            and all(isinstance(item, LegacyObject | Result) for item in items)
         )
 
     def _fields(self, items: Iterable[Object], name: object) -> set[Cell]:
@@ -307,12 +304,14 @@ class Evaluations:
 
     def is_unknown_decorator(self, node: ast.expr) -> bool:
         """Whether nothing is known of what a decorator does with its function."""
-        if self.program.callees.get(node):
-            return False
-        name = self.program.full_name(_called(node))
-        if pure.is_pure(name):
-            return False
-        return self.flow.library.function(name) is None
+        # `dataclass` of `@dataclass` and of `@dataclass(frozen=True)`
+        called = node.func if isinstance(node, ast.Call) else node
+        name = self.program.full_name(called)
+        return not (
+            self.program.callees.get(node)
+            or pure.is_pure(name)
+            or self.flow.library.function(name) is not None
+        )
 
     # Calls
 
@@ -420,12 +419,15 @@ class Evaluations:
 
     def _calls_only(self, name: str, node: ast.Call) -> bool:
         """Whether a call such as `jax.lax.scan(step, …)` does no more than its function in view."""
-        if not all(map(self._is_known_function, node.args[:1])):
-            return False
+        for called in node.args[:1]:
+            items = self.program.objects(called)
+            is_in_view = bool(items) and len([*functions_in(items)]) == len(items)
+            if not is_in_view and not pure.is_pure(self.program.full_name(called)):
+                return False
         # map(scale, batches) takes elements; jax.tree_map(scale, params) does not
-        if name not in pure.ITERATING:
-            return True
-        return all(map(self.kinds.is_again, node.args[1:]))
+        return name not in pure.ITERATING or all(
+            map(self.kinds.is_again, node.args[1:])
+        )
 
     def _outside(self, node: ast.Call) -> Effects:
         """The effects of a call that changes its arguments and the world outside alone."""
@@ -434,13 +436,6 @@ class Evaluations:
             for owner in self.program.states(argument):
                 found.writes.add(Field(None, frozenset((owner,))))
         return found
-
-    def _is_known_function(self, node: ast.expr) -> bool:
-        """Whether a function that is called is in view, or changes nothing."""
-        items = self.program.objects(node)
-        in_view = [*functions_in(items)]
-        is_in_view = bool(items) and len(in_view) == len(items)
-        return is_in_view or pure.is_pure(self.program.full_name(node))
 
     def _method(self, node: ast.Call) -> Effects:
         """The effects of a call of a method, if the points-to set of its receiver is unknown."""
@@ -475,11 +470,6 @@ class Evaluations:
 def _constant(node: ast.expr) -> object:
     """The value of a constant; None for all else."""
     return node.value if isinstance(node, ast.Constant) else None
-
-
-def _called(decorator: ast.expr) -> ast.expr:
-    """`dataclass` of `@dataclass` and of `@dataclass(frozen=True)`."""
-    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def given(call: ast.Call) -> set[ast.AST]:

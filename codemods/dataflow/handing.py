@@ -51,19 +51,18 @@ class Handing:
         """
         if not fields or not handed:
             return False
-        objects = chain.from_iterable(map(self.program.states, handed))
-        reached = self.within(objects)
-        if any(not cell.owners.isdisjoint(reached) for cell in fields):
-            return True
-        return not self._names_of(handed).isdisjoint(self._names_of(through))
+        reached = self.within(chain.from_iterable(map(self.program.states, handed)))
+        return any(
+            not cell.owners.isdisjoint(reached) for cell in fields
+        ) or not self._names_of(handed).isdisjoint(self._names_of(through))
 
     def may_meet(self, some: Collection[ast.AST], others: Collection[ast.AST]) -> bool:
         """Whether one of some expressions may be the object that one of some others is."""
         own = {*chain.from_iterable(map(self.program.states, some))}
-        theirs = {*chain.from_iterable(map(self.program.states, others))}
-        if not own.isdisjoint(theirs):
-            return True
-        return not self._names_of(some).isdisjoint(self._names_of(others))
+        theirs = chain.from_iterable(map(self.program.states, others))
+        return not own.isdisjoint(theirs) or not self._names_of(some).isdisjoint(
+            self._names_of(others)
+        )
 
     @cached_property
     def set_somewhere(self) -> frozenset[object]:
@@ -72,7 +71,9 @@ class Handing:
         for store in self._stores:
             match store.target:
                 case ast.Attribute(attr=name):
-                    if not self._is_new(store):
+                    # self.rate = rate, of an object that is being made
+                    method = self.flow.engine.method_storing(store)
+                    if getattr(method and method.node, "name", "") not in SETTING_UP:
                         found.add(name)
                 case ast.Subscript(slice=ast.Constant(value=key)):
                     found.add(key)
@@ -88,12 +89,6 @@ class Handing:
         index = self.flow.engine.index
         yield from chain.from_iterable(index.stores.values())
         yield from index.item_stores
-
-    def _is_new(self, store: AttributeStore) -> bool:
-        """Whether this is `self.rate = rate` of an object that is being made."""
-        method = self.flow.engine.method_storing(store)
-        name = getattr(method.node, "name", "") if method is not None else ""
-        return name in SETTING_UP
 
     def within(self, items: Iterable[Object]) -> set[Object]:
         """Objects, and all that can be reached from them."""
@@ -128,14 +123,14 @@ class Handing:
     def _names_of(self, nodes: Iterable[ast.AST]) -> set[Cell]:
         """The variables and fields that unknown objects have come from."""
         found: set[Cell] = set()
-        for node in nodes:
+        pending = [*nodes]
+        while pending:
+            node = pending.pop()
             # fit({"config": config})
-            inner = ast.iter_child_nodes(node) if isinstance(node, DISPLAYS) else [node]
-            for one in inner:
-                if isinstance(one, DISPLAYS):
-                    found |= self._names_of([one])
-                elif isinstance(one, ast.expr) and not self.program.states(one):
-                    found |= self._names(one)
+            if isinstance(node, DISPLAYS):
+                pending += ast.iter_child_nodes(node)
+            elif isinstance(node, ast.expr) and not self.program.states(node):
+                found |= self._names(node)
         return found
 
     def _names(self, node: ast.expr) -> frozenset[Cell]:
@@ -168,12 +163,10 @@ class Handing:
         found: defaultdict[object, list[Place]] = defaultdict(list)
         for store in self._stores:
             source = store.binding.source
-            if source is None or store.binding.steps:
-                continue
             match store.target:
                 case (
                     ast.Attribute(attr=key)
                     | ast.Subscript(slice=ast.Constant(value=key))
-                ):
+                ) if source is not None and not store.binding.steps:
                     found[key].append(self.flow.places[source])
         return found

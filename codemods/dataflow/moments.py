@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
 
 from codemods.dataflow.control_flow import EXIT, Order, Owner
 from codemods.dataflow.definitions import LOOPS, Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
-from codemods.dataflow.elsewhere import Elsewhere
 from codemods.dataflow.evaluation import Evaluations, evaluated, given
 from codemods.dataflow.handing import Handing
 from codemods.dataflow.program import EvaluationSite, Program
-from codemods.inference.binding import parameters_of
 from codemods.inference.objects import (
     Class,
     Function,
@@ -27,6 +26,7 @@ from codemods.inference.reading import FunctionNode
 from codemods.inference.view import View
 from codemods.sources.modules import Unit
 
+WORD = re.compile(r"\w+")
 Numbers = dict[Owner, set[int]]
 Run = tuple[Order, int, int]
 
@@ -41,7 +41,7 @@ class Dataflow:
 
     def __init__(self, flow: View, others: Iterable[str] = ()) -> None:
         self.flow = flow
-        self.elsewhere = Elsewhere(flow, others)
+        self._others = list(others)
         self.program = Program(flow)
         self.definitions = Definitions(self.program)
         self.evaluations = Evaluations(self.program, self.definitions)
@@ -61,14 +61,13 @@ class Dataflow:
 
     def may_swap(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether two expressions may change places."""
-        one = self.effects(first)
-        other = self.effects(second)
+        one, other = self.effects(first), self.effects(second)
         # The order of what two of them print or store would change.
-        is_seen = one.acts or one.world
-        if is_seen and (other.acts or other.world):
-            return False
+        are_seen = (one.acts or one.world) and (other.acts or other.world)
         return not (
-            self._disturbs(one, other, second) or self._disturbs(other, one, first)
+            are_seen
+            or self._disturbs(one, other, second)
+            or self._disturbs(other, one, first)
         )
 
     def _disturbs(self, effects: Effects, other: Effects, node: ast.AST) -> bool:
@@ -87,44 +86,47 @@ class Dataflow:
         Code out of view may change what it is handed, call functions that have escaped, and set
         what is set anywhere. That it is called shows nothing of other objects.
         """
-        if any(self._is_written(cell, effects.writes) for cell in read.reads):
-            return True
         fields = [cell for cell in read.reads if isinstance(cell, Field)]
-        if self.handing.may_change(fields, read.through, effects.handed):
+        if self._is_any_written(read.reads, effects.writes) or self.handing.may_change(
+            fields, read.through, effects.handed
+        ):
             return True
         if not effects.acts:
             return False
-        for cell in fields:
-            is_set = (
-                cell.name in self.handing.set_somewhere
-                or self._set_elsewhere & cell.owners
-            )
-            if is_set and self._is_in_reach(cell):
-                return True
-        return any(
-            not self._is_local(cell) and self._is_written(cell, self._behind.writes)
-            for cell in read.reads
+        named = self.handing.set_somewhere
+        is_set = any(
+            (cell.name in named or self._set_elsewhere & cell.owners)
+            and self._is_in_reach(cell)
+            for cell in fields
         )
+        shared = [cell for cell in read.reads if not self._is_local(cell)]
+        return is_set or self._is_any_written(shared, self._behind.writes)
 
     def _is_local(self, cell: Cell) -> bool:
         """Whether a variable is set within its own function alone."""
-        if not isinstance(cell, Variable):
-            return False
-        if isinstance(cell.scope.node, ast.Module | ast.ClassDef):
-            return False
         # nonlocal count, in a function within
-        stores = self.definitions.stores(cell)
-        return not any(isinstance(store, ast.Nonlocal) for store in stores)
+        return (
+            isinstance(cell, Variable)
+            and not isinstance(cell.scope.node, ast.Module | ast.ClassDef)
+            and not any(
+                isinstance(store, ast.Nonlocal)
+                for store in self.definitions.stores(cell)
+            )
+        )
 
     def _is_in_reach(self, cell: Cell) -> bool:
         """Whether code out of view may have the object of an attribute or element."""
         return isinstance(cell, Field) and not self._is_hidden(cell)
 
-    def _is_written(self, cell: Cell, written: Collection[Cell]) -> bool:
-        if isinstance(cell, Variable):
-            return cell in written
-        fields = (other for other in written if isinstance(other, Field))
-        return any(self._may_be_one(cell, other) for other in fields)
+    def _is_any_written(self, cells: Iterable[Cell], written: Collection[Cell]) -> bool:
+        """Whether a change of some cells may be one of others."""
+        fields = [other for other in written if isinstance(other, Field)]
+        return any(
+            cell in written
+            if isinstance(cell, Variable)
+            else any(self._may_be_one(cell, other) for other in fields)
+            for cell in cells
+        )
 
     def _may_be_one(self, one: Field, other: Field) -> bool:
         """Whether a change of one may be a change of the other."""
@@ -145,22 +147,41 @@ class Dataflow:
     @cached_property
     def _escaped(self) -> frozenset[Object]:
         """The objects that get to code out of view, and all that can be reached from them."""
-        escaping: list[Object] = []
-        for unit in self.flow.project.read:
-            for node in unit.nodes:
-                for value in self._given_away(unit, node):
-                    escaping += self.program.objects(value)
+        escaping = (
+            item
+            for unit in self.flow.project.read
+            for node in unit.nodes
+            for value in self._given_away(unit, node)
+            for item in self.program.objects(value)
+        )
         return frozenset(self.handing.within(escaping) | self._set_elsewhere)
 
     @cached_property
     def _set_elsewhere(self) -> frozenset[Object]:
         """The objects that files which are not analysed change, and all within them."""
-        found: list[Object] = []
-        for variable in self.elsewhere.changed:
-            items = self.program.objects_at(variable.scope, variable.name)
-            # of a module, the variables that are set are known by their names
-            found += (item for item in items if not isinstance(item, Module))
+        # of a module, the variables that are set are known by their names
+        found = (
+            item
+            for variable in self._named_elsewhere
+            for item in self.program.objects_at(variable.scope, variable.name)
+            if not isinstance(item, Module)
+        )
         return frozenset(self.handing.within(found))
+
+    @cached_property
+    def _named_elsewhere(self) -> frozenset[Variable]:
+        """The variables of modules that files which are not analysed may set or change.
+
+        Such a file has their names, or may call a function in view that declares them global.
+        """
+        words = {word for text in self._others for word in WORD.findall(text)}
+        return frozenset(
+            Variable(scope, name)
+            for unit, scope in self.flow.modules.items()
+            for bound in (unit.bindings.values() if words else ())
+            for name, declared, _ in bound
+            if declared == "global" or (name in words and name in scope.names)
+        )
 
     def _given_away(self, unit: Unit, node: ast.AST) -> Iterable[ast.AST]:
         """The values that get to code out of view at a node."""
@@ -171,9 +192,8 @@ class Dataflow:
                 | ast.Subscript(value=owner, ctx=ast.Store())
             ):
                 statement = unit.parents.get(node)
-                is_known = bool(self.program.states(owner))
-                if isinstance(statement, ast.Assign) and not is_known:
-                    return [statement.value]
+                if isinstance(statement, ast.Assign):
+                    return [] if self.program.states(owner) else [statement.value]
             case (
                 ast.Call()
                 | ast.Yield()
@@ -203,7 +223,7 @@ class Dataflow:
                 scope = self.flow.modules[item.unit]
                 modules |= {Variable(scope, name) for name in scope.names}
         found = self.evaluations.of_all(functions)
-        found.writes |= modules | self.elsewhere.assigned
+        found.writes |= modules | self._named_elsewhere
         return found
 
     # Within one run of a function
@@ -237,9 +257,9 @@ class Dataflow:
 
         The first moment comes before the second.
         """
-        if not self.is_before(first, second):
-            return False
-        return not self._may_change_between(first, second, Effects({variable}))
+        return self.is_before(first, second) and not self._may_change_between(
+            first, second, Effects({variable})
+        )
 
     def is_before(self, first: ast.AST, second: ast.AST) -> bool:
         """Whether one node is always evaluated before another in a run of a function."""
@@ -275,9 +295,7 @@ class Dataflow:
 
         None if they are not of one function.
         """
-        unit = self.program.unit_of(first)
-        start = self.program.site(unit, first)
-        end = self.program.site(unit, second)
+        start, end = self._site(first), self._site(second)
         if start is None or end is None or start.owner is not end.owner:
             return None
         order = self.program.order(start.owner)
@@ -295,12 +313,13 @@ class Dataflow:
 
     def _change(self, order: Order, numbers: Iterable[int], read: Effects) -> bool:
         """Whether some evaluations may change what is read."""
-        if not read.reads:
-            return False
         unit = self.program.unit_of(order.owner)
         # The beginning and the end are no evaluations.
-        nodes = (order.nodes[number] for number in numbers if number > EXIT)
-        return any(self.changes(self.evaluations.at(unit, one), read) for one in nodes)
+        return bool(read.reads) and any(
+            self.changes(self.evaluations.at(unit, order.nodes[number]), read)
+            for number in numbers
+            if number > EXIT
+        )
 
     # From one function to another
 
@@ -327,13 +346,11 @@ class Dataflow:
         read.reads = {one for one in read.reads if not self.is_settled(one, carriers)}
         if not read.reads:
             return True
-        start = self._site(made)
-        end = self._site(later)
+        start, end = self._site(made), self._site(later)
         if start is None or end is None:
             return False
-        first = (start.owner, start.number)
-        last = (end.owner, end.number)
-        key = (first, last, frozenset(read.reads), frozenset(read.through))
+        moments = (start.owner, start.number, end.owner, end.number)
+        key = (moments, frozenset(read.reads), frozenset(read.through))
         if key not in self._changed:
             self._changed[key] = self._may_change(start, end, read, carriers)
         return not self._changed[key]
@@ -354,19 +371,19 @@ class Dataflow:
     def _is_steady(self, variable: Variable) -> bool:
         """Whether a variable is set once and for all in each run of its scope."""
         stores = self.definitions.stores(variable)
-        if len(stores) != 1:
-            # Several imports of one name count as one: `try: import x; except ImportError: …`
-            are_imports = all(isinstance(store, ast.alias) for store in stores)
-            if not are_imports:
-                return False
+        # Several imports of one name count as one: `try: import x; except ImportError: …`
+        are_imports = all(isinstance(store, ast.alias) for store in stores)
+        if variable in self._set_from_outside or not (len(stores) == 1 or are_imports):
+            return False
         # In a loop, one statement sets it many times.
-        for store in stores:
-            for outer in variable.unit.ancestors(store):
-                if outer is variable.scope.node:
-                    break
-                if isinstance(outer, LOOPS):
-                    return False
-        return variable not in self._set_from_outside
+        return not any(
+            isinstance(outer, LOOPS)
+            for store in stores
+            for outer in takewhile(
+                lambda one: one is not variable.scope.node,
+                variable.unit.ancestors(store),
+            )
+        )
 
     @cached_property
     def _set_from_outside(self) -> set[Cell]:
@@ -440,18 +457,17 @@ class Dataflow:
         if isinstance(owner, ast.Module):
             return False
         function = self.flow.engine.functions[owner]
-        items: list[Object] = []
-        arguments = owner.args
-        several = (arguments.vararg, arguments.kwarg)
-        for parameter in (*parameters_of(arguments), *several):
-            if parameter is not None:
-                items += self.program.objects_at(function.scope, parameter.arg)
         # Variables of the functions and the module around it, as well as its arguments.
+        names = [
+            (function.scope, one.arg)
+            for one in ast.walk(owner.args)
+            if isinstance(one, ast.arg)
+        ]
         scope = function.scope.parent
         while scope is not None:
-            for name in scope.names:
-                items += self.program.objects_at(scope, name)
+            names += ((scope, name) for name in scope.names)
             scope = scope.parent
+        items = chain.from_iterable(self.program.objects_at(*one) for one in names)
         return not self.handing.within(items).isdisjoint(carriers)
 
 
@@ -468,5 +484,9 @@ def _after(order: Order, numbers: Iterable[int]) -> set[int]:
 
 def _given_in(node: ast.AST) -> set[ast.AST]:
     """What the calls in an expression give to their functions."""
-    calls = (inner for inner in evaluated(node) if isinstance(inner, ast.Call))
-    return {value for call in calls for value in given(call)}
+    return {
+        value
+        for call in evaluated(node)
+        if isinstance(call, ast.Call)
+        for value in given(call)
+    }

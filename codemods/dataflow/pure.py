@@ -6,73 +6,49 @@ import builtins
 from functools import cache
 
 from codemods import vocabulary
-from codemods.vocabulary import full_names, words
+from codemods.vocabulary import full_names, listed, words
+
+EXCEPTIONS = frozenset(
+    f"builtins.{name}"
+    for name, made in vars(builtins).items()
+    if isinstance(made, type) and issubclass(made, BaseException)
+)
 
 PURE = (
-    full_names(
-        "builtins",
-        "abs ascii bin bool bytes callable chr complex dict divmod enumerate float format "
-        "frozenset getattr hasattr hash hex id int isinstance issubclass len list max min object "
-        "oct ord pow range repr reversed round set slice sorted str sum super tuple type zip any "
-        "all property staticmethod classmethod",
-    )
-    | frozenset(
-        f"builtins.{name}"
-        for name, made in vars(builtins).items()
-        if isinstance(made, type) and issubclass(made, BaseException)
-    )
-    | full_names("functools", "partial wraps lru_cache cache cached_property")
-    | full_names("dataclasses", "replace field dataclass asdict astuple fields")
-    | full_names("typing", "cast NamedTuple NewType TypeVar")
-    | full_names(
-        "typing abc", "overload final runtime_checkable no_type_check abstractmethod"
-    )
-    | full_names("collections", "namedtuple OrderedDict Counter deque defaultdict")
-    | full_names("types", "SimpleNamespace MappingProxyType")
-    | full_names("itertools", "product combinations permutations")
-    | full_names("os.path", "join basename dirname splitext")
-    | full_names("re", "compile match search fullmatch findall sub split escape")
-    | full_names(
-        "jax",
-        "jit pmap vmap grad value_and_grad checkpoint remat named_call custom_vjp custom_jvp "
-        "device_count local_device_count device_put device_get device_put_replicated "
-        "device_put_sharded block_until_ready process_index process_count host_id host_count "
-        "devices local_devices default_backend disable_jit named_scope jacfwd jacrev hessian",
-    )
-    | full_names("jax.dtypes", "canonicalize_dtype result_type")
-    | full_names(
-        "flax.jax_utils", "replicate unreplicate partial_eval_by_shape pad_shard_unpad"
-    )
-    | full_names(
-        "flax.core flax.core.frozen_dict",
-        "freeze unfreeze FrozenDict copy pop pretty_repr",
-    )
-    | full_names(
-        "flax.training.common_utils",
-        "shard shard_prng_key onehot stack_forest get_metrics",
-    )
-    | full_names(
-        "flax.traverse_util",
-        "flatten_dict unflatten_dict path_aware_map ModelParamTraversal TraverseTree t_identity",
-    )
-    | full_names(
-        "flax.serialization", "to_state_dict from_state_dict to_bytes from_bytes"
-    )
-    | full_names("flax.struct", "field dataclass")
-    | full_names("flax.linen", "compact nowrap jit remat")
-    | full_names("flax.training.train_state.TrainState", "create")
-    | full_names(
-        "flax.training.dynamic_scale flax.optim flax.optim.dynamic_scale",
-        "DynamicScale",
-    )
-    | (
-        vocabulary.RAVEL_TREE
-        | vocabulary.TREE_NORM
-        | vocabulary.CLIP_GRADIENTS
-        | vocabulary.COPY
-    )
-    | (vocabulary.LIST_LEAVES | vocabulary.FLATTEN | vocabulary.TELL_PATHS)
-    | (vocabulary.UNFLATTEN | vocabulary.STRUCTURE)
+    listed("""
+        builtins: abs ascii bin bool bytes callable chr complex dict divmod enumerate float format
+        builtins: frozenset getattr hasattr hash hex id int isinstance issubclass len list max min
+        builtins: object oct ord pow range repr reversed round set slice sorted str sum super tuple
+        builtins: type zip any all property staticmethod classmethod
+        functools: partial wraps lru_cache cache cached_property
+        dataclasses: replace field dataclass asdict astuple fields
+        typing: cast NamedTuple NewType TypeVar
+        typing abc: overload final runtime_checkable no_type_check abstractmethod
+        collections: namedtuple OrderedDict Counter deque defaultdict
+        types: SimpleNamespace MappingProxyType
+        itertools: product combinations permutations
+        os.path: join basename dirname splitext
+        re: compile match search fullmatch findall sub split escape
+        jax: jit pmap vmap grad value_and_grad checkpoint remat named_call custom_vjp custom_jvp
+        jax: device_count local_device_count device_put device_get device_put_replicated
+        jax: device_put_sharded block_until_ready process_index process_count host_id host_count
+        jax: devices local_devices default_backend disable_jit named_scope jacfwd jacrev hessian
+        jax.dtypes: canonicalize_dtype result_type
+        flax.jax_utils: replicate unreplicate partial_eval_by_shape pad_shard_unpad
+        flax.core flax.core.frozen_dict: freeze unfreeze FrozenDict copy pop pretty_repr
+        flax.training.common_utils: shard shard_prng_key onehot stack_forest get_metrics
+        flax.traverse_util: flatten_dict unflatten_dict path_aware_map ModelParamTraversal
+        flax.traverse_util: TraverseTree t_identity
+        flax.serialization: to_state_dict from_state_dict to_bytes from_bytes
+        flax.struct: field dataclass
+        flax.linen: compact nowrap jit remat
+        flax.training.train_state.TrainState: create
+        flax.training.dynamic_scale flax.optim flax.optim.dynamic_scale: DynamicScale
+    """)
+    | (EXCEPTIONS | vocabulary.RAVEL_TREE | vocabulary.TREE_NORM)
+    | (vocabulary.CLIP_GRADIENTS | vocabulary.COPY | vocabulary.LIST_LEAVES)
+    | (vocabulary.FLATTEN | vocabulary.TELL_PATHS | vocabulary.UNFLATTEN)
+    | vocabulary.STRUCTURE
 )
 """Functions and classes that change nothing and give the same for the same."""
 
@@ -94,11 +70,11 @@ LOOKING_IN = (
 )
 """Functions whose result is made of all that is in their arguments."""
 
-IMPURE = full_names(
-    "operator",
-    "setitem delitem iadd iand iconcat ifloordiv ilshift imatmul imod imul ior ipow irshift isub "
-    "itruediv ixor call methodcaller attrgetter itemgetter",
-) | full_names("jax.lax", "infeed outfeed")
+IMPURE = listed("""
+    operator: setitem delitem iadd iand iconcat ifloordiv ilshift imatmul imod imul ior ipow
+    operator: irshift isub itruediv ixor call methodcaller attrgetter itemgetter
+    jax.lax: infeed outfeed
+""")
 """Functions of these modules that may change something."""
 
 NUMPY_ACTING = full_names(
@@ -111,16 +87,14 @@ NUMPY_STATEFUL = ("numpy.random.", "numpy.testing.", "numpy.lib.", "numpy.f2py."
 
 CALLING = (
     (vocabulary.MAP_TREES | vocabulary.MAP_TREES_WITH_PATH | vocabulary.REDUCE_TREES)
-    | (
-        vocabulary.CONTROL
-        | vocabulary.MAP_SLICES
-        | vocabulary.SHAPES_OF
-        | vocabulary.LINEARIZE
-    )
-    | full_names("builtins functools", "map filter reduce")
-    | full_names("jax.lax", "associative_scan custom_root")
-    | full_names("jax", "make_jaxpr pure_callback")
-    | full_names("flax.traverse_util", "path_aware_map")
+    | (vocabulary.CONTROL | vocabulary.MAP_SLICES | vocabulary.SHAPES_OF)
+    | vocabulary.LINEARIZE
+    | listed("""
+        builtins functools: map filter reduce
+        jax.lax: associative_scan custom_root
+        jax: make_jaxpr pure_callback
+        flax.traverse_util: path_aware_map
+    """)
 )
 """Functions that call functions among their arguments at once, and do nothing else."""
 
@@ -134,15 +108,7 @@ OUTSIDE = words(
 )
 """Functions that read and write the outside world and their arguments, and nothing else."""
 
-CONSTANTS = (
-    "jax.numpy.",
-    "numpy.",
-    "math.",
-    "cmath.",
-    "string.",
-    "sys.maxsize",
-    "os.sep",
-)
+CONSTANTS = words("jax.numpy. numpy. math. cmath. string. sys.maxsize os.sep")
 """Modules of which no attribute is ever set."""
 
 CONTAINER_READING = words(

@@ -87,6 +87,7 @@ class Inference:
             "instances": self._instances,
             "item of": heap.item,
             "each of": heap.each,
+            "turn of": heap.turn,
             "item in": heap.element,
             "entries of": heap.entries,
             "changes": self._changes,
@@ -361,8 +362,8 @@ class Inference:
             case ("expression", ast.expr() as node, None):
                 own = self.frame_for(self.scopes[node], frame)
                 return ("expression", node, own)
-            case ("each of", inner):
-                return ("each of", self.within(inner, frame))
+            case ("each of" | "turn of" as word, inner):
+                return (word, self.within(inner, frame))
         return place
 
     def variable(self, scope: Scope, name: str, frame: Frame | None) -> Place:

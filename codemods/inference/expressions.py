@@ -201,6 +201,8 @@ def _stepped(place: Place, word: str, key: Key, binding: Binding) -> Place:
             return ("item of", place, key)
         case "each":
             return ("each of", place)
+        case "turn":
+            return ("turn of", place)
         case "enter" | "aenter":
             return ("entered", place, f"__{word}__")
         case "attribute":

@@ -482,7 +482,7 @@ class Heap:
         return found
 
     def each(self, place: Place) -> Answer:
-        """What a loop over something gives."""
+        """What is in something: its elements, and what an iterator gives."""
         found: list[Object] = []
         for item in (yield place):
             found += yield from self.item_of(item, None)
@@ -491,6 +491,23 @@ class Heap:
                 iterator = ("invoked", ("special", item, "__iter__"), given)
                 found += yield ("invoked", ("special", item, "__next__"), given)
                 found += yield ("each of", iterator)
+        return found
+
+    def turn(self, place: Place) -> Answer:
+        """What a loop over something gives: of a dict that is written down, its keys."""
+        found: list[Object] = []
+        for item in (yield place):
+            frame = item.frame if isinstance(item, InFrame) else None
+            match plain(item):
+                case Container(node=ast.Dict(keys=keys, values=values), role=""):
+                    for key, value in zip(keys, values, strict=True):
+                        part = ("expression", key or value, frame)
+                        # {**others}
+                        found += yield part if key else ("turn of", part)
+                case Container(node=ast.DictComp(key=key), role=""):
+                    found += yield ("expression", key, frame)
+                case _:
+                    found += yield ("each of", ("itself", item))
         return found
 
     # Elements of containers

@@ -14,9 +14,10 @@ from codemods.sources.modules import Unit
 from codemods.vocabulary import words
 
 Step: TypeAlias = tuple[
-    Literal["item", "each", "enter", "aenter", "attribute", "rest"], "int | str | None"
+    Literal["item", "each", "turn", "enter", "aenter", "attribute", "rest"],
+    "int | str | None",
 ]
-"""From a value to a part of it: an item, each element, what a `with` gives, an attribute."""
+"""From a value to a part of it: an item, each element, what loops or `with` give, an attribute."""
 
 MODULES = frozenset(
     words("import_module __import__ modules module_from_spec load_source globals")
@@ -222,9 +223,9 @@ class Reader:
                 ast.For(target=target, iter=source)
                 | ast.AsyncFor(target=target, iter=source)
             ):
-                self._bind(target, Binding(node, scope, source, (("each", None),)))
+                self._bind(target, Binding(node, scope, source, (("turn", None),)))
             case ast.comprehension(target=target, iter=source):
-                self._bind(target, Binding(node, scope, source, (("each", None),)))
+                self._bind(target, Binding(node, scope, source, (("turn", None),)))
             case ast.withitem(context_expr=source, optional_vars=ast.expr() as target):
                 word: Literal["enter", "aenter"] = "enter"
                 if isinstance(self.unit.parents[node], ast.AsyncWith):

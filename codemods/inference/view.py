@@ -470,7 +470,7 @@ class View:
         place: Place = ("expression", binding.source, None)
         for step, inner in ahead:
             place = ("item of", place, inner if step == "item" else None)
-        return self._elements(place, key) if word in ("item", "each") else []
+        return self._elements(place, key) if word in ("item", "each", "turn") else []
 
     def _elements(self, place: Place, key: Key) -> list[Place]:
         """The places of the elements under a key of the containers at a place."""

@@ -115,6 +115,13 @@ class Unit:
     def source(self, node: ast.expr | ast.stmt) -> str:
         return self.columns.segment(node)
 
+    def call_of(self, node: ast.AST) -> ast.Call | None:
+        """The call of which a node is what is called; None where it is not called."""
+        match self.parents.get(node):
+            case ast.Call(func=called) as call if called is node:
+                return call
+        return None
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         while node in self.parents:
             node = self.parents[node]

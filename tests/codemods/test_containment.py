@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codemods import FileResult, Options, Source, engine, migrate
-from codemods.analysis.uses import Uses
+from codemods.analysis.constructs import Uses
 from codemods.containment import MOST_RUNS, contained
 from codemods.idioms.schedules import Schedules
 from codemods.model import WorkerError

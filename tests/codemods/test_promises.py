@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
+from textwrap import dedent, indent
 
 import pytest
 
@@ -792,6 +793,8 @@ def test_optimizers_that_are_stored_together_migrate_each_for_itself() -> None:
         ("report(lambda: optimizer)", True),
         ("report.best = optimizer", True),
         ("report['best'] = [optimizer]", True),
+        ("report([*{'best': optimizer}.values()])", True),
+        ("report(*[optimizer])", True),
         ("report(optimizer)  # optim2optax: ignore[FO932]", False),
         ("jax.tree_util.tree_map(report, optimizer)", False),
     ],
@@ -817,6 +820,62 @@ def test_it_is_told_where_an_optimizer_leaves_the_view(call: str, told: bool) ->
     )
     for hint in result.hints:
         assert "goes out of view here, to `report`: it is" in hint.message
+
+
+HOLDING_NONE = {
+    "a key of a dict that has the optimizer": """
+        metrics = {"optimizer": optimizer, "loss": 0.1}
+        for key in metrics:
+            report(key)
+        """,
+    "an element that a condition on its key chooses": """
+        metrics = {"optimizer": optimizer, "loss": jnp.mean(optimizer.target)}
+        for key in metrics:
+            if key.startswith("loss"):
+                report(key, metrics[key])
+        """,
+    "params that came out of a tree with optimizers": """
+        trees = {"all": {"best": optimizer, "params": params}}
+        optimizer = optimizer.replace(target=trees[name])
+        report({"params": flax.core.freeze(optimizer.target)})
+        """,
+    "a function that may be an operand as far as is known": """
+        def step(given):
+            return given.replace(target=params)
+        optimizer = step(optimizer)
+        losses = {"step": step, "loss": jnp.sum}[name]
+        report.mask * losses
+        """,
+    "a trainer that a test asserts about": """
+        class Trainer:
+            def __init__(self):
+                self.optimizer = optimizer
+
+        class TrainerTest(absltest.TestCase):
+            def test_trainer(self):
+                self.assertIsInstance(Trainer(), Trainer)
+        """,
+}
+
+
+@pytest.mark.parametrize("body", HOLDING_NONE.values(), ids=HOLDING_NONE)
+def test_nothing_is_told_where_what_leaves_the_view_has_no_optimizer(body: str) -> None:
+    head = """
+        import flax
+        import jax.numpy as jnp
+        from absl.testing import absltest
+        from flax import optim
+        from reports_of_ours import report
+
+        def train(params, name):
+            optimizer = optim.Adam(0.1).create(params)
+        """
+    inner = indent(dedent(body), " " * 12)
+    result = run(
+        f"{head.rstrip()}{inner.rstrip()}\n            return optimizer.target\n"
+    )
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert not [hint for hint in result.hints if hint.code == "FO932"]
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,6 @@ KNOWN_GAPS: dict[str, tuple[str, Program]] = {
             optimizer.target  # is: made
         """,
     ),
-    "the keys of a dict": (
-        "a loop over a dict gives its values, too",
-        """
-        for name in {"a": optim.Adam().create(params)}:
-            name.target  # is: unknown
-        """,
-    ),
     "a setting method of two instances": (
         "both: only what `__init__` is given is told apart by instance",
         """

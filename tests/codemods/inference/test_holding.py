@@ -15,6 +15,13 @@ CONTAINERS: dict[str, Program] = {
         for optimizer in optimizers:
             optimizer.target  # is: made
         """,
+    "the keys of a dict, and its elements by them": """
+        optimizers = {"a": made, **{"b": made}}
+        for name in optimizers:
+            name.target  # is: unknown
+            optimizers[name].target  # is: made
+        [key.target for key in {made: "adam"}]  # is: made
+        """,
     "append, then a loop": """
         optimizers = []
         for rate in rates:
