@@ -343,16 +343,21 @@ class Uses:
         self, unit: Unit, node: ast.expr, parent: ast.AST | None
     ) -> tuple[LegacyObject, ...]:
         """The definitions that the module makes where its classes are chosen by name."""
-        chosen = self._made_by(unit, lambda obj: obj.made_by is Unnamed.RUN_TIME)
-        # getattr(optim, name)
-        is_first = isinstance(parent, ast.Call) and parent.args[:1] == [node]
-        if (
-            chosen
-            and isinstance(parent, ast.Call)
-            and is_first
-            and len(parent.args) > 1
-        ):
-            return chosen
+        named: LegacyName = Unnamed.RUN_TIME
+        match parent:
+            # getattr(optim, "LAMB")
+            case ast.Call(
+                func=ast.Name(id="getattr"),
+                args=[module, ast.Constant(value=str(word)), *_],
+            ) if module is node:
+                named = word
+        chosen = self._made_by(
+            unit, lambda obj: obj.made_by == named and not self._direct(obj)
+        )
+        match parent:
+            # getattr(optim, name)
+            case ast.Call(args=[module, _, *_]) if module is node and chosen:
+                return chosen
         return (*chosen, *self.facts.made_by_modules)
 
     def _tells_at_run_time(self, unit: Unit, node: ast.expr) -> bool:
