@@ -65,11 +65,11 @@ APPLY_GRADIENTS_WITH = Support(
     name="apply_gradients_with",
     source='''def apply_gradients_with(state, grads, **hyper_params):
     """One step of a train state with other hyperparameters than its optimizer was made with."""
-    updates, opt_state = state.tx.update(grads, state.opt_state, state.params, **hyper_params)
-    params = optax.apply_updates(state.params, updates)
+    given = state.tx.update_hyper_params(**hyper_params)
+    params, opt_state = state.tx.apply_gradient(given, state.params, state.opt_state, grads)
     return state.replace(step=state.step + 1, params=params, opt_state=opt_state)
 ''',
-    imports=("import optax",),
+    imports=(),
     is_shared=True,
 )
 
