@@ -20,21 +20,25 @@ def kept_as_value(node: ast.AST, unit: Unit, facts: Queries) -> str:
     It is empty where none is needed: the expression is not the whole value of an attribute that the
     body of a class assigns.
     """
-    statement = unit.parents.get(node)
-    owner = unit.parents.get(statement) if statement is not None else None
+    owner = facts.flow.reading.scopes[node].node
     if not isinstance(owner, ast.ClassDef):
         return ""
     cls = facts.flow.class_of(owner)
+    value, statement = node, unit.parents[node]
+    # ADAM, LAMB = optim.Adam, optim.LAMB
+    if isinstance(statement, ast.Tuple):
+        value, statement = statement, unit.parents[statement]
     match statement:
         # optimizer = optim.Adam
-        case ast.Assign(targets=targets, value=value) if value is node:
-            if all(isinstance(target, ast.Name) for target in targets):
+        case ast.Assign(targets=targets) if statement.value is value:
+            kind = ast.Name if value is node else ast.Tuple
+            if all(isinstance(target, kind) for target in targets):
                 bases = _outer_bases(cls, facts)
                 # class Optimizers(enum.Enum), of which functions are methods and no members
                 is_enum = any(name.startswith("enum.") for name in bases)
                 return "{member}" if is_enum else "staticmethod"
         # optimizer: Any = optim.Adam, which is a field in a dataclass
-        case ast.AnnAssign(target=ast.Name(), value=value) if value is node:
+        case ast.AnnAssign(target=ast.Name()) if statement.value is node:
             return "" if _has_fields(cls, facts) else "staticmethod"
     return ""
 
@@ -43,19 +47,11 @@ def taken_by_classes(facts: Queries) -> frozenset[Object]:
     """What becomes functions, and is an attribute of a class by a variable or a condition."""
     taken: set[Object] = set()
     for cls in facts.flow.reading.classes:
-        for statement in cls.node.body:
-            match statement:
-                # optimizer = DEFAULT, optimizer = optim.LAMB if LARGE else optim.Adam
-                case (
-                    ast.Assign(
-                        value=ast.Name() | ast.IfExp() | ast.Subscript() as value
-                    )
-                    | ast.AnnAssign(value=ast.Name() | ast.IfExp() as value)
-                ):
-                    is_field = isinstance(statement, ast.AnnAssign)
-                    is_left = is_field and _has_fields(cls, facts)
-                    if not (is_left or facts.names_legacy(value)):
-                        taken.update(filter(_becomes_function, facts.objects(value)))
+        for value in _values_bound(cls, facts):
+            is_field = isinstance(cls.unit.parents[value], ast.AnnAssign)
+            is_kept = facts.names_legacy(value) or isinstance(value, ast.Call)
+            if not is_kept and not (is_field and _has_fields(cls, facts)):
+                taken.update(filter(_becomes_function, facts.objects(value)))
     # setattr(Kinds, name, cls)
     for call in facts.flow.engine.index.called.get("setattr", ()):
         match call.args:
@@ -64,6 +60,17 @@ def taken_by_classes(facts: Queries) -> frozenset[Object]:
             ):
                 taken.update(filter(_becomes_function, facts.objects(given)))
     return frozenset(taken)
+
+
+def _values_bound(cls: Class, facts: Queries) -> Iterator[ast.expr]:
+    """The values that the body of a class gives its names, also in one tuple for several."""
+    for name in cls.scope.names:
+        for binding in facts.flow.engine.bindings_of(cls.scope, name):
+            match binding.source:
+                case ast.Tuple(elts=values) if binding.steps:
+                    yield from values
+                case ast.expr() as value:
+                    yield value
 
 
 def _becomes_function(item: Object) -> bool:

@@ -212,12 +212,19 @@ class Uses:
 
     def _made_by_name(self, unit: Unit, node: ast.expr) -> tuple[LegacyObject, ...]:
         """The definitions that the module makes where its classes are chosen by name."""
-        chosen = self._of_program(
-            unit, "definition", lambda obj: obj.made_by is Unnamed.RUN_TIME
-        )
-        match unit.parents.get(node):
+        parent = unit.parents.get(node)
+        named: LegacyName = Unnamed.RUN_TIME
+        match parent:
+            # getattr(optim, "LAMB")
+            case ast.Call(
+                func=ast.Name(id="getattr"),
+                args=[module, ast.Constant(value=str(word)), *_],
+            ) if module is node:
+                named = word
+        chosen = self._indirect(unit, named)
+        match parent:
             # getattr(optim, name)
-            case ast.Call(args=[first, _, *_]) if first is node and chosen:
+            case ast.Call(args=[module, _, *_]) if module is node and chosen:
                 return chosen
         return (*chosen, *self.facts.made_by_modules)
 

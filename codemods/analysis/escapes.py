@@ -14,15 +14,22 @@ from codemods.inference.objects import (
     External,
     Instance,
     LegacyObject,
+    Module,
     Opaque,
     Result,
     plain,
 )
 from codemods.inference.out_of_view import effect_of, is_number
 from codemods.sources.modules import Unit
+from codemods.vocabulary import words
 
 KIND = "escape"
 KINDS = ("optimizer", "definition")
+BINARY = words("add sub mul matmul truediv floordiv mod pow lshift rshift and or xor")
+OPERATORS = frozenset(f"__{how}{name}__" for name in BINARY for how in ("", "r", "i"))
+OPERATORS |= {"__invert__", "__neg__", "__setitem__", "__class_getitem__"}
+"""The special methods that may keep or give back what they are given."""
+
 Escape = tuple[ast.expr, ast.expr]
 """What goes out of view, and to what."""
 
@@ -81,6 +88,10 @@ def _is_chosen(facts: Facts, node: ast.expr, key: ast.Name) -> bool:
 def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
     """What goes out of view by a node, if it is an optimizer."""
     match node:
+        # setattr(module, name, optimizer)
+        case ast.Call(func=ast.Name(id="setattr"), args=[owner, _, value]):
+            if _is_unknown(facts, owner) or _is_module(facts, owner):
+                yield value, owner
         case ast.Call(func=function):
             if _takes(facts, function):
                 for value in values_of(node):
@@ -88,8 +99,16 @@ def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
         # stack << optimizer
         case ast.BinOp(left=left, right=right):
             for value, other in ((left, right), (right, left)):
-                if _is_unknown(facts, other):
+                if _is_unknown(facts, other) or _is_overloaded(facts, other):
                     yield value, other
+        # stack += [optimizer]
+        case ast.AugAssign(target=changed, value=value):
+            if _is_overloaded(facts, changed):
+                yield value, changed
+        # ~box, which holds an optimizer
+        case ast.UnaryOp(op=ast.Invert() | ast.USub(), operand=operand):
+            if _is_overloaded(facts, operand):
+                yield operand, operand
         # class Trainer(Base, definition=optim.Adam(0.1))
         case ast.ClassDef(bases=bases, keywords=words):
             values = [word.value for word in words]
@@ -97,7 +116,8 @@ def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
                 yield value, [*bases, *values][0]
         # Held[optimizer]
         case ast.Subscript(value=value, slice=key):
-            if not isinstance(key, ast.Constant) and _is_unknown(facts, value):
+            is_lost = _is_unknown(facts, value) or _is_overloaded(facts, value)
+            if is_lost and not isinstance(key, ast.Constant):
                 yield key, value
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -109,6 +129,15 @@ def _escapes(facts: Facts, node: ast.AST) -> Iterator[Escape]:
 def _stored(facts: Facts, target: ast.expr, value: ast.expr) -> Iterator[Escape]:
     """`store.current = optimizer`, `store[name] = optimizer`."""
     match target:
+        # step.__defaults__ = (optimizer,)
+        case ast.Attribute(attr=name) if name.startswith("__") and name.endswith("__"):
+            yield value, target
+        # globals()[name] = optimizer
+        case ast.Subscript(value=owner) if _is_module(facts, owner):
+            yield value, owner
+        # box[name] = optimizer, of a class of the program
+        case ast.Subscript(value=owner) if _is_overloaded(facts, owner):
+            yield value, owner
         case ast.Attribute(value=owner) | ast.Subscript(value=owner):
             if _is_unknown(facts, owner):
                 yield value, owner
@@ -169,6 +198,27 @@ def _is_unknown(facts: Facts, owner: ast.expr) -> bool:
     if not all(isinstance(item, External | Result | Opaque) for item in items):
         return False
     return any(map(_may_keep, facts.flow.origin_names(owner)))
+
+
+def _is_overloaded(facts: Facts, node: ast.expr) -> bool:
+    """Whether an operator is a method of a class of the program: these are not followed."""
+    names = OPERATORS & facts.flow.engine.bound_in_classes
+    items = facts.objects(node) if names else ()
+    classes = [item.cls if isinstance(item, Instance) else item for item in items]
+    return any(
+        any(facts.flow.defining(cls, name))
+        for cls in classes
+        if isinstance(cls, Class)
+        for name in names
+    )
+
+
+def _is_module(facts: Facts, node: ast.expr) -> bool:
+    """Whether this is a module of the program, or `globals()`."""
+    is_globals = isinstance(node, ast.Call) and "builtins.globals" in facts.externals(
+        node.func
+    )
+    return is_globals or any(isinstance(item, Module) for item in facts.objects(node))
 
 
 def _may_keep(name: str) -> bool:

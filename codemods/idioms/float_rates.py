@@ -11,19 +11,24 @@ from collections.abc import Iterable
 
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
-from codemods.analysis.origins import FunctionNode, Origins, Variable
+from codemods.analysis.origins import Origins, Variable
 from codemods.inference.binding import parameters_of, values_of
-from codemods.inference.objects import Instance
-from codemods.inference.reading import parameters
-from codemods.vocabulary import MAKE_ARRAY, NUMPY_FLOATS
+from codemods.inference.objects import Class, Container, Place
+from codemods.inference.scopes import Scope
+from codemods.vocabulary import MAKE_ARRAY, NUMPY_FLOATS, full_names
 
 Kinds = frozenset[str]
+NONE: Kinds = frozenset()
 FLOAT = frozenset(("float",))
 INTEGER = frozenset(("integer",))
 OTHER = frozenset(("other",))
 UNKNOWN = frozenset(("unknown",))
 NUMBERS = FLOAT | INTEGER
-WHOLE = frozenset(("builtins.int", "builtins.len"))
+
+WHOLE = full_names("builtins", "int len round")
+SAME_AS_GIVEN = full_names("builtins", "abs max min sum")
+PLAIN = (".item()", ".tolist()")
+"""The methods that make plain numbers of those of NumPy."""
 
 
 class FloatRates:
@@ -31,9 +36,10 @@ class FloatRates:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self.flow = facts.flow
         self.origins = facts.of(Origins)
         self.compiled = facts.of(Compiled)
-        self._pending: set[Variable | ast.expr] = set()
+        self._pending: set[ast.expr] = set()
 
     def needs_float(self, node: ast.expr, is_part: bool) -> bool:
         """Whether a rate has to be made a float: something shows that it may be none.
@@ -46,7 +52,7 @@ class FloatRates:
         match node:
             case ast.Constant(value=value):
                 return isinstance(value, bool)
-            case ast.Call(func=function) if self._name(function).startswith(
+            case ast.Call(func=function) if self.facts.full_name(function).startswith(
                 NUMPY_FLOATS
             ):
                 return False
@@ -57,98 +63,70 @@ class FloatRates:
         return not self._kinds(node).isdisjoint(INTEGER | OTHER)
 
     def _kinds(self, node: ast.expr) -> Kinds:
+        """The kinds of all that an expression may be; what depends on itself adds none."""
+        if isinstance(node, ast.Name) and self.compiled.may_be_traced(node):
+            return FLOAT
+        if node in self._pending:
+            return NONE
+        self._pending.add(node)
+        kinds = NONE.union(*map(self._at, self.flow.behind(self.flow.places[node])))
+        self._pending.discard(node)
+        return kinds
+
+    def _all(self, nodes: Iterable[ast.expr]) -> Kinds:
+        return NONE.union(*map(self._kinds, nodes))
+
+    def _at(self, place: Place) -> Kinds:
+        """The kinds at a place, beside what comes there from other places."""
+        is_root = not self.flow.sources(place)
+        match place:
+            case ("variable", Scope() as scope, str(name)):
+                return self._held(Variable(scope, name), is_root)
+            case ("field", Class(node=cls), str(name)) if is_root:
+                return FLOAT if _declares_float(cls, name) else UNKNOWN
+            case ast.expr() if is_root:
+                return self._made(place)
+        return UNKNOWN if is_root else NONE
+
+    def _held(self, variable: Variable, is_root: bool) -> Kinds:
+        """What a parameter gets from calls that are not in view, or is declared to get."""
+        function = self.origins.parameter(variable)
+        if function is None:
+            return UNKNOWN if is_root else NONE
+        [parameter] = (
+            one for one in parameters_of(function.args) if one.arg == variable.name
+        )
+        # train(params, **options)
+        if self.flow.is_given_unseen(self.flow.engine.functions[function], parameter):
+            return OTHER
+        if not is_root:
+            return NONE
+        return FLOAT if _is_float(parameter.annotation) else UNKNOWN
+
+    def _made(self, node: ast.expr) -> Kinds:
+        """What an expression makes, by its operands or by the function that it calls."""
         match node:
             case ast.Constant(value=value):
                 return _kind_of(value)
             case ast.UnaryOp(operand=operand):
                 return self._kinds(operand)
-            case ast.BinOp(left=left, right=right):
-                return self._computed(node, self._kinds(left) | self._kinds(right))
-            case ast.IfExp(body=body, orelse=other):
-                return self._kinds(body) | self._kinds(other)
-            case ast.Name():
-                if self.compiled.may_be_traced(node):
-                    return FLOAT
-                variable = self.origins.variable(node)
-                return UNKNOWN if variable is None else self._held(variable)
-            case ast.Attribute(value=owner, attr=name):
-                return self._field(node, owner, name)
-            case ast.Call():
-                return self._made(node)
-        return UNKNOWN
-
-    def _computed(self, node: ast.BinOp, kinds: Kinds) -> Kinds:
-        """What comes of an operation on numbers."""
-        if not kinds <= NUMBERS:
-            return kinds - NUMBERS
-        is_float = isinstance(node.op, ast.Div) or "float" in kinds
-        return FLOAT if is_float else kinds
-
-    def _made(self, call: ast.Call) -> Kinds:
-        """What a call gives."""
-        name = self._name(call.func)
-        # np.array(1), or jnp.asarray(0.1, jnp.bfloat16)
-        has_type = name in MAKE_ARRAY and len(values_of(call)) > 1
-        if name.startswith("numpy.") or has_type:
-            return OTHER
-        made = self.facts.externals(call.func)
-        if not WHOLE.isdisjoint(made):
-            return INTEGER
-        is_float = name.startswith("jax.") or "builtins.float" in made
-        return FLOAT if is_float else UNKNOWN
-
-    def _name(self, function: ast.expr) -> str:
-        return self.facts.full_name(function)
-
-    def _held(self, variable: Variable) -> Kinds:
-        """All that a variable gets; what depends on itself adds nothing."""
-        if variable in self._pending:
-            return frozenset()
-        function = self.origins.parameter(variable)
-        self._pending.add(variable)
-        try:
-            if function is not None:
-                return self._given(variable, function)
-            values = self.origins.values(variable)
-            return self._all(values) or UNKNOWN
-        finally:
-            self._pending.discard(variable)
-
-    def _given(self, variable: Variable, function: FunctionNode) -> Kinds:
-        """The default of a parameter and what calls in view give, else what it is declared."""
-        defaults = {one.arg: default for one, default in parameters(function)}
-        default = defaults.get(variable.name)
-        found = frozenset() if default is None else self._kinds(default)
-        bindings = self.origins.bindings(function)
-        if bindings is not None:
-            given = [binding.given.get(variable.name) for binding in bindings]
-            return found | self._all(one.value for one in given if one is not None)
-        if _is_declared(function, variable.name):
-            return found or FLOAT
-        # train(params, **options)
-        return OTHER if self.origins.calls(function) else found or UNKNOWN
-
-    def _all(self, values: Iterable[ast.expr | None]) -> Kinds:
-        kinds = [UNKNOWN if value is None else self._kinds(value) for value in values]
-        return frozenset().union(*kinds)
-
-    def _field(self, node: ast.Attribute, owner: ast.expr, name: str) -> Kinds:
-        """What the class of its owner says of an attribute, and what code in view puts there."""
-        if node in self._pending:
-            return frozenset()
-        items = [*self.facts.objects(owner)]
-        kinds = [
-            _declared_field(item.cls.node, name)
-            if isinstance(item, Instance)
-            else UNKNOWN
-            for item in items
-        ]
-        place = self.facts.flow.places[node]
-        roots = (one for one in self.facts.flow.roots(place) if one is not node)
-        self._pending.add(node)
-        given = self._all(one for one in roots if isinstance(one, ast.expr))
-        self._pending.discard(node)
-        return (frozenset().union(*kinds) or UNKNOWN) | (given - UNKNOWN)
+            case ast.BinOp(op=operator, left=left, right=right):
+                return _computed(operator, self._all((left, right)))
+            # config.get("rate"), of a dict that has none
+            case ast.Call(func=ast.Attribute(value=owner, attr="get")) if any(
+                isinstance(item, Container) for item in self.facts.objects(owner)
+            ):
+                return OTHER
+            case ast.Call(func=function):
+                called = {*self.facts.externals(function)}
+                if not called.isdisjoint(SAME_AS_GIVEN):
+                    return self._all(values_of(node))
+                if not called.isdisjoint(WHOLE):
+                    return INTEGER
+                # jnp.asarray(0.1, jnp.bfloat16)
+                if not called.isdisjoint(MAKE_ARRAY) and len(values_of(node)) > 1:
+                    return OTHER
+        return NONE.union(*map(_named, self.flow.origin_names(node)))
 
 
 def _kind_of(value: object) -> Kinds:
@@ -159,25 +137,31 @@ def _kind_of(value: object) -> Kinds:
     return INTEGER if is_integer else OTHER
 
 
-def _is_declared(function: FunctionNode, name: str) -> bool:
-    declared = parameters_of(function.args)
-    return any(one.arg == name and _names_float(one.annotation) for one in declared)
+def _computed(operator: ast.operator, kinds: Kinds) -> Kinds:
+    """What comes of an operation on numbers."""
+    if not kinds <= NUMBERS:
+        return kinds - NUMBERS
+    is_float = isinstance(operator, ast.Div) or "float" in kinds
+    return FLOAT if is_float else kinds
 
 
-def _declared_field(cls: ast.ClassDef, name: str) -> Kinds:
-    """What a class says of a field, as in `rate: float` or `rate: float = None`."""
+def _named(name: str) -> Kinds:
+    """The kind of what has a full name: `numpy.linspace().max()`."""
+    if name.startswith("jax.") or name in ("builtins.float", "builtins.float()"):
+        return FLOAT
+    is_array = name.startswith("numpy.") and not name.endswith(PLAIN)
+    return OTHER if is_array else UNKNOWN
+
+
+def _declares_float(cls: ast.ClassDef, name: str) -> bool:
+    """Whether a class says of a field that it is a float: `rate: float`."""
     for statement in cls.body:
         match statement:
-            case ast.AnnAssign(target=ast.Name(id=found), annotation=kind, value=value):
+            case ast.AnnAssign(target=ast.Name(id=found), annotation=kind):
                 if found == name:
-                    given = (
-                        _kind_of(value.value)
-                        if isinstance(value, ast.Constant)
-                        else frozenset()
-                    )
-                    return given or (FLOAT if _names_float(kind) else UNKNOWN)
-    return UNKNOWN
+                    return _is_float(kind)
+    return False
 
 
-def _names_float(annotation: ast.expr | None) -> bool:
+def _is_float(annotation: ast.expr | None) -> bool:
     return isinstance(annotation, ast.Name) and annotation.id == "float"

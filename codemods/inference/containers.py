@@ -37,8 +37,8 @@ SHIFTING = frozenset(
 
 READING = frozenset(words("get pop setdefault __getitem__ popleft __next__"))
 SAME = frozenset(
-    words("copy __copy__ __iter__ __reversed__ unfreeze unflatten _replace new_child")
-    + words("union intersection difference symmetric_difference")
+    words("copy __copy__ __iter__ __reversed__ unfreeze unflatten _replace _asdict")
+    + words("new_child union intersection difference symmetric_difference")
 )
 METHODS = CHANGING | READING | SAME
 METHODS |= {

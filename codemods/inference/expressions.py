@@ -6,6 +6,7 @@ import ast
 from collections.abc import Generator
 from typing import TYPE_CHECKING, TypeAlias
 
+from codemods.inference.containers import GENERATOR
 from codemods.inference.objects import (
     Arguments,
     Container,
@@ -68,13 +69,10 @@ class Expressions:
                 return (yield from self._any(values, frame))
             case ast.BinOp():
                 return (yield from self._binary(node, frame))
-            case (
-                ast.NamedExpr(value=value)
-                | ast.Await(value=value)
-                # what the other generator returns
-                | ast.YieldFrom(value=value)
-            ):
+            case ast.NamedExpr(value=value) | ast.Await(value=value):
                 return [*(yield ("expression", value, frame))]
+            case ast.YieldFrom(value=value):
+                return (yield from self._returned(value, frame))
             case ast.Lambda():
                 return [self._in(self.engine.functions[node], frame)]
             case ast.Starred(value=value):
@@ -135,6 +133,19 @@ class Expressions:
         if parts:
             box = Container(node, "concatenation")
             found.append(Layout(box, tuple(dict.fromkeys(parts))))
+        return found
+
+    def _returned(self, node: ast.expr, frame: Frame | None) -> Answer:
+        """What other generators return, or other coroutines give."""
+        found: list[Object] = []
+        for item in (yield ("expression", node, frame)):
+            box = plain(item)
+            if isinstance(box, Container) and box.role == GENERATOR:
+                own = item.frame if isinstance(item, InFrame) else None
+                for value in self.engine.values_returned(box.node):
+                    found += yield ("expression", value, own)
+            else:
+                found.append(item)
         return found
 
     def bound(self, binding: Binding, frame: Frame | None) -> Answer:

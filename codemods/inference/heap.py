@@ -52,6 +52,7 @@ from codemods.inference.reading import (
     ItemStore,
     function_around,
     key_of,
+    last_name,
 )
 from codemods.sources.modules import Unit
 
@@ -214,15 +215,24 @@ class Heap:
             return []
         assert isinstance(nearest, Class)
         found: list[Object] = []
+        # optimizer = property(lambda self: self.state.optimizer)
+        bindings = self.engine.bindings_of(nearest.scope, name)
+        wrappers = {
+            last_name(one.source.func)
+            for one in bindings
+            if isinstance(one.source, ast.Call)
+        }
         for item in (yield ("variable", nearest.scope, name)):
             if isinstance(item, Function):
-                found += yield from self._bind(item, name, owner)
+                found += yield from self._bind(item, name, owner, wrappers)
             else:
                 found.append(item)
         return found
 
-    def _bind(self, function: Function, name: str, owner: Class | Owner) -> Answer:
-        decorators = self.engine.decorators(function)
+    def _bind(
+        self, function: Function, name: str, owner: Class | Owner, wrappers: set[str]
+    ) -> Answer:
+        decorators = self.engine.decorators(function) | wrappers
         if "staticmethod" in decorators:
             return [function]
         if "classmethod" in decorators:
@@ -467,6 +477,11 @@ class Heap:
         if (yield from self.has(cls, "__getitem__")):
             place = ("special", item, "__getitem__")
             found += yield ("invoked", place, Arguments(cls.unit, cls.node))
+        # first, second = bag
+        if isinstance(key, int) and (yield from self.has(cls, "__iter__")):
+            place = ("special", item, "__iter__")
+            iterator = ("invoked", place, Arguments(cls.unit, cls.node))
+            found += yield ("item of", iterator, key)
         if isinstance(key, int):
             names = [*map(str, (yield ("fields in order", cls)))]
             if key < len(names):

@@ -692,7 +692,7 @@ APPLYING = (
 BEHAVIOURS: dict[str, Behaviour] = {
     **dict.fromkeys(
         vocabulary.HAND_THROUGH
-        | full_names("functools", "lru_cache cache cached_property update_wrapper")
+        | full_names("functools", "lru_cache cache cached_property")
         | full_names("functools", "wraps()")
         | full_names("builtins", "staticmethod classmethod property")
         | {"contextlib.contextmanager", "types.MappingProxyType"}
@@ -721,7 +721,10 @@ BEHAVIOURS: dict[str, Behaviour] = {
         select,
     ),
     **dict.fromkeys(
-        full_names("builtins", "max min") | full_names("random", "choice sample"),
+        full_names("builtins", "max min")
+        | full_names("random", "choice sample")
+        # the one has the attributes of the other
+        | {"functools.update_wrapper"},
         choose,
     ),
     **dict.fromkeys(

@@ -197,19 +197,23 @@ class Tracing:
             case ("value", Unit() as unit, ast.AST() as node):
                 yield from self._climb(unit, node, is_held, here)
             case ("given by", Function() as function):
-                for call in self._calls_near(function):
+                near = self._near(function)
+                for call in _joined(stop.calls for stop in near):
                     yield ("value", self._unit(call), call), is_held
+                # what a decorator gives stands for what it decorates
+                for other in _joined(stop.decorated for stop in near):
+                    yield self._start(other), is_held
 
     def _unit(self, node: ast.expr) -> Unit:
         return self.engine.scopes[node].unit
 
-    def _calls_near(self, function: Function) -> dict[ast.Call, None]:
-        """The calls of a function under its own name, or where that is handed on a few times.
+    def _near(self, function: Function) -> list[Here]:
+        """Where a function stands under its own name, or where that is handed on a few times.
 
         What other functions give is left out: these may give each other without end.
         """
         reached = self._reached((self._start(function), False), NEAR, "given by")
-        return _joined(here.calls for here in reached)
+        return list(reached)
 
     def _of_variable(
         self, scope: Scope, name: str, is_held: bool, here: Here

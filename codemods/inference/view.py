@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 from codemods.inference.annotations import TypeWithin, quoted_types, types_within
 from codemods.inference.engine import Inference
@@ -425,12 +425,17 @@ class View:
                 copied = COPYING.get(last_name(place.func), len(place.args))
                 if not functions and copied < len(place.args):
                     return [self.places[one] for one in place.args[copied:]]
+                if not functions:
+                    return self._looked_up(place)
                 return [("return", function.node) for function in functions]
             case ast.Attribute(value=value, attr=name):
                 found: list[Place] = []
                 for one in self.solver.at(value):
                     if isinstance(one, Instance):
                         found.append(("field", one.cls, name))
+                    # types.SimpleNamespace(rate=0.1).rate
+                    elif isinstance(one, Container):
+                        found += self._elements(("expression", value, None), name)
                     elif isinstance(one, LegacyObject) and name == "target":
                         found.append(("target", one))
                 return found
@@ -444,6 +449,25 @@ class View:
                 ]
             case ("field", Class() as cls, str(name)):
                 return self._sources_of_field(cls, name)
+            # train(params, **options)
+            case ("item of", owner, None | int() | str() as key):
+                whole = isinstance(owner, ast.expr)
+                owner = ("expression", owner, None) if whole else owner
+                return self._elements(owner, key)
+            # table[name] = value
+            case ("bound", Binding(source=ast.expr() as value, steps=()), _):
+                return [self.places[value]]
+        return []
+
+    def _looked_up(self, call: ast.Call) -> list[Place]:
+        """What `table.get(name, default)` gives, of a table that may have something there."""
+        match call:
+            case ast.Call(
+                func=ast.Attribute(value=owner, attr="get"), args=[key, *defaults]
+            ):
+                found = self._elements(("expression", owner, None), key_of(key))
+                others = defaults if found else []
+                return [*found, *(self.places[one] for one in others)]
         return []
 
     def _sources_of_variable(self, scope: Scope, name: str) -> list[Place]:
@@ -482,27 +506,41 @@ class View:
                 assert isinstance(one, Stored)
                 if None in (one.key, key) or one.key == key:
                     found.append(_old(one.place))
+            found += _constants(plain(box), key)
         return found
 
     def given(self, function: Function, argument: ast.arg) -> list[Place]:
-        """What calls give to a parameter, and its default."""
-        declared = function.node.args
-        positional = [*declared.posonlyargs, *declared.args]
+        """What calls give to a parameter, and its default; all that is in view of it."""
         found: list[Place] = []
         for one, default in parameters(function.node):
             if one is argument and default is not None:
                 found.append(default)
+        passed = self._passed(function, argument)
+        return [*found, *(place for place in passed if not self._is_unseen(place))]
+
+    def is_given_unseen(self, function: Function, argument: ast.arg) -> bool:
+        """Whether a call unpacks what is not in view, which may be for a parameter."""
+        return any(map(self._is_unseen, self._passed(function, argument)))
+
+    def _passed(self, function: Function, argument: ast.arg) -> Iterator[Place]:
+        declared = function.node.args
+        positional = [*declared.posonlyargs, *declared.args]
         for site, offset in self.entered[function.node]:
-            place = site.keyword(argument.arg)
+            index = None
             if argument in positional[offset:]:
                 index = positional.index(argument) - offset
-                place = site.argument(index, argument.arg)
-            if place is not None:
-                found.append(place)
-        return found
+            yield from site.given(index, argument.arg)
+
+    def _is_unseen(self, place: Place) -> bool:
+        """Whether a place is an element of a container of which nothing is known."""
+        match place:
+            case ("item of", _, _):
+                return not self.sources(place)
+        return False
 
     def _sources_of_field(self, cls: Class, name: str) -> list[Place]:
-        found: list[Place] = []
+        nearest = islice(self.defining(cls, name), 1)
+        found: list[Place] = [("variable", one.scope, name) for one in nearest]
         for store in self.engine.index.stores.get(name, ()):
             if store.binding.source is not None and not store.binding.steps:
                 owners = self.solver.at(store.owner)
@@ -664,6 +702,20 @@ class Entered:
 
     def items(self) -> Iterator[tuple[ast.AST, list[tuple[Arguments, int]]]]:
         return ((node, self[node]) for node in self._engine.functions)
+
+
+def _constants(box: object, key: Key) -> Iterator[ast.Constant]:
+    """The constants that a display has under a key, which inference has no need to know."""
+    pairs: Iterable[tuple[Key, ast.expr]] = ()
+    match box:
+        case Container(node=ast.Dict(keys=keys, values=values)):
+            named = (None if one is None else key_of(one) for one in keys)
+            pairs = zip(named, values, strict=True)
+        case Container(node=ast.Tuple(elts=values) | ast.List(elts=values)):
+            pairs = enumerate(values)
+    for other, value in pairs:
+        if isinstance(value, ast.Constant) and (None in (other, key) or other == key):
+            yield value
 
 
 def _old(place: Place) -> Place:

@@ -76,13 +76,13 @@ APPLY_GRADIENTS_WITH = Support(
     name="apply_gradients_with",
     source='''def apply_gradients_with(state, grads, **hyper_params):
     """One step of a train state with other hyperparameters than usual."""
-    updates, opt_state = state.tx.update(
-        grads, state.opt_state, state.params, **hyper_params
+    given = state.tx.update_hyper_params(**hyper_params)
+    params, opt_state = state.tx.apply_gradient(
+        given, state.params, state.opt_state, grads
     )
-    params = optax.apply_updates(state.params, updates)
     return state.replace(step=state.step + 1, params=params, opt_state=opt_state)
 ''',
-    imports=("import optax",),
+    imports=(),
     is_shared=True,
 )
 

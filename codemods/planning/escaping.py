@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from codemods.analysis.escapes import escapes
 from codemods.analysis.state_dicts import KIND, looked_into
+from codemods.analysis.untraced import RATE, READ, untraced
 from codemods.analysis.uses import Use
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
@@ -20,10 +21,19 @@ INTERFACE = "FO706"
 
 
 def escaping(plan: Plan) -> list[Decision]:
-    """A hint for each line where what migrates goes out of view, or a state dict is read."""
+    """A hint for each line where what migrates goes out of view, or may come back unseen.
+
+    Another is where a state dict is read.
+    """
     found: list[Decision] = []
     migrating = _migrating(plan)
     uses = [*escapes(plan.facts, migrating), *looked_into(plan.facts, migrating)]
+    lines = {(use.unit, use.node.lineno) for use in uses}
+    uses += [
+        use
+        for use in untraced(plan.facts, migrating)
+        if (use.unit, use.node.lineno) not in lines
+    ]
     for use in sorted(uses, key=lambda use: (use.unit.path, use.span)):
         refusal = _told(use)
         decision = Decision(use, catalogue()[refusal.code], None)
@@ -60,6 +70,18 @@ def _told(use: Use) -> Refusal:
             "The state dict of an optimizer is read here: its keys are `step`, `params` and "
             "`opt_state` now, where they were `target` and `state`.",
             "See to what is done with the keys.",
+        )
+    if use.kind == RATE:
+        return reasons.out_of_view(
+            "This step sets the learning rate in the state, and what makes the optimizer is not "
+            "in view: the state has none unless `optax.inject_hyperparams` makes it.",
+            "See to what makes its transformation.",
+        )
+    if use.kind == READ:
+        return reasons.out_of_view(
+            f"Nothing is known of what has `{use.name}` here. If it is an optimizer or a "
+            "definition, it has other attributes now.",
+            "See to where it comes from, and change this line if it is one.",
         )
     if any(obj.kind == "optimizer" for obj in use.objects):
         what, now = "optimizer", "a train state now, of which `target` is `params`"

@@ -134,17 +134,20 @@ def _looked_up(use: Use, context: Context) -> Edit | Refusal:
 
 
 def _is_lookup(lookup: ast.Call, use: Use, context: Context) -> bool:
-    """Whether a call looks a class up by a variable name, and only calls may become of it."""
+    """Whether a call looks a class up by its name, and only calls may become of it."""
     match lookup:
         case ast.Call(
             func=ast.Name(id=word) as function, args=[module, name], keywords=[]
-        ):
-            if module is not use.node or isinstance(name, ast.Constant):
-                return False
+        ) if module is use.node:
             if LOOKUPS.isdisjoint(context.facts.externals(function)):
                 return False
+            named: object = Unnamed.RUN_TIME
+            if isinstance(name, ast.Constant):
+                named = name.value
+                if named not in optimizers() or named in composite():
+                    return False
             is_used = bool(use.objects) or word == "hasattr"
-            return is_used and Unnamed.RUN_TIME not in context.exposed
+            return is_used and named not in context.exposed
     return False
 
 

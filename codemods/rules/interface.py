@@ -158,7 +158,8 @@ def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
     which it is an optax transformation too. So all that works with it stays as it is, and the
     optimizer becomes a `TrainState` all the same, whose `opt_state` is the state that it had.
 
-    A step with hyperparameters of its own is a call of a small helper that hands them to `update`.
+    A step with hyperparameters of its own is a call of a small helper that hands them to the
+    definition.
     """
     if use.kind == "base":
         return custom(use, context)

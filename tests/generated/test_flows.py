@@ -15,15 +15,6 @@ from tests.generated.flows import ALL, Flow, flow, flows
 from tests.generated.verdicts import KEPT, Kind, verdict
 
 MANY = int(os.environ.get("OPTIM2OPTAX_PROGRAMS", "60"))
-
-
-UNTOLD = (
-    "reflection: inspect.getmembers",
-    "callables: partial's attributes",
-    "callables: operator.setitem",
-)
-"""What is not followed, and not told either: an optimizer behind it ends in an error."""
-
 LOUD: Kind = "half migrated"
 
 
@@ -38,11 +29,7 @@ def assert_kept(generated: Flow, *besides: Kind) -> None:
 
 @pytest.mark.usefixtures("legacy_wheel")
 @pytest.mark.parametrize("carrier", Random(0).sample([*ALL], min(MANY, len(ALL))))
-def test_one_carrier_before_a_read_of_the_target(
-    carrier: str, request: pytest.FixtureRequest
-) -> None:
-    if carrier in UNTOLD[:2]:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="not followed"))
+def test_one_carrier_before_a_read_of_the_target(carrier: str) -> None:
     assert_kept(flow(Random(0), [carrier], plain=True))
 
 

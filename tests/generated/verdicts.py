@@ -13,6 +13,7 @@ import importlib.abc
 import importlib.util
 import io
 import linecache
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ KEPT: tuple[Kind, ...] = ("equal", "refused", "told")
 ESCAPE = "FO932"
 """The code of a place at which an optimizer goes out of view, or the keys of its state dict are read."""
 
+FLOAT = re.compile(r"\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+")
 BATCHES = (0.3, -0.2, 0.5)
 ABSENT = Path(__file__).parent / "toolbelt.py"
 
@@ -191,10 +193,15 @@ def outcome(files: Files) -> Any:
 def assert_same(before: Any, after: Any) -> None:
     """Two outcomes have the same numbers and values."""
     (old_numbers, old_values), (new_numbers, new_values) = before, after
-    assert list(map(repr, old_values)) == list(map(repr, new_values)), (
+    assert list(map(_shown, old_values)) == list(map(_shown, new_values)), (
         f"{old_values} became {new_values}"
     )
     assert_alike(old_numbers, new_numbers)
+
+
+def _shown(value: object) -> str:
+    """How a value is written, with its numbers as exact as two ways of rounding leave them."""
+    return FLOAT.sub(lambda found: f"{float(found[0]):.9e}", repr(value))
 
 
 class _Files(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):

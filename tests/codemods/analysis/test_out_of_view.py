@@ -61,9 +61,7 @@ OF_NAMES = re.findall(
 
 UNTOLD = {
     "the value of StopIteration": "what a generator returns is not followed there",
-    "a stack with operators": "`<<` of a class of one's own changes it",
     "type(...) makes a class": "a class that is made at run time",
-    "a metaclass that keeps what is created": "calls of a class by its metaclass",
     "an object that __new__ makes, beside one with a target of its own": (
         "what `dict.__setitem__` sets as a function"
     ),

@@ -8,6 +8,7 @@ from tests.codemods.programs import migrated
 
 PROGRAM = """
     import dataclasses
+    import types
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -15,6 +16,14 @@ PROGRAM = """
 
     RATE = 0.1
     SCALE = 2
+    TABLE = {{"base": 0.1, "whole": 1}}
+    settings = types.SimpleNamespace(rate=0.1, late=None)
+
+    class Trainer:
+        rate = None
+
+    def scaled(size, base=0.1):
+        return base * size / 256
 
     @dataclasses.dataclass
     class Config:
@@ -50,6 +59,11 @@ AS_THEY_ARE = {
     "a parameter of unknown callers": ("lr", "lr", ""),
     "an element": ("config['rate']", "config", ""),
     "an attribute": ("config.rate", "config", ""),
+    "an element of a table": ("TABLE['base']", "", ""),
+    "found in a table, or a number": ("TABLE.get('base', 0.1)", "", ""),
+    "an attribute of a namespace": ("settings.rate", "", ""),
+    "a plain number of NumPy's": ("np.array([0.1]).item()", "", ""),
+    "given back by a function": ("scaled(64)", "", ""),
     "traced": ("lr", "lr", "jax.vmap(train)({}, [], [], jnp.ones(2))"),
 }
 MADE_FLOATS = {
@@ -78,6 +92,15 @@ MADE_FLOATS = {
         "train({}, [], [], Config(rate=np.float32(0.1)))",
     ),
     "one of two": ("0.1 if lr else None", "lr", ""),
+    "an element of a table": ("TABLE['whole']", "", ""),
+    "found in a table, or a whole number": ("TABLE.get('base', 1)", "", ""),
+    "not in a table": ("TABLE.get('late')", "", ""),
+    "an element of an array of NumPy": ("np.linspace(0.1, 0.2, 3)[0]", "", ""),
+    "an attribute of a namespace": ("settings.late", "", ""),
+    "an attribute of a class": ("Trainer().rate", "", ""),
+    "given back by a function": ("scaled(64, np.float32(0.1))", "", ""),
+    "the larger of two whole numbers": ("max(1, SCALE)", "", ""),
+    "rounded": ("round(lr)", "lr", ""),
 }
 
 
@@ -94,7 +117,7 @@ def rewritten(definition: str, rate: str, parameter: str, call: str) -> str:
 def made_float(rate: str) -> str:
     """`float(lr or 0)`, without its spaces."""
     value = "".join(rate.split())
-    is_atom = " " not in rate and not rate.startswith("-")
+    is_atom = rate[-1] in ")]" or (" " not in rate and not rate.startswith("-"))
     return f"float({value}or0)" if is_atom else f"float(({value})or0)"
 
 

@@ -48,6 +48,63 @@ FLOWS = {
             global thing
             thing = x
         """,
+    "unpacked by a special method": """
+        class Bag:
+            def __init__(self, *values):
+                self.values = values
+
+            def __iter__(self):
+                yield from self.values
+
+        _, thing = Bag(1, make(None))
+        """,
+    "what a generator returns to another": """
+        def inner(value):
+            yield 1
+            return value
+
+        def outer(value):
+            got = yield from inner(value)
+            yield got
+
+        thing = list(outer(make(None)))[1]
+        """,
+    "a property of a function": """
+        class Box:
+            def __init__(self, value):
+                self.value = value
+
+            thing = property(lambda self: self.value)
+
+        thing = Box(make(None)).thing
+        """,
+    "kept by a decorator": """
+        KEPT = {}
+
+        def kept(function):
+            def inner(*args):
+                KEPT[function.__name__] = function(*args)
+
+            return inner
+
+        @kept
+        def same(value):
+            return value
+
+        same(make(None))
+        thing = KEPT["same"]
+        """,
+    "a named tuple as a dict": """
+        Pair = collections.namedtuple("Pair", "first second")
+        thing = Pair(1, make(None))._asdict()["second"]
+        """,
+    "an attribute of what is wrapped": """
+        def act():
+            return 1
+
+        act.held = make(None)
+        thing = functools.update_wrapper(lambda: 2, act).held
+        """,
     "*args and **kwargs": """
         def first(*args, **kwargs):
             return args[0] or kwargs["x"]

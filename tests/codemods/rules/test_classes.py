@@ -382,6 +382,31 @@ def test_a_static_method_stays_one() -> None:
     assert "    make = staticmethod(flax_adam)\n" in result_of(code).after.decode()
 
 
+def test_a_class_may_be_found_by_its_own_name(legacy_wheel: object) -> None:
+    body = """
+name = "known" if hasattr(optim, "Adam") else "unknown"
+optimizer = getattr(optim, "LAMB")(0.1).create(params)
+return name, [step(optimizer).target]
+"""
+    after = assert_alike(text_of(body))
+    assert 'tx=FLAX_OPTIMIZERS["LAMB"](0.1)' in "".join(after.split())
+
+
+def test_classes_that_are_attributes_of_a_class_at_once(legacy_wheel: object) -> None:
+    functions = """
+class Kinds:
+    if True:
+        ADAM, SGD = optim.Adam, optim.Momentum
+"""
+    body = """
+made = [Kinds().ADAM(0.1).create(params), Kinds().SGD(0.1).create(params)]
+return [step(one).target for one in made]
+"""
+    after = assert_alike(text_of(body, functions))
+    functions = "staticmethod(flax_adam), staticmethod(flax_momentum)"
+    assert f"ADAM, SGD = {functions}\n" in after
+
+
 IN_AN_ENUM = {
     "by its module": ("import enum", "enum.Enum", "enum.member"),
     "by its name": ("from enum import Enum", "Enum", "enum.member"),
