@@ -6,7 +6,7 @@ from optim2optax.parity.recording.observing import observe
 
 __all__ = ["observe", "what_is_missing"]
 
-NEEDED = ("jax", "flax", "optax", "pytest", "jinja2", "matplotlib")
+NEEDED = ("jax", "flax", "optax", "pytest", "jinja2")
 
 
 def what_is_missing() -> str:
