@@ -10,7 +10,7 @@ from itertools import chain
 from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.sampling import Sample, names_in, sample
+from optim2optax.parity.optimizer.sampling import Exchange, Sample, names_in, sample
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ def sampled_texts(emitted: EmittedOptimizer) -> Sample:
     helpers = [*helper_names(emitted), SCHEDULE, TRAVERSAL.__name__]
     expression = emitted.optax_expression
     if emitted.schedule:
-        tree = _WithSchedule(emitted.schedule).visit(ast.parse(expression, mode="eval"))
-        expression = ast.unparse(tree)
+        schedule = ast.unparse(ast.parse(emitted.schedule))
+        exchange = Exchange({schedule: ast.Name(SCHEDULE, ast.Load())})
+        expression = exchange.in_text(expression)
     if not isinstance(emitted, Counterpart):
         sampled = sample(emitted.legacy_expression, expression, helpers, (), ())
         # The helpers that `rewrite` emits have no names of the program.
@@ -72,18 +73,6 @@ def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
             found.insert(0, source)
             wanted |= {*names_in(source, "exec")}
     return tuple(found)
-
-
-class _WithSchedule(ast.NodeTransformer):
-    """Puts the name SCHEDULE in the place of the source text of a schedule."""
-
-    def __init__(self, text: str) -> None:
-        self.text = ast.unparse(ast.parse(text, mode="eval"))
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.expr) and ast.unparse(node) == self.text:
-            return ast.Name(SCHEDULE, ast.Load())
-        return super().generic_visit(node)
 
 
 def helper_names(emitted: EmittedOptimizer) -> list[str]:

@@ -13,7 +13,7 @@ import optax
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.optimizer.sampling import names_in
 from optim2optax.parity.optimizer.texts import helper_names
-from optim2optax.parity.pairing.files import Definition, File
+from optim2optax.parity.pairing.bound_names import Definition, File
 from optim2optax.parity.pairing.following import dotted, slice_of
 
 METHOD = "gradient_transformation"
