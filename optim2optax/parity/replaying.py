@@ -84,8 +84,7 @@ def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
     except Exception:  # noqa: BLE001 - a user's transformation may refuse the probe for its sign
         return []
     compared = _compared_fields(new)
-    places = carrying.correspondence()
-    return [(new, old, sign) for new, old, sign in places if new[0] in compared]
+    return [found for found in carrying.correspondence() if found[0][0] in compared]
 
 
 def _compared_fields(new: PyTree) -> tuple[str, ...]:

@@ -82,14 +82,12 @@ def helper_names(emitted: EmittedOptimizer) -> list[str]:
 
 def _defined_in(sources: Iterable[str]) -> list[str]:
     """The names of the functions and classes that are at the top level of some sources."""
-    names: list[str] = []
-    for line in chain.from_iterable(source.split("\n") for source in sources):
-        if line.startswith(("def ", "class ")):
-            # class ScaleByLamb(NamedTuple):
-            rest = line.split()[1]
-            name, _, _ = rest.partition("(")
-            names.append(name.rstrip(":"))
-    return names
+    statements = chain.from_iterable(ast.parse(source).body for source in sources)
+    return [
+        node.name
+        for node in statements
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
 
 
 def syntax_trees(emitted: EmittedOptimizer) -> list[ast.AST]:
