@@ -25,6 +25,7 @@ import click
 from benchmarks.planted import commands, right, scenarios, updates
 from codemods import Options, Source, migrate
 from optim2optax.parity.cases import command_case
+from optim2optax.parity.command.runs import RunOptions
 
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
@@ -185,7 +186,7 @@ def run_command(trial: Trial, folder: Path) -> Result:
             shlex.split(trial.command),
             "HEAD",
             tree,
-            links=[tree / link for link in trial.links],
+            RunOptions(links=[tree / link for link in trial.links]),
         )
     first = case.comparison.first_difference if case.comparison else None
     remarks = " ".join(case.remarks)

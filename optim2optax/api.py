@@ -13,7 +13,7 @@ from codemods.model import Options, Site, Source
 
 if TYPE_CHECKING:
     from optim2optax.parity.judging.comparison import Comparison
-    from optim2optax.parity.judging.leaves import PyTree
+    from optim2optax.parity.judging.movement import PyTree
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def compare(
     """
     try:
         from optim2optax.parity.optimizer.evaluating import evaluate_text
-        from optim2optax.parity.optimizer.transformations import compare_transformations
+        from optim2optax.parity.optimizer.same_function import compare_transformations
     except ModuleNotFoundError as error:
         from optim2optax.extras import command_to_install
 

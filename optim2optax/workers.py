@@ -16,6 +16,9 @@ from typing import TypeVar
 from codemods.model import WorkerError
 
 SAFE_PATH = "PYTHONSAFEPATH"
+OUR_SAFE_PATH = "optim2optax"
+"""The value for processes of our own, which a command of the user's must not inherit."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -39,7 +42,7 @@ def share(
     ]
     # not by fork: the caller may have threads
     spawning = get_context("spawn")
-    with _safe_path():
+    with safe_path():
         try:
             with (
                 ProcessPoolExecutor(
@@ -59,10 +62,10 @@ def share(
 
 
 @contextmanager
-def _safe_path() -> Iterator[None]:
-    """Let new processes not import from the current folder."""
+def safe_path() -> Iterator[None]:
+    """Let new processes not import from the current folder, from Python 3.11 on."""
     before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
+    os.environ[SAFE_PATH] = before or OUR_SAFE_PATH
     try:
         yield
     finally:

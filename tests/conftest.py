@@ -96,7 +96,7 @@ _exact: dict[str, dict[str, str | bool]] = {}
 
 def _compile(mode: str) -> None:
     """Let the judge compile in a mode, and forget what it has compiled in the other."""
-    from optim2optax.parity.optimizer import compiling, emitted
+    from optim2optax.parity.optimizer import compiling, emitted_pair
 
     if ("exact" in _exact) == (mode == "quick"):
         return
@@ -106,7 +106,7 @@ def _compile(mode: str) -> None:
         compiling.EXACT = _exact.pop("exact")
     compiling._kept.clear()
     compiling._executables.clear()
-    emitted._compared.cache_clear()
+    emitted_pair._compared.cache_clear()
 
 
 VARIABLE = "OPTIM2OPTAX_LEGACY_ENV"

@@ -142,7 +142,7 @@ def test_trains_like_before(
     case: Path, form: str, tmp_path: Path, legacy_wheel: Path
 ) -> None:
     from optim2optax.parity.judging.comparison import Verdict
-    from optim2optax.parity.scenario.scenario import run_scenario
+    from tests.optim2optax.parity.scenario.sides import run_scenario
 
     after = tmp_path / "after.py"
     after.write_bytes(rewritten(case / "before.py", form).after)

@@ -238,4 +238,5 @@ OPTIMIZER = LegacyOptimizer(
         "epsilon1": 1e-7,
         "epsilon2": 2e-3,
     },
+    sizes=("min_dim_size_to_factor",),
 )

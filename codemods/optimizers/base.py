@@ -17,6 +17,17 @@ from codemods.model import Form, Refusal
 from codemods.optimizers.methods import RATE_FIRST
 
 RATE = "learning_rate"
+SAMPLES: Mapping[str, float] = {
+    RATE: 0.013,
+    "beta": 0.83,
+    "beta1": 0.87,
+    "beta2": 0.983,
+    "eps": 3e-6,
+    "weight_decay": 0.017,
+}
+"""A value for each parameter that several constructors take, away from their defaults."""
+
+OTHER_SAMPLE = 0.71
 
 TRAIN_STATE = "{TrainState}"
 """Stands for the class of train states in the source of a helper."""
@@ -104,7 +115,9 @@ class LegacyOptimizer:
     hyperparameters whose names are not the constructor's, empty for no field.
 
     `samples` has a value away from the default for each number that only this constructor takes, to
-    be compared with in the place of a program's own.
+    be compared with in the place of a program's own. `sizes` are the parameters that leaves are
+    compared with. The legacy one `takes_scalars`, or no parameter without an axis; `fault` is what
+    it does wrong, as the new one does.
     """
 
     name: str
@@ -124,6 +137,9 @@ class LegacyOptimizer:
     interface: str = ""
     hyper_fields: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, float] = field(default_factory=dict)
+    sizes: tuple[str, ...] = ()
+    takes_scalars: bool = True
+    fault: str = ""
 
     @property
     def documentation(self) -> str:
@@ -131,6 +147,10 @@ class LegacyOptimizer:
         text = sys.modules[self.convert.__module__].__doc__ or ""
         paragraphs = text.strip().split("\n\n")
         return "\n\n".join(" ".join(part.split()) for part in paragraphs)
+
+    def sample(self, parameter: str) -> float:
+        """A value for a parameter, in the place of a program's own."""
+        return {**SAMPLES, **self.samples}.get(parameter, OTHER_SAMPLE)
 
     def refuse(self, call: ast.Call) -> Refusal | None:
         """Why a call stays, by its syntax tree before any edit; if None, `convert` cannot fail."""

@@ -199,4 +199,5 @@ OPTIMIZER = LegacyOptimizer(
     interface=INTERFACE,
     hyper_fields={"wrapped_optimizer": "inner"},
     samples={"wn_decay": 0.011, "wn_eps": 3e-6},
+    takes_scalars=False,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 
@@ -19,22 +19,19 @@ class UnwritablePathError(CheckpointError):
 
 
 @contextmanager
-def to_be_read(path: Path) -> Iterator[None]:
+def explained(what: str, kind: type[CheckpointError]) -> Iterator[None]:
+    """Turn errors of the system into one that says what could not be done, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror or error}.") from None
+
+
+def to_be_read(path: Path) -> AbstractContextManager[None]:
     """Turn errors of the system into the error that a path cannot be read."""
-    try:
-        yield
-    except OSError as error:
-        raise CheckpointError(
-            f"{path} cannot be read: {error.strerror or error}."
-        ) from None
+    return explained(f"{path} cannot be read", CheckpointError)
 
 
-@contextmanager
-def to_be_written(path: Path) -> Iterator[None]:
+def to_be_written(path: Path) -> AbstractContextManager[None]:
     """Turn errors of the system into the error that a path cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise UnwritablePathError(
-            f"{path} cannot be written: {error.strerror or error}."
-        ) from None
+    return explained(f"{path} cannot be written", UnwritablePathError)

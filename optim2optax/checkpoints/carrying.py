@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from flax import serialization
-from flax.training.train_state import TrainState
 
 from codemods.optimizers import optimizers
 from optim2optax.checkpoints import CheckpointError
@@ -31,116 +30,88 @@ AVERAGE = "m"
 """The average of Adafactor. Without it, Adafactor keeps one number in its place."""
 
 
-def carried(old: Mapping[str, Tree], state: TrainState) -> dict[str, Any]:
-    """The state dict of a train state that goes on from a legacy optimizer.
+PARTS = ("params", "opt_state", "step")
+"""What goes on from a legacy optimizer, in this order in a tuple; the steps need not be counted."""
+
+
+def parts_of(state: Any) -> dict[str, Any]:
+    """The parts of a train state, or of a tuple, by their names."""
+    if type(state) is tuple:
+        # params, opt_state = step(params, opt_state, batch)
+        return dict(zip(PARTS, state, strict=False))
+    return {name: getattr(state, name) for name in ("step", "params", "opt_state")}
+
+
+class Carrying:
+    """Carries the leaves of a legacy optimizer to their places in what goes on from it.
 
     Args:
       old: the optimizer in a checkpoint, `{"target": …, "state": {"step": …, "param_states": …}}`.
-        It is used up. If it was replicated, and `state` is not, the first of equal copies is taken.
-      state: a fresh train state, as the migrated program creates it. It says which leaves there
-        have to be; of its values, only injected hyperparameters are taken.
-
-    Returns:
-      A state dict for `flax.serialization.from_state_dict`, without the fields that `state` has
-      beside those of a `TrainState`.
-
-    Raises:
-      CheckpointError: if a leaf has no place, or a place no leaf, or one of another shape, or if
-        copies differ.
-    """
-    new = {"step": state.step, "params": state.params, "opt_state": state.opt_state}
-    return carried_parts(old, new, state.tx)
-
-
-def carried_parts(
-    old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any = None
-) -> dict[str, Any]:
-    """The state dicts of params and a state of optax that go on from a legacy optimizer.
-
-    Args:
-      old: as for `carried`.
-      new: the fresh ones, as `params` and `opt_state`, and as `step` if the program counts the
-        steps.
+        It is used up. If it was replicated, and `new` is not, the first of equal copies is taken.
+      new: the fresh parts, as the migrated program creates them: `params` and `opt_state`, and
+        `step` if the program counts the steps. They say which leaves there have to be; of their
+        values, only injected hyperparameters are taken.
       tx: their transformation, if it is known.
 
     Raises:
-      CheckpointError: as for `carried`, and if the state has a trace of which only the
-        transformation would tell the sign.
+      CheckpointError: if the state has a trace of which only the transformation would tell the
+        sign.
     """
-    like = {name: serialization.to_state_dict(part) for name, part in new.items()}
-    if has_interface(tx):
-        # the state of the definition is that of the transformation
-        kept = {
-            ("opt_state", *path): ("state", *path)
-            for path, _ in leaves(like["opt_state"])
-        }
-        return _Carrying(old, like, kept).carried()
-    places = places_of(new["opt_state"])
-    negated: Collection[Path] = ()
-    if tx is None:
-        _refuse_unknown_signs(new["opt_state"])
-    else:
-        negated = descending(tx, new["params"], new["opt_state"])
-    sources = {
-        ("opt_state", *place.path): place.source
-        for place in places
-        if place.source is not None
-    }
-    negative = {
-        ("opt_state", *place.path) for place in places if place.state in negated
-    }
-    carrying = _Carrying(old, like, sources, negative)
-    if "step" not in new:
-        # the program need not count the steps itself
-        carrying.used.add(STEP)
-    return carrying.carried()
-
-
-def _refuse_unknown_signs(opt_state: Any) -> None:
-    """Refuse a trace whose sign the state of optax does not tell.
-
-    A trace at the beginning of its chain accumulates gradients. One behind others may be behind the
-    learning rate, and accumulate updates, which have the opposite sign.
-    """
-    for path, node in nodes_of(opt_state):
-        if not is_trace(node) or not path:
-            continue
-        # optax.chain(optax.trace(0.9), …) has its trace at "0"
-        if path[-1].isdigit() and path[-1] != "0":
-            first = next(
-                (below for below, _ in leaves(serialization.to_state_dict(node))), ()
-            )
-            place = quoted(("opt_state", *path, *first))
-            raise CheckpointError(
-                f"{place} of the new state may follow the way up or down, which a state of optax "
-                "alone does not tell: give a TrainState with the same parameters and "
-                "transformation, and take both from it."
-            )
-
-
-class _Carrying:
-    """Carries the leaves of an optimizer to places like those of `new`, each from its source."""
 
     def __init__(
-        self,
-        old: Mapping[str, Tree],
-        new: Mapping[str, Any],
-        sources: Mapping[Path, Path],
-        negative: Collection[Path] = (),
+        self, old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any = None
     ) -> None:
-        params = {
-            ("params", *path): ("target", *path) for path, _ in leaves(new["params"])
+        self.new = {
+            name: serialization.to_state_dict(part) for name, part in new.items()
         }
-        self.new = new
-        self.sources = {**params, ("step",): STEP, **sources}
-        self.negative = negative
-        self.used: set[Path] = set()
+        self.sources: dict[Path, Path] = {("step",): STEP}
+        for path, _ in leaves(self.new["params"]):
+            self.sources[("params", *path)] = ("target", *path)
+        self.negative: set[Path] = set()
+        # the program need not count the steps itself
+        self.used: set[Path] = set() if "step" in new else {STEP}
         self.leaves = {path: leaf for path, leaf in leaves(old) if leaf is not None}
         self.copies = copies_of(self.leaves.get(STEP))
+        if has_interface(tx):
+            # the state of the definition is that of the transformation
+            for path, _ in leaves(self.new["opt_state"]):
+                self.sources[("opt_state", *path)] = ("state", *path)
+        else:
+            self._find_sources(new, tx)
+
+    def _find_sources(self, new: Mapping[str, Any], tx: Any) -> None:
+        opt_state = new["opt_state"]
+        places = places_of(opt_state)
+        negated: Collection[Path] = ()
+        if tx is None:
+            _refuse_unknown_signs(opt_state)
+        else:
+            negated = descending(tx, new["params"], opt_state)
+        for place in places:
+            path = ("opt_state", *place.path)
+            if place.source is not None:
+                self.sources[path] = place.source
+            if place.state in negated:
+                self.negative.add(path)
+
+    def correspondence(self) -> list[tuple[Path, Path, int]]:
+        """The places in the new state, with those in the old one, and the signs."""
+        found: list[tuple[Path, Path, int]] = []
+        for path, _ in leaves(self.new):
+            source = self.sources.get(path, ())
+            if source in self.leaves:
+                found.append((path, source, -1 if path in self.negative else 1))
+        return found
 
     def carried(self) -> dict[str, Any]:
+        """State dicts of the parts, for `flax.serialization.from_state_dict`.
+
+        Raises:
+          CheckpointError: if a leaf has no place, or a place no leaf, or one of another shape, or
+            if copies differ.
+        """
         values = {path: self._value(path, place) for path, place in leaves(self.new)}
-        found: dict[str, Any] = _put(values, self.new)
+        found: dict[str, Any] = put(values, self.new)
         unused = self.leaves.keys() - self.used
         left = sorted(path for path in unused if not self._is_placeholder(path))
         if left:
@@ -185,6 +156,28 @@ class _Carrying:
         return isinstance(value, np.ndarray) and value.shape in ((1,), (self.copies, 1))
 
 
+def _refuse_unknown_signs(opt_state: Any) -> None:
+    """Refuse a trace whose sign the state of optax does not tell.
+
+    A trace at the beginning of its chain accumulates gradients. One behind others may be behind the
+    learning rate, and accumulate updates, which have the opposite sign.
+    """
+    for path, node in nodes_of(opt_state):
+        if not is_trace(node) or not path:
+            continue
+        # optax.chain(optax.trace(0.9), …) has its trace at "0"
+        if path[-1].isdigit() and path[-1] != "0":
+            first = next(
+                (below for below, _ in leaves(serialization.to_state_dict(node))), ()
+            )
+            place = quoted(("opt_state", *path, *first))
+            raise CheckpointError(
+                f"{place} of the new state may follow the way up or down, which a state of optax "
+                "alone does not tell: give a TrainState with the same parameters and "
+                "transformation, and take both from it."
+            )
+
+
 def copies_of(step: Tree) -> int | None:
     """The number of copies of a replicated optimizer, by its step; None if it is not replicated."""
     if isinstance(step, np.ndarray) and step.ndim == 1 and step.size:
@@ -216,8 +209,8 @@ def fitted(value: Any, place: Any, path: Path, copies: int | None) -> Any:
     return value[0]
 
 
-def _put(values: Mapping[Path, Any], like: Any, path: Path = ()) -> Any:
+def put(values: Mapping[Path, Any], like: Any, path: Path = ()) -> Any:
     """The values in a tree like another one."""
     if isinstance(like, Mapping):
-        return {key: _put(values, value, (*path, key)) for key, value in like.items()}
+        return {key: put(values, value, (*path, key)) for key, value in like.items()}
     return values[path]

@@ -12,6 +12,7 @@ import numpy as np
 
 from codemods.optimizers import optimizers
 from optim2optax.checkpoints.flax_msgpack import Tree
+from optim2optax.checkpoints.state_dict_places import Path, leaves
 
 Kind = Literal["legacy optimizer", "train state"]
 COMPOSITE = "MultiOptimizer"
@@ -58,7 +59,7 @@ def contents(tree: Tree) -> Contents:
     found: list[FoundState] = []
     others: list[StoredLeaf] = []
     # breadth first: what is nearer to the top is listed first
-    pending = deque([("", tree)])
+    pending: deque[tuple[Path, Tree]] = deque([((), tree)])
     while pending:
         path, node = pending.popleft()
         if not isinstance(node, dict):
@@ -68,7 +69,7 @@ def contents(tree: Tree) -> Contents:
         if optimizer is not None:
             found.append(optimizer)
         else:
-            pending.extend((_below(path, key), value) for key, value in node.items())
+            pending.extend(((*path, key), value) for key, value in node.items())
     return Contents(tuple(found), tuple(others))
 
 
@@ -100,7 +101,8 @@ def _is_state(state: Tree) -> bool:
     return isinstance(state, dict) and {*state} == {"step", "param_states"}
 
 
-def _found(path: str, node: Mapping[str, Tree]) -> FoundState | None:
+def _found(place: Path, node: Mapping[str, Tree]) -> FoundState | None:
+    path = "/".join(place)
     if is_legacy(node):
         # {"target": …, "state": {"step": …, "param_states": …}}
         state = node["state"]
@@ -111,14 +113,14 @@ def _found(path: str, node: Mapping[str, Tree]) -> FoundState | None:
         else:
             names = _names(state["param_states"], node["target"])
         step, copies = _steps(state["step"])
-        parameters = tuple(leaves(node["target"]))
+        parameters = _stored_leaves(node["target"])
         return FoundState(
             path, "legacy optimizer", tuple(sorted(names)), step, copies, parameters
         )
     if {*node} >= TRAIN_STATE:
         # {"step": …, "params": …, "opt_state": …}
         step, copies = _steps(node["step"])
-        parameters = tuple(leaves(node["params"]))
+        parameters = _stored_leaves(node["params"])
         return FoundState(path, "train state", (), step, copies, parameters)
     return None
 
@@ -163,20 +165,12 @@ def by_fields() -> Mapping[frozenset[str], tuple[str, ...]]:
     return found
 
 
-def leaves(tree: Tree, path: str = "") -> Iterator[StoredLeaf]:
-    """The leaves of a tree, in order."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from leaves(value, _below(path, key))
-    else:
-        yield _leaf(path, tree)
+def _stored_leaves(tree: Tree) -> tuple[StoredLeaf, ...]:
+    return tuple(_leaf(path, leaf) for path, leaf in leaves(tree))
 
 
-def _below(path: str, key: str) -> str:
-    return f"{path}/{key}" if path else key
-
-
-def _leaf(path: str, value: Tree) -> StoredLeaf:
+def _leaf(place: Path, value: Tree) -> StoredLeaf:
+    path = "/".join(place)
     if isinstance(value, np.ndarray):
         return StoredLeaf(path, value.shape, str(value.dtype), value.nbytes)
     return StoredLeaf(path, None, type(value).__name__, 0)

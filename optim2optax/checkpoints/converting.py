@@ -13,6 +13,7 @@ from flax import serialization
 from optim2optax.checkpoints import (
     CheckpointError,
     UnwritablePathError,
+    explained,
     orbax,
     to_be_read,
     to_be_written,
@@ -24,10 +25,9 @@ from optim2optax.checkpoints.factories import (
     made_by,
     thought_of,
 )
-from optim2optax.checkpoints.files import checkpoints_at, newest_at
+from optim2optax.checkpoints.files import checkpoints_at, newest_at, refuse_to_replace
 from optim2optax.checkpoints.loading import load
 from optim2optax.checkpoints.missing_transformations import split
-from optim2optax.checkpoints.replaceable import refuse_to_replace
 from optim2optax.checkpoints.serializing import write
 from optim2optax.checkpoints.state_dict_places import leaves, quoted
 
@@ -71,7 +71,10 @@ def convert(
     refuse_to_replace(new, source, overwrite)
     try:
         with importing_from_here():
-            state = _state(source, factory, before)
+            if before is None:
+                state = _loaded(source, factory)
+            else:
+                state = _compared(source, factory, before)
         tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
         if dry_run:
             pass
@@ -109,12 +112,8 @@ def make_folders(folders: Iterable[Path]) -> None:
       UnwritableError: if one cannot be made.
     """
     for folder in folders:
-        try:
+        with explained(f"{folder} cannot be made", UnwritablePathError):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UnwritablePathError(
-                f"{folder} cannot be made: {error.strerror}."
-            ) from None
 
 
 def _is_finite(leaf: Any) -> bool:
@@ -127,12 +126,6 @@ def _is_finite(leaf: Any) -> bool:
     flat = leaf.ravel()
     starts = range(0, flat.size, AT_ONCE)
     return all(np.isfinite(flat[start : start + AT_ONCE]).all() for start in starts)
-
-
-def _state(source: Path, factory: str, before: str | None) -> Any:
-    if before is None:
-        return _loaded(source, factory)
-    return _compared(source, factory, before)
 
 
 def _loaded(source: Path, factory: str) -> Any:

@@ -104,7 +104,7 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Stat
         yield from _of_weight_norm(node, path, group)
     elif kind in SCHEDULES:
         # ScaleByScheduleState(count=…)
-        for below, _ in _leaves(node):
+        for below, _ in leaves_of(node):
             yield StatePlace((*path, *below), path, group, STEP)
     elif kind in INJECTED:
         yield from _injected(node, path, group, is_split)
@@ -120,7 +120,7 @@ def _places(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[Stat
 def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
     """The direction and the scale of each parameter, and what an inner optimizer keeps for both."""
     for part in SPLIT:
-        for param, leaf in _leaves(getattr(node, part)):
+        for param, leaf in leaves_of(getattr(node, part)):
             source = ("state", "param_states", *param, part)
             yield StatePlace(
                 (*path, part, *param), path, group, source, param, np.shape(leaf)
@@ -130,7 +130,7 @@ def _of_weight_norm(node: Any, path: Path, group: Path) -> Iterator[StatePlace]:
 
 def _refuse_leaves(node: Any, path: Path, kind: str) -> None:
     """Refuse a state of an unknown type, unless it has no leaf."""
-    for below, leaf in _leaves(node):
+    for below, leaf in leaves_of(node):
         if leaf is not None:
             place = quoted(("opt_state", *path, *below))
             raise CheckpointError(
@@ -149,7 +149,7 @@ def _kept(node: Any, path: Path, group: Path, is_split: bool) -> Iterator[StateP
         if field == COUNT:
             yield StatePlace((*path, field), path, group, STEP)
             continue
-        for below, leaf in _leaves(getattr(node, field)):
+        for below, leaf in leaves_of(getattr(node, field)):
             param = below
             source: Path = (names[field],)
             if is_split and below:
@@ -173,7 +173,7 @@ def _injected(
         if field == COUNT:
             yield StatePlace(place, path, group, STEP)
         elif field == HYPERPARAMS:
-            for below, _ in _leaves(value):
+            for below, _ in leaves_of(value):
                 yield StatePlace((*place, *below), path, group, None)
         else:
             # inner_state, and hyperparams_states with WrappedScheduleState(count=…)
@@ -198,8 +198,8 @@ def old_names(kind: str) -> Mapping[str, str]:
     return {new: old for old, new in kept_by()[kind].state.items()}
 
 
-def _leaves(tree: Any) -> Iterator[tuple[Path, Any]]:
-    """The leaves of a tree with their places in its state dict."""
+def leaves_of(tree: Any) -> Iterator[tuple[Path, Any]]:
+    """The leaves of any tree with their places in its state dict."""
     return leaves(serialization.to_state_dict(tree))
 
 

@@ -1,6 +1,7 @@
 """The checkpoints at a path.
 
-There is one, or a folder has the history that `flax.training.checkpoints` and Orbax keep.
+There is one, or a folder has the history that `flax.training.checkpoints` and Orbax keep. A new one
+takes the place of nothing, or, with `--force`, of one checkpoint.
 """
 
 from __future__ import annotations
@@ -8,7 +9,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from optim2optax.checkpoints import CheckpointError, flax_msgpack, orbax, to_be_read
+from optim2optax.checkpoints import (
+    CheckpointError,
+    flax_msgpack,
+    orbax,
+    to_be_read,
+    to_be_written,
+)
 from optim2optax.checkpoints.flax_msgpack import Tree
 
 PREFIX = "checkpoint_"
@@ -132,3 +139,40 @@ def size_of(path: Path) -> int:
     if not path.is_dir():
         return path.stat().st_size
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def refuse_to_replace(new: Path, source: Path, overwrite: bool) -> None:
+    """Refuse a path at which something other than a checkpoint is, or that contains the source.
+
+    Raises:
+      CheckpointError: if there is something, and it is not to be overwritten, or must not be.
+      UnwritableError: if the system does not tell what is there.
+    """
+    with to_be_written(new):
+        exists = new.exists()
+        # also through links, and also for a folder around both
+        here, there = new.resolve(), source.resolve()
+        if new.is_symlink() and not exists:
+            why = "is a link to what does not exist: choose another name"
+        elif here.is_relative_to(there) or there.is_relative_to(here):
+            why = (
+                "exists, and is or holds what is read, or is in it: choose another name"
+            )
+        elif exists and not overwrite:
+            why = "exists: choose another name, or use --force"
+        elif exists and not _is_checkpoint(new):
+            why = "exists, and is no checkpoint, which --force would replace: choose another name"
+        else:
+            return
+    raise CheckpointError(f"{new} {why}.")
+
+
+def _is_checkpoint(path: Path) -> bool:
+    if path.is_dir():
+        return orbax.is_nothing_else(path)
+    if not path.is_file():
+        return False
+    try:
+        return isinstance(flax_msgpack.read(path), dict)
+    except CheckpointError:
+        return False

@@ -17,7 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints import CheckpointError, to_be_read
 
 NDARRAY, COMPLEX, SCALAR = 1, 2, 3
 """The codes of Flax's extension types: an array, a Python complex number, a NumPy scalar."""
@@ -61,7 +61,7 @@ def read(path: Path) -> Tree:
       CheckpointError: if the file is not a checkpoint of Flax, is cut off, or contradicts itself.
     """
     try:
-        with path.open("rb") as file:
+        with to_be_read(path), path.open("rb") as file:
             content = _room_for(path.stat().st_size)
             reader = _Reader(memoryview(content)[: file.readinto(content)])
         tree = reader.value(DEEPEST)
@@ -77,8 +77,6 @@ def read(path: Path) -> Tree:
         raise CheckpointError(
             f"{path} is no checkpoint of Flax ({error}): {NOT_ONE}."
         ) from None
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror}.") from None
     except MemoryError:
         raise CheckpointError(
             f"{path} takes more memory than there is: {path.stat().st_size:,} bytes."

@@ -12,7 +12,13 @@ from flax import serialization
 from flax.training.train_state import TrainState
 
 from optim2optax.checkpoints import CheckpointError
-from optim2optax.checkpoints.carrying import carried_parts, copies_of, fitted
+from optim2optax.checkpoints.carrying import (
+    PARTS,
+    Carrying,
+    copies_of,
+    fitted,
+    parts_of,
+)
 from optim2optax.checkpoints.contents import has_groups, is_legacy
 from optim2optax.checkpoints.correspondence import STEP
 from optim2optax.checkpoints.earlier_flax import renewed
@@ -80,8 +86,10 @@ class _Loading:
     ) -> None:
         self.state = state
         self.transformations = transformations
-        self.optimizers = dict(_optimizers(old))
-        self.others = dict(_others(old))
+        self.optimizers: dict[Path, Mapping[str, Tree]] = {}
+        self.others: dict[Path, Tree] = {}
+        for place, part in _parts(old):
+            (self.optimizers if is_legacy(part) else self.others)[place] = part
         self.copies = _copies(self.optimizers)
         self.values: dict[Path, Any] = {}
         self.taken: set[Path] = set()
@@ -109,11 +117,7 @@ class _Loading:
             optimizer = self.optimizers.pop(source)
             if source != place:
                 self._compare_steps((*place, "step"), optimizer)
-            like = {
-                "step": train_state.step,
-                "params": train_state.params,
-                "opt_state": train_state.opt_state,
-            }
+            like = parts_of(train_state)
             self.values |= _carried(place, optimizer, like, train_state.tx)
 
     def _carry_parts(self) -> None:
@@ -181,7 +185,7 @@ def _carried(
 ) -> dict[Path, Any]:
     """The state dicts of what goes on from an optimizer, by their places."""
     try:
-        found = carried_parts(renewed(old, like, tx), like, tx)
+        found = Carrying(renewed(old, like, tx), like, tx).carried()
     except CheckpointError as error:
         raise CheckpointError(
             f"at {quoted(place)}: {error}" if place else str(error)
@@ -226,22 +230,12 @@ def _copies(optimizers: Mapping[Path, Mapping[str, Tree]]) -> int | None:
     return None
 
 
-def _optimizers(
-    tree: Tree, path: Path = ()
-) -> Iterator[tuple[Path, Mapping[str, Tree]]]:
-    if is_legacy(tree):
-        yield path, tree
-    elif isinstance(tree, dict):
-        for key, value in tree.items():
-            yield from _optimizers(value, (*path, key))
-
-
-def _others(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
-    """The leaves outside of legacy optimizers."""
+def _parts(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
+    """The legacy optimizers in a tree, and the leaves outside of them, by their places."""
     if isinstance(tree, dict) and not is_legacy(tree):
         for key, value in tree.items():
-            yield from _others(value, (*path, key))
-    elif not is_legacy(tree):
+            yield from _parts(value, (*path, key))
+    else:
         yield path, tree
 
 
@@ -253,13 +247,6 @@ def train_states(state: Any) -> Iterator[tuple[Path, TrainState]]:
     for keys, leaf in found:
         if isinstance(leaf, TrainState):
             yield tuple(key_of(key) for key in keys), leaf
-
-
-PARTS = ("params", "opt_state", "step")
-"""What a program has instead of a train state, in this order if it is a tuple.
-
-It need not count the steps.
-"""
 
 
 def parts_at(state: Any, place: Path) -> dict[str, Any]:

@@ -13,9 +13,10 @@ import optax
 from flax import serialization
 
 from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints.correspondence import leaves_of
 from optim2optax.checkpoints.files import read
 from optim2optax.checkpoints.loading import parts_at, train_states
-from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves, quoted
+from optim2optax.checkpoints.state_dict_places import Path, key_of, quoted
 from optim2optax.legacy import legacy_flax, load_module
 from optim2optax.precision import precise
 
@@ -97,10 +98,9 @@ def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
     new_grads = serialization.from_state_dict(params, grads)
     updates, _ = tx.update(new_grads, opt_state, params)
     new = optax.apply_updates(params, updates)
-    start = _leaves(params)
-    expected = _leaves(old)
-    found = _leaves(new)
-    for path, leaf in expected.items():
+    start = dict(leaves_of(params))
+    found = dict(leaves_of(new))
+    for path, leaf in leaves_of(old):
         difference = np.max(np.abs(found[path] - leaf))
         movement = np.max(np.abs(leaf - start[path]))
         if not difference <= GATE * movement:  # false for NaN, too
@@ -109,10 +109,6 @@ def _compare(place: Path, optimizer: Any, parts: Parts) -> None:
                 f"by {movement:.3g}, and now differs by {difference:.3g}. "
                 "Is it the same optimizer, with the same numbers?"
             )
-
-
-def _leaves(tree: Any) -> dict[Path, Any]:
-    return dict(leaves(serialization.to_state_dict(tree)))
 
 
 def _wide(tree: Any) -> Any:

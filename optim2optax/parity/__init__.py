@@ -7,7 +7,7 @@ from optim2optax.parity.recording.observing import observe
 
 __all__ = ["observe", "what_is_missing"]
 
-NEEDED = ("jax", "flax", "optax", "pytest", "matplotlib")
+NEEDED = ("jax", "flax", "optax", "pytest")
 
 
 def what_is_missing() -> str:

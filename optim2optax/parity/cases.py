@@ -11,25 +11,28 @@ from pathlib import Path
 import jax
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.command.command import NOTHING, compare_command
-from optim2optax.parity.command.outputs import Wanted
-from optim2optax.parity.command.runs import CommandError
+from optim2optax.parity.command.runs import USUAL, CommandError, RunOptions
+from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import (
     OPEN_LOOP,
     Comparison,
     Verdict,
     figures,
 )
-from optim2optax.parity.optimizer.emitted import compare_variants, with_link
+from optim2optax.parity.optimizer.coverage import legacy_within
+from optim2optax.parity.optimizer.emitted_pair import compare_variants, with_link
 from optim2optax.parity.optimizer.evaluating import UnevaluableError
 from optim2optax.parity.optimizer.reproduction import reproduction
 from optim2optax.parity.reports.result import Case
 from optim2optax.parity.running.trees import TreeError
-from optim2optax.parity.scenario.baseline import BaselineError, load_baseline
+from optim2optax.parity.scenario.baseline import (
+    BaselineError,
+    drive_elsewhere,
+    load_baseline,
+)
 from optim2optax.parity.scenario.scenario import (
     compare_with_baseline,
     run_both_loops,
-    run_scenario,
 )
 from optim2optax.workers import share
 
@@ -39,19 +42,15 @@ REMEDY = "Let nothing else use it, give fewer --jobs, or choose another --platfo
 
 def optimizer_case(name: str, emitted: EmittedOptimizer, steps: int, seed: int) -> Case:
     """Compare an optimizer that is emitted with the one that it replaces."""
+    case = Case(name, "optimizer", None, emitted.before, emitted.after)
     try:
         comparison, chosen = compare_variants(emitted, steps, seed)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return Case(
-            name, "optimizer", None, emitted.before, emitted.after, _reason(error)
-        )
-    return Case(
-        name,
-        "optimizer",
-        with_link(comparison, chosen, seed),
-        emitted.before,
-        emitted.after,
-        _known_fault(emitted, comparison),
+        return replace(case, reason=_reason(error))
+    return replace(
+        case,
+        comparison=with_link(comparison, chosen, seed),
+        reason=_known_fault(emitted, comparison),
         reproduction=reproduction(replace(chosen, before=emitted.before), steps, seed),
     )
 
@@ -76,15 +75,12 @@ def _reason(error: Exception) -> str:
 
 def _known_fault(emitted: EmittedOptimizer, comparison: Comparison) -> str:
     """A known fault of the old side, if it shows; the new side has it too."""
-    lost = [leaf.leaf for leaf in comparison.leaves if not leaf.finite]
-    # Its trust ratio divides by the norm of an update that is 0.
-    if not lost or "optim.LAMB" not in emitted.legacy_expression:
-        return ""
-    where = ", ".join(lost)
-    return (
-        "The old LAMB divides by zero on a leaf that never gets a gradient: "
-        f"{where} is not finite on the old side."
-    )
+    lost = ", ".join(leaf.leaf for leaf in comparison.leaves if not leaf.finite)
+    for legacy in legacy_within(emitted.legacy_expression):
+        if lost and legacy.fault:
+            what = f"{lost} is not finite on the old side."
+            return f"The old {legacy.name} {legacy.fault}: {what}"
+    return ""
 
 
 def command_case(
@@ -92,16 +88,11 @@ def command_case(
     command: Sequence[str],
     before: str,
     folder: Path,
-    timeout: float | None = None,
-    links: Sequence[Path] = (),
-    legacy_python: Path | None = None,
-    wanted: Wanted = NOTHING,
+    options: RunOptions = USUAL,
 ) -> Case:
     """Run a training command on the old tree and on the new."""
     try:
-        found = compare_command(
-            command, before, folder, timeout, links, legacy_python, wanted
-        )
+        found = compare_command(command, before, folder, options)
     except (CommandError, TreeError) as error:
         return Case(name, "command", None, reason=str(error))
     return Case(name, "command", found)
@@ -130,19 +121,16 @@ def as_modules(before: Path, after: Path) -> Iterator[tuple[Path, Path]]:
 
 def baseline_case(name: str, baseline: Path, scenario: Path, after: Path) -> Case:
     """Drive the new code through a scenario, and compare it with what the old code once yielded."""
+    case = Case(name, "scenario", None, after=_text(after))
     try:
         with as_modules(after, after) as (_, module):
-            comparison = compare_with_baseline(
+            found = compare_with_baseline(
                 load_baseline(baseline, name), scenario, module
             )
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return Case(name, "scenario", None, after=_text(after), reason=_reason(error))
-    return Case(
-        name,
-        "scenario",
-        comparison,
-        after=_text(after),
-        reason=f"The old side is that of {baseline}.",
+        return replace(case, reason=_reason(error))
+    return replace(
+        case, comparison=found, reason=f"The old side is that of {baseline}."
     )
 
 
@@ -157,26 +145,24 @@ def scenario_case(
 
     The old code runs under `legacy_python`, if that is given.
     """
-    texts = _text(before), _text(after)
+    case = Case(name, "scenario", None, _text(before), _text(after))
+    opened = None
     try:
         with as_modules(before, after) as (before, after):
-            if legacy_python is not None:
-                found = run_scenario(
-                    scenario, before, after, legacy_python=legacy_python
-                )
-                return Case(name, "scenario", found, *texts)
-            comparison, opened = run_both_loops(scenario, before, after)
+            if legacy_python is None:
+                found, opened = run_both_loops(scenario, before, after)
+            else:
+                baseline = drive_elsewhere(legacy_python, scenario, before)
+                found = compare_with_baseline(baseline, scenario, after)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the case's own outcome
-        return Case(name, "scenario", None, *texts, _reason(error))
+        return replace(case, reason=_reason(error))
     if opened is None:
-        return Case(name, "scenario", comparison, *texts)
+        return replace(case, comparison=found)
     # What the closed loop takes for rounding, the old side's gradients may bring to light.
-    is_hidden = comparison.verdict is not Verdict.DIFFERENT
+    is_hidden = found.verdict is not Verdict.DIFFERENT
     if is_hidden and opened.verdict is Verdict.DIFFERENT:
-        return Case(name, "scenario", opened, *texts, OPEN_LOOP)
-    return Case(
-        name, "scenario", comparison, *texts, f"In open loop: {figures(opened)}."
-    )
+        return replace(case, comparison=opened, reason=OPEN_LOOP)
+    return replace(case, comparison=found, reason=f"In open loop: {figures(opened)}.")
 
 
 STEPS, SEED = 120, 0

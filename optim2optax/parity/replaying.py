@@ -6,8 +6,7 @@ The open loops of scenarios and commands share this. It knows objects in memory,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -15,48 +14,44 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import serialization
-from numpy.typing import NDArray
 
-from optim2optax.checkpoints.carrying import carried, carried_parts
-from optim2optax.checkpoints.state_dict_places import Path, leaves
-from optim2optax.parity.judging.leaves import PyTree
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step of an old optimizer: its count, its inputs, and the parameters after it.
-
-    `rate` is NaN if none was given.
-    """
-
-    count: int
-    before: PyTree
-    gradients: PyTree
-    rate: float
-    after: PyTree
+from optim2optax.checkpoints.carrying import Carrying, parts_of, put
+from optim2optax.checkpoints.state_dict_places import Path, key_of, leaves
+from optim2optax.parity.judging.movement import PyTree
+from optim2optax.parity.recording.inputs import Step
 
 
 def replayed(
     transformation: optax.GradientTransformation, steps: Sequence[Step]
 ) -> Iterator[PyTree]:
     """The parameters after each step, from the recorded ones ahead of it and the state so far."""
-    # A definition that keeps its interface takes hyperparameters at each update.
-    keeps_interface = hasattr(transformation, "update_hyper_params")
-    is_given_rate = keeps_interface and not math.isnan(steps[0].rate)
-
-    @jax.jit
-    def update(
-        before: PyTree, gradients: PyTree, rate: Any, state: Any
-    ) -> tuple[PyTree, Any]:
-        state = with_rate(state, rate)
-        overrides = {"learning_rate": rate} if is_given_rate else {}
-        updates, state = transformation.update(gradients, state, before, **overrides)
-        return optax.apply_updates(before, updates), state
-
+    update = jax.jit(stepping(transformation, not math.isnan(steps[0].rate)))
     state: Any = jax.jit(transformation.init)(steps[0].before)
     for step in steps:
-        moved, state = update(step.before, step.gradients, step.rate, state)
+        moved, state = update(step.before, state, step.gradients, step.rate)
         yield moved
+
+
+def stepping(
+    transformation: optax.GradientTransformation, gives_rate: bool
+) -> Callable[[PyTree, Any, PyTree, Any], tuple[PyTree, Any]]:
+    """A step of a transformation: the new parameters and state.
+
+    It is a function of parameters, state, gradients and the learning rate, which becomes the
+    injected one. A definition that keeps its interface takes it at each update.
+    """
+    takes_rate = gives_rate and hasattr(transformation, "update_hyper_params")
+
+    def step(
+        params: PyTree, state: Any, gradients: PyTree, rate: Any
+    ) -> tuple[PyTree, Any]:
+        if rate is not None:
+            state = with_rate(state, rate)
+        overrides = {"learning_rate": rate} if takes_rate else {}
+        updates, state = transformation.update(gradients, state, params, **overrides)
+        return optax.apply_updates(params, updates), state
+
+    return step
 
 
 def state_dict(node: PyTree) -> dict[str, Any]:
@@ -64,55 +59,32 @@ def state_dict(node: PyTree) -> dict[str, Any]:
 
     It is a legacy optimizer, a train state, or `(params, opt_state)` with or without a step.
     """
-    parts = _parts(node) if type(node) is tuple else node
+    parts = parts_of(node) if type(node) is tuple else node
     found: dict[str, Any] = serialization.to_state_dict(parts)
     return found
-
-
-def _parts(node: tuple[PyTree, ...]) -> dict[str, PyTree]:
-    # params, opt_state = step(params, opt_state, batch)
-    return dict(zip(("params", "opt_state", "step"), node, strict=False))
 
 
 def correspondence(old: PyTree, new: PyTree) -> list[tuple[Path, Path, int]]:
     """The places of the new state that correspond to places of the old one.
 
-    Each comes with the place in the old state and the sign. An old state whose leaves are the
-    numbers of their places is converted as a checkpoint: the new leaves then show where they are
-    from. Nothing corresponds where a checkpoint would not be converted.
+    Each comes with the place in the old state and the sign. Nothing corresponds where a checkpoint
+    would not be converted.
     """
-    # Places are numbered from 1, as a moment may change its sign and 0 has none.
-    places = [path for path, leaf in leaves(state_dict(old)) if leaf is not None]
-    numbers = {path: number for number, path in enumerate(places, 1)}
-    numbered = _numbered(state_dict(old), numbers)
-    blank = jax.tree_util.tree_map(_unknown, new)
+    content = state_dict(old)
+    shapes = {
+        path: None if leaf is None else np.broadcast_to(0.0, np.shape(leaf))
+        for path, leaf in leaves(content)
+    }
+    blank = jax.tree_util.tree_map(lambda leaf: np.zeros(np.shape(leaf)), new)
     try:
-        if type(new) is tuple:
-            result = carried_parts(numbered, _parts(blank))
-        else:
-            result = carried(numbered, blank)
+        carrying = Carrying(
+            put(shapes, content), parts_of(blank), getattr(new, "tx", None)
+        )
+        carrying.carried()
     except Exception:  # noqa: BLE001 - a user's transformation may refuse the probe for its sign
         return []
     compared = _compared_fields(new)
-    found: list[tuple[Path, Path, int]] = []
-    for path, leaf in leaves(result):
-        number = _first(leaf) if path[0] in compared else math.nan
-        # A leaf that is not from the old state has stayed NaN.
-        if math.isfinite(number):
-            source = places[abs(int(number)) - 1]
-            sign = 1 if number > 0 else -1
-            found.append((path, source, sign))
-    return found
-
-
-def _unknown(leaf: Any) -> NDArray[np.float64]:
-    return np.full(np.shape(leaf), np.nan)
-
-
-def _first(leaf: Any) -> float:
-    """The first element of a leaf; NaN if there is none."""
-    values = np.asarray(leaf, np.float64).ravel()
-    return float(values[0]) if values.size else math.nan
+    return [found for found in carrying.correspondence() if found[0][0] in compared]
 
 
 def _compared_fields(new: PyTree) -> tuple[str, ...]:
@@ -124,18 +96,6 @@ def _compared_fields(new: PyTree) -> tuple[str, ...]:
     return ("opt_state", "step")
 
 
-def _numbered(tree: Any, numbers: Mapping[Path, int], path: Path = ()) -> Any:
-    """A state dict in which each leaf is full of the number of its place."""
-    if isinstance(tree, Mapping):
-        found: dict[Any, Any] = {}
-        for key, value in tree.items():
-            found[key] = _numbered(value, numbers, (*path, key))
-        return found
-    if tree is None:
-        return None
-    return np.full(np.shape(tree), float(numbers[path]))
-
-
 def with_rate(state: Any, rate: Any) -> Any:
     """A state in which each injected learning rate is `rate`, or stays as it is if that is NaN.
 
@@ -145,8 +105,7 @@ def with_rate(state: Any, rate: Any) -> Any:
 
     def new(path: tuple[Any, ...], leaf: Any) -> Any:
         # state.hyperparams["learning_rate"]
-        last_two = path[-2:]
-        names = [_name(entry) for entry in last_two]
+        names = [*map(key_of, path[-2:])]
         if names != ["hyperparams", "learning_rate"]:
             return leaf
         is_given = ~jnp.isnan(rate)
@@ -154,10 +113,3 @@ def with_rate(state: Any, rate: Any) -> Any:
         return jnp.where(is_given, rate, leaf)
 
     return jax.tree_util.tree_map_with_path(new, state)
-
-
-def _name(entry: Any) -> Any:
-    """The name of a field in a path, or the key of a dict."""
-    if hasattr(entry, "name"):
-        return entry.name
-    return getattr(entry, "key", None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from optim2optax.parity.reports.json import render_json
+from optim2optax.parity.reports.as_json import render_json
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.parity.reports.cases import report
 from tests.optim2optax.programs import UNRESOLVABLE

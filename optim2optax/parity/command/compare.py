@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.command.parts import (
@@ -31,7 +30,7 @@ from optim2optax.parity.judging.comparison import (
     Verdict,
 )
 from optim2optax.parity.judging.exercised import FEWEST_STEPS, Evidence
-from optim2optax.parity.judging.judge import judge
+from optim2optax.parity.judging.judge import judge_states
 
 NAMED = 3
 """The number of leaves that a message names."""
@@ -150,22 +149,12 @@ def compare_states(
     The result is None where nothing corresponds.
     """
     updates, others = in_order(old, new)
-    before: dict[str, NDArray[Any]] = {}
-    after: dict[str, NDArray[Any]] = {}
-    for place, source, sign in places:
-        old_values = _states_at(source, updates)
-        new_values = _states_at(place, others)
-        shapes = {values.shape for values in (*old_values, *new_values)}
-        are_as_many = len(old_values) == len(new_values) > 0
-        if are_as_many and len(shapes) == 1:
-            before[place] = sign * np.stack(old_values)
-            after[place] = np.stack(new_values).astype(before[place].dtype)
-    if not before:
-        return None
-    # Moments begin at zero.
-    start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
-    evidence = Evidence(FEWEST_STEPS, moved=True, rounding=rounding_alone([*old, *new]))
-    return judge(before, after, start, closed_loop=True, evidence=evidence, gate=gate)
+    pairs = (
+        (place, _states_at(source, updates), _states_at(place, others), sign)
+        for place, source, sign in places
+    )
+    evidence = Evidence(FEWEST_STEPS, rounding=rounding_alone([*old, *new]))
+    return judge_states(pairs, closed_loop=True, evidence=evidence, gate=gate)
 
 
 def _states_at(place: str, updates: Sequence[Update]) -> list[NDArray[Any]]:

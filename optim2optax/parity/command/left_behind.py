@@ -23,6 +23,7 @@ from optim2optax.parity.judging.comparison import (
     Verdict,
 )
 from optim2optax.parity.judging.exercised import named
+from optim2optax.parity.judging.judge import error_over
 from optim2optax.parity.judging.noise import FACTOR
 
 VARIES = 1e-4
@@ -56,7 +57,10 @@ def compare_left_behind(
             continue
         error = _error(before, after, rerun, gate)
         if error >= gate:
-            return replace(_different(place, before, after), error=error, gate=gate)
+            first = _difference(place, before, after)
+            return Comparison(
+                Verdict.DIFFERENT, error, 1, first_difference=first, gate=gate
+            )
         worst = max(worst, error)
     notes = [_on_unsteady(unsteady)] if unsteady else []
     if len(unsteady) == len(old):
@@ -131,21 +135,7 @@ def _error(
 
 def _apart(old: Numbers, new: Numbers) -> float:
     """The largest distance of two elements."""
-    return float(np.max(_distances(old, new), initial=0.0))
-
-
-def _distances(old: Numbers, new: Numbers) -> NDArray[np.float64]:
-    """The distance of each two elements.
-
-    It is 0 where both are NaN or the same, and infinite where one is not finite.
-    """
-    before = old.values.astype(np.float64)
-    after = new.values.astype(np.float64)
-    same = (before == after) | (np.isnan(before) & np.isnan(after))
-    with np.errstate(invalid="ignore"):
-        distances = np.abs(before - after)
-    far = np.nan_to_num(distances, nan=np.inf, posinf=np.inf)
-    return np.where(same, 0.0, far)
+    return float(np.max(error_over(1.0, old.values, new.values), initial=0.0))
 
 
 def _largest(values: NDArray[Any]) -> float:
@@ -154,18 +144,13 @@ def _largest(values: NDArray[Any]) -> float:
     return float(np.max(floats, initial=0.0, where=np.isfinite(floats)))
 
 
-def _different(place: str, old: Left | None, new: Left | None) -> Comparison:
-    difference = _difference(place, old, new)
-    return Comparison(Verdict.DIFFERENT, math.inf, 1, first_difference=difference)
-
-
 def _difference(place: str, old: Left | None, new: Left | None) -> Difference:
     """The largest difference of numbers, or a description of what else is on either side."""
     if isinstance(old, Numbers) and isinstance(new, Numbers):
         before = old.values
         after = new.values
         if before.shape == after.shape:
-            worst = int(np.argmax(_distances(old, new)))
+            worst = int(np.argmax(error_over(1.0, before, after)))
             places = np.unravel_index(worst, before.shape)
             index = tuple(int(axis) for axis in places)
             return Difference(

@@ -49,6 +49,9 @@ class Wanted:
         return bool(self.files or self.lines)
 
 
+NOTHING = Wanted()
+
+
 def left_behind(folder: Path, output: str, since: int, wanted: Wanted) -> LeftBehind:
     """What a run left behind.
 

@@ -19,7 +19,7 @@ from optim2optax.parity.judging.comparison import (
 )
 from optim2optax.parity.judging.exercised import FEWEST_STEPS, Evidence
 from optim2optax.parity.judging.judge import judge
-from optim2optax.parity.judging.leaves import gradients_of_rounding
+from optim2optax.parity.judging.movement import gradients_of_rounding
 from optim2optax.parity.recording.sketch import Part, block, positions
 
 COUNTED = ("NaN", "inf", "-inf")

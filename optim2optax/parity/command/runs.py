@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from optim2optax.parity.command.outputs import Wanted, left_behind
-from optim2optax.parity.command.side import Side
+from optim2optax.parity.command.outputs import NOTHING, Wanted, left_behind
+from optim2optax.parity.command.side import Role, Side
 from optim2optax.parity.command.updates import Recording, recording_of
-from optim2optax.parity.running.processes import NOT_FOUND, run_whole, watched
+from optim2optax.parity.running.processes import NOT_FOUND, end_of, run_whole, watched
 from optim2optax.parity.running.trees import (
     TreeError,
     copy_before,
@@ -22,7 +22,6 @@ from optim2optax.parity.running.trees import (
     surround,
 )
 
-LAST_LINES = 15
 OUTPUT = "output.txt"
 
 PATIENCE = 10
@@ -40,6 +39,26 @@ class FailedError(CommandError):
     """A side that ended with an exit code."""
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """How a command runs.
+
+    `timeout` is how many seconds a side may take; with None, the old side has no limit, and the new
+    one may take PATIENCE times as long as the old one took. `links` is what is not copied but
+    linked, such as data that git ignores. The old side runs under `legacy_python`, an interpreter
+    with an old Flax, or else that of this process. `wanted` are files and lines that the command
+    writes, to be compared as well.
+    """
+
+    timeout: float | None = None
+    links: Sequence[Path] = ()
+    legacy_python: Path | None = None
+    wanted: Wanted = NOTHING
+
+
+USUAL = RunOptions()
+
+
 @dataclass
 class Runs:
     """The runs of a command, each in a copy of its own below `scratch`.
@@ -50,10 +69,7 @@ class Runs:
     command: Sequence[str]
     before: str
     folder: Path
-    timeout: float | None
-    links: Sequence[Path]
-    legacy_python: Path | None
-    wanted: Wanted
+    options: RunOptions
     scratch: Path
     wide: bool = True
 
@@ -70,7 +86,7 @@ class Runs:
             CommandError: if that is nothing, or there is no legacy optimizer.
         """
         started = time.monotonic()
-        found = self._record(self._side("before"), self.timeout)
+        found = self._record(self._side("before"), self.options.timeout)
         if not found.legacy:
             raise CommandError(
                 "the old side met no legacy optimizer: "
@@ -78,7 +94,7 @@ class Runs:
             )
         # A new side that hangs ends by itself, without an option.
         taken = time.monotonic() - started
-        self.patience = self.timeout or max(SHORTEST, PATIENCE * taken)
+        self.patience = self.options.timeout or max(SHORTEST, PATIENCE * taken)
         return found
 
     @cached_property
@@ -98,37 +114,16 @@ class Runs:
         except CommandError:
             return None
 
-    def _called(self, name: str) -> str:
-        return name if self.wide else f"{name}-in-float32"
-
-    def _side(self, name: str) -> Side:
-        """A side with its copy of the tree.
-
-        Args:
-            name: "before" for the old tree, "again" for the old tree with rounding, "after".
-        """
-        legacy = name != "after"
+    def _side(self, role: Role) -> Side:
+        """A side with its copy of the tree."""
         # With `--before ../old`, paths into either tree mean the copy.
-        originals = [self.root]
-        if Path(self.before).is_dir():
-            originals.append(Path(self.before))
-        # The new side replays what the old one has recorded.
-        replays = None
-        if not legacy:
-            replays = self.scratch / f"records-{self._called('before')}"
+        before = Path(self.before)
+        originals = (self.root, before) if before.is_dir() else (self.root,)
         side = Side(
-            legacy,
-            tuple(originals),
-            self.scratch / self._called(name) / self.root.name,
-            self.scratch,
-            rounding=name == "again",
-            elsewhere=self.legacy_python if legacy else None,
-            inputs=name == "before",
-            replays=replays,
-            wide=self.wide,
+            role, originals, self.scratch, self.options.legacy_python, self.wide
         )
-        linked = [_within(path, self.root) for path in self.links]
-        if legacy:
+        linked = [_within(path, self.root) for path in self.options.links]
+        if side.legacy:
             copy_before(self.before, self.root, side.copy, linked)
         else:
             copy_tree(self.root, side.copy, linked)
@@ -151,19 +146,21 @@ class Runs:
             errors = (hanging.stderr or b"").decode()
             raise CommandError(
                 f"the {side.name} side was ended after {timeout:.0f} seconds; "
-                f"--timeout gives it more:\n{_end_of(errors)}"
+                f"--timeout gives it more:\n{end_of(errors)}"
             ) from hanging
         if code:
             kind = CommandError if code == NOT_FOUND else FailedError
-            last = _end_of(_problems(side) + errors)
+            last = end_of(_problems(side) + errors)
             raise kind(f"the {side.name} side ended with exit code {code}:\n{last}")
         found = _checked(recording_of(side.records), side)
         try:
             # Without lines to compare, the output may be long and is not read.
             printed = ""
-            if self.wanted.lines:
+            if self.options.wanted.lines:
                 printed = output.read_text(encoding="utf-8", errors="replace")
-            return replace(found, left=left_behind(folder, printed, since, self.wanted))
+            return replace(
+                found, left=left_behind(folder, printed, since, self.options.wanted)
+            )
         except (LookupError, ValueError) as error:
             raise CommandError(f"the {side.name} side {error}") from error
 
@@ -206,8 +203,3 @@ def _within(path: Path, root: Path) -> Path:
     if not full.exists() or not full.is_relative_to(root):
         raise TreeError(f"{path} cannot be linked into the copies: it is not in {root}")
     return full.relative_to(root)
-
-
-def _end_of(text: str) -> str:
-    """The last lines of what a command wrote to its stderr."""
-    return "\n".join(text.strip().splitlines()[-LAST_LINES:])

@@ -13,17 +13,15 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, find_wheel
 from optim2optax.parity.running.devices import flags_for_old_xla
+from optim2optax.workers import OUR_SAFE_PATH, SAFE_PATH
 
 HOOK = Path(__file__).parents[1] / "instrumentation" / "hook"
 OURS = Path(__file__).resolve().parents[3]
 VARIABLE = "OPTIM2OPTAX_SIDE"
-SAFE_PATH = "PYTHONSAFEPATH"
-OUR_SAFE_PATH = "optim2optax"
-"""The value of the variable for processes of our own, which a command must not inherit."""
-
 LAUNCHER = """\
 #!/bin/sh
 case ":$PYTHONPATH:" in
@@ -35,28 +33,38 @@ exec {python} "$@"
 """Python for a script of the user's, which may have changed PYTHONPATH."""
 
 
+Role: TypeAlias = Literal["before", "again", "after"]
+"""The old side, the old side once more with other rounding, and the new side."""
+
+
 @dataclass(frozen=True)
 class Side:
     """Where and how a side runs.
 
-    `originals` are the user's trees, in whose place the side has its `copy`; records go below
-    `scratch`. With `rounding`, parameters that legacy optimizers return are off by a unit in the
-    last place. `elsewhere` is an interpreter with an old Flax, if the command runs under one. With
-    `inputs`, the gradients of small models are recorded as well; `replays` is the folder of such
-    records, to be replayed on this side. If it is `wide`, the command computes in float64, and
-    optimizers get parameters in it that they are given in float32; else it computes in its own
-    precision.
+    `originals` are the user's trees, the new one first, in whose place the side has its `copy`;
+    that and its records are below `scratch`. `legacy_python` is an interpreter with an old Flax,
+    if old sides run under one. If it is `wide`, the command computes in float64, and optimizers
+    get parameters in it that they are given in float32; else it computes in its own precision.
     """
 
-    legacy: bool
+    role: Role
     originals: tuple[Path, ...]
-    copy: Path
     scratch: Path
-    rounding: bool = False
-    elsewhere: Path | None = None
-    inputs: bool = False
-    replays: Path | None = None
-    wide: bool = True
+    legacy_python: Path | None
+    wide: bool
+
+    @property
+    def legacy(self) -> bool:
+        return self.role != "after"
+
+    @property
+    def name(self) -> str:
+        return "old" if self.legacy else "new"
+
+    @property
+    def elsewhere(self) -> Path | None:
+        """The interpreter with an old Flax, if this side runs under one."""
+        return self.legacy_python if self.legacy else None
 
     @property
     def python(self) -> str:
@@ -64,12 +72,15 @@ class Side:
         return str(self.elsewhere or sys.executable)
 
     @property
-    def name(self) -> str:
-        return "old" if self.legacy else "new"
+    def copy(self) -> Path:
+        return self._folder(self.role) / self.originals[0].name
 
     @property
     def records(self) -> Path:
-        return self.scratch / f"records-{self.copy.parent.name}"
+        return self._folder(f"records-{self.role}")
+
+    def _folder(self, name: str) -> Path:
+        return self.scratch / (name if self.wide else f"{name}-in-float32")
 
     def command(self, words: Sequence[str]) -> list[str]:
         """The command with its paths in the copy, and with Python in front of a script."""
@@ -107,10 +118,12 @@ class Side:
         self.records.mkdir(exist_ok=True)
         return {
             "legacy": self.legacy,
-            "rounding": self.rounding,
+            # Parameters that legacy optimizers return are off by a unit in the last place.
+            "rounding": self.role == "again",
             "wide": self.wide,
-            "inputs": self.inputs,
-            "replays": self.replays and str(self.replays),
+            # The new side replays the gradients of small models that the old one has recorded.
+            "inputs": self.role == "before",
+            "replays": None if self.legacy else str(self._folder("records-before")),
             "elsewhere": self.elsewhere is not None,
             "out": str(self.records),
             "copies": [(original, str(self.copy)) for original in self._spellings()],
@@ -151,7 +164,7 @@ class Side:
 
     def _launchers(self) -> Path:
         """A folder with the launchers of the side's Python, to be first on PATH."""
-        folder = self.scratch / f"bin-{self.copy.parent.name}"
+        folder = self._folder(f"bin-{self.role}")
         folder.mkdir(exist_ok=True)
         names = {
             "python",

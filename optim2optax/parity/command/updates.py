@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.command.outputs import LeftBehind
+from optim2optax.parity.recording.any_optimizer import kind_from
 from optim2optax.parity.recording.methods import UNKNOWN
-from optim2optax.parity.recording.optimizers import kind_from
 from optim2optax.parity.recording.sketch import Part
 from optim2optax.parity.recording.stream import SUFFIX, read
 

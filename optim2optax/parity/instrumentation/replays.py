@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optim2optax.parity.recording.inputs import (
-    GivenStep,
     Inputs,
-    as_tree,
+    Step,
+    as_trees,
     read_inputs,
     why_not,
 )
 from optim2optax.parity.recording.methods import unrecorded
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.parity.recording.sketch import Part
-from optim2optax.parity.replaying import Step, correspondence, replayed
+from optim2optax.parity.replaying import correspondence, replayed
 
 if TYPE_CHECKING:
-    from optim2optax.parity.recording.optimizers import Kind
+    pass
 
 
 Parts: TypeAlias = Mapping[Part, NDArray[Any]]
@@ -62,29 +62,21 @@ def replay(folder: Path, recorder: Recorder) -> None:
         inputs = found.get(kind, Inputs())
         state = next(iter(states.values()))
         if len(states) == 1 and inputs.made_of:
-            _write_correspondence(recorder, kind, inputs.made_of, state)
+            corresponding = [
+                # opt_state/0/mu/kernel, state/param_states/kernel/grad_ema
+                ("/".join(new), "/".join(old), sign)
+                for new, old, sign in correspondence(inputs.made_of, state)
+            ]
+            recorder.writer.write({"kind": kind, "corresponding": corresponding})
+        apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
+        own = recorder.first_gradients.get(kind, {})
         reason = why_not(lost, inputs.steps, len(states))
-        if not reason:
-            apart = SAME_IN_FLOAT32 if widened else SAME_GRADIENTS
-            # One side may clip its gradients ahead of the optimizer, the other within it.
-            own = recorder.first_gradients.get(kind, {})
-            if not _are_close(inputs.steps[0].gradients, own, apart):
-                reason = OTHER_GRADIENTS
-        if not reason:
-            reason = _failure_of_replays(recorder, state, inputs.steps, widened)
+        # One side may clip its gradients ahead of the optimizer, the other within it.
+        if not reason and not _are_close(inputs.steps[0].gradients, own, apart):
+            reason = OTHER_GRADIENTS
+        reason = reason or _failure_of_replays(recorder, state, inputs.steps, widened)
         if reason:
             recorder.writer.write({"kind": kind, "not_replayed": reason})
-
-
-def _write_correspondence(
-    recorder: Recorder, kind: Kind, made_of: Any, state: Any
-) -> None:
-    """Write which places in the state of a new optimizer correspond to places in the old one."""
-    corresponding: list[tuple[str, str, int]] = []
-    for new, old, sign in correspondence(made_of, state):
-        # opt_state/0/mu/kernel, state/param_states/kernel/grad_ema
-        corresponding.append(("/".join(new), "/".join(old), sign))
-    recorder.writer.write({"kind": kind, "corresponding": corresponding})
 
 
 def _are_close(old: Parts, new: Parts, apart: float) -> bool:
@@ -101,7 +93,7 @@ def _are_close(old: Parts, new: Parts, apart: float) -> bool:
 
 
 def _failure_of_replays(
-    recorder: Recorder, state: Any, steps: Sequence[GivenStep], wide: bool
+    recorder: Recorder, state: Any, steps: Sequence[Step], wide: bool
 ) -> str:
     """Write the parameters after each step that is replayed into the transformation of a state.
 
@@ -110,15 +102,11 @@ def _failure_of_replays(
     # A transformation of the user's own may need more than gradients.
     try:
         names = list(recorder.leaves(state.params))
-        taken: list[Step] = []
-        for step in steps:
-            before = as_tree(step.before, state.params, names, wide)
-            gradients = as_tree(step.gradients, state.params, names, wide)
-            taken.append(Step(step.number, before, gradients, step.rate, None))
+        taken = [as_trees(step, state.params, names, wide) for step in steps]
         # An update is no step of the program: `replayed` calls `optax.apply_updates`.
         with unrecorded():
             for given, moved in zip(taken, replayed(state.tx, taken), strict=True):
-                recorder.replayed(given.count, moved)
+                recorder.replayed(given.number, moved)
     except Exception as error:  # noqa: BLE001 - what a user's code raises is the reason
         return f"{type(error).__name__}: {error}"
     return ""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from optim2optax.parity.recording.inputs import as_tree, read_inputs, why_not
+from optim2optax.parity.recording.inputs import as_trees, read_inputs, why_not
 from optim2optax.parity.recording.methods import unrecorded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from optim2optax.parity.recording.inputs import GivenStep
+    from optim2optax.parity.recording.inputs import Step
     from optim2optax.parity.recording.recorder import Recorder
 
 
@@ -37,7 +37,7 @@ def shadow(folder: Path, recorder: Recorder) -> None:
                 _replay(next(iter(optimizers.values())), steps, recorder)
 
 
-def _replay(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) -> None:
+def _replay(optimizer: Any, steps: Sequence[Step], recorder: Recorder) -> None:
     """Take steps from the recorded parameters ahead of each, and from the state so far."""
     definition = optimizer.optimizer_def
     # A replicated optimizer averages gradients over devices; the recorded ones are averaged.
@@ -55,9 +55,8 @@ def _replay(optimizer: Any, steps: Sequence[GivenStep], recorder: Recorder) -> N
 
     state = None
     for step in steps:
-        before = as_tree(step.before, optimizer.target, names, wide=True)
-        gradients = as_tree(step.gradients, optimizer.target, names, wide=True)
+        given = as_trees(step, optimizer.target, names, wide=True)
         if state is None:
-            state = definition.init_state(before)
-        moved, state = update(before, gradients, step.rate, state)
-        recorder.replayed(step.number, moved)
+            state = definition.init_state(given.before)
+        moved, state = update(given.before, given.gradients, given.rate, state)
+        recorder.replayed(given.number, moved)

@@ -13,7 +13,7 @@ import jax
 
 from optim2optax.legacy import legacy_flax
 from optim2optax.parity.instrumentation.shadow import shadow
-from optim2optax.parity.judging.leaves import named_leaves
+from optim2optax.parity.judging.movement import named_leaves
 from optim2optax.parity.recording.process import begin, finish_at_exit, until_exit
 from optim2optax.parity.recording.recorder import Recorder
 from optim2optax.precision import parameters_in_float64, precise

@@ -98,6 +98,19 @@ class Comparison:
         return "\n".join((line, *self.remarks))
 
 
+SEVERITY = (
+    Verdict.IDENTICAL,
+    Verdict.EQUIVALENT,
+    Verdict.NOTHING_PROVEN,
+    Verdict.DIFFERENT,
+)
+
+
+def severity(comparison: Comparison) -> tuple[int, float]:
+    """The order of comparisons: by their verdicts, then by their errors."""
+    return SEVERITY.index(comparison.verdict), comparison.error
+
+
 OPEN_LOOP = "This is the open loop: the old side's gradients, replayed."
 
 

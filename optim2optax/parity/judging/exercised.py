@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.judging.leaves import LeafTrajectories
+from optim2optax.parity.judging.movement import LeafTrajectories
 
 FEWEST_STEPS = 10
 """In fewer steps, wrong counters and moments hardly show."""

@@ -7,7 +7,8 @@ the two overlap, so float32 is reported and decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from optim2optax.parity.judging.exercised import (
     remarks,
     why_nothing_is_proven,
 )
-from optim2optax.parity.judging.leaves import (
+from optim2optax.parity.judging.movement import (
     LeafTrajectories,
     PyTree,
     largest_per_step,
@@ -41,6 +42,7 @@ from optim2optax.parity.judging.leaves import (
 UNKNOWN = Evidence()
 """Nothing is known but the values."""
 
+INTEGERS = "iu"
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -108,7 +110,7 @@ def judge(
     ratios: dict[str, NDArray[np.float64]] = {}
     errors: dict[str, float] = {}
     for leaf, values in before.items():
-        ratios[leaf] = _error_over(scales[leaf], values, after[leaf])
+        ratios[leaf] = error_over(scales[leaf], values, after[leaf])
         errors[leaf] = float(ratios[leaf].max(initial=0.0))
     error = max(errors.values(), default=0.0)
     if gate is None:
@@ -133,22 +135,52 @@ def judge(
         error,
         steps=len(next(iter(before.values()), ())),
         first_difference=first,
-        leaves=_leaf_errors(before, errors),
+        leaves=tuple(
+            LeafError(
+                leaf, values.shape[1:], errors[leaf], bool(np.isfinite(values).all())
+            )
+            for leaf, values in before.items()
+        ),
         error_by_step=tuple(map(max, by_step)),
         remarks=tuple(sentences),
         gate=gate,
     )
 
 
-def _leaf_errors(
-    before: LeafTrajectories, errors: Mapping[str, float]
-) -> tuple[LeafError, ...]:
-    """The figures of each leaf."""
-    leaves: list[LeafError] = []
-    for leaf, values in before.items():
-        finite = bool(np.isfinite(values).all())
-        leaves.append(LeafError(leaf, values.shape[1:], errors[leaf], finite))
-    return tuple(leaves)
+def judge_states(
+    pairs: Iterable[tuple[str, Sequence[NDArray[Any]], Sequence[NDArray[Any]], int]],
+    closed_loop: bool,
+    evidence: Evidence,
+    gate: float | None = None,
+) -> Comparison | None:
+    """Judge what optimizers keep beside their parameters; None if nothing corresponds.
+
+    Args:
+        pairs: places in the new state, each with its values in all steps on both sides, and the
+            sign of those of the old side.
+        closed_loop: as for `judge`.
+        evidence: of the run.
+        gate: as for `judge`.
+    """
+    before: dict[str, NDArray[Any]] = {}
+    after: dict[str, NDArray[Any]] = {}
+    for leaf, old, new, sign in pairs:
+        # A leaf may be replaced by one of another shape in the middle of a run.
+        shapes = {values.shape for values in (*old, *new)}
+        if not len(old) == len(new) > 0 or len(shapes) > 1:
+            continue
+        stacked = np.stack(old)
+        before[leaf] = stacked if sign > 0 else np.negative(stacked)
+        after[leaf] = np.stack(new)
+        # A count may be int64 on one side, as `jnp.int32` means that in float64.
+        if stacked.dtype.kind in INTEGERS and after[leaf].dtype.kind in INTEGERS:
+            after[leaf] = after[leaf].astype(stacked.dtype)
+    if not before:
+        return None
+    # Moments begin at zero. They move wherever parameters do, which are compared themselves.
+    start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
+    moved = replace(evidence, moved=True)
+    return judge(before, after, start, closed_loop, moved, gate)
 
 
 def _on_rounding(leaves: Sequence[str]) -> list[str]:
@@ -177,7 +209,7 @@ def _check_correspondence(
             )
 
 
-def _error_over(
+def error_over(
     scale: float, before: NDArray[Any], after: NDArray[Any]
 ) -> NDArray[np.float64]:
     """The distance of each element at each step over a scale.
@@ -200,24 +232,32 @@ def _error_over(
     return np.where(are_equal, 0.0, error)
 
 
-def finite_on_one_side(
-    before: LeafTrajectories, after: LeafTrajectories
+def first_far_apart(
+    start: LeafTrajectories,
+    before: LeafTrajectories,
+    after: LeafTrajectories,
+    gate: float = np.inf,
 ) -> Difference | None:
-    """The first value that is finite on one side alone, if there is one."""
-    # 1.0 where one side alone is finite, so that any such value is beyond a gate of 1.
+    """The first value that is finite on one side alone, or beyond a gate, if there is one.
+
+    The gate is in relation to the movement of the element, or to its value.
+    """
+    # 1.0 where the two are apart, so that any such value is beyond a gate of 1.
     apart: dict[str, NDArray[np.float64]] = {}
     for leaf, values in before.items():
-        differs = _is_finite(values) != _is_finite(after[leaf])
-        apart[leaf] = differs.astype(np.float64)
+        # NumPy has no `isfinite` for bfloat16.
+        p = values.astype(np.float64)
+        q = after[leaf].astype(np.float64)
+        are_apart = np.isfinite(p) != np.isfinite(q)
+        # Infinity minus infinity, and what overflows, is none of both.
+        with np.errstate(all="ignore"):
+            reached = np.maximum(np.abs(p - start[leaf]), np.abs(p))
+            scale = np.max(reached, axis=0, initial=0.0, where=np.isfinite(reached))
+            are_far = np.isfinite(p) & np.isfinite(q) & (np.abs(p - q) > gate * scale)
+        apart[leaf] = (are_apart | are_far).astype(np.float64)
     if not any(found.any() for found in apart.values()):
         return None
     return first_beyond(apart, before, after, gate=1.0)
-
-
-def _is_finite(values: NDArray[Any]) -> NDArray[np.bool_]:
-    # NumPy has no `isfinite` for bfloat16.
-    wide = values.astype(np.float64)
-    return np.isfinite(wide)
 
 
 def first_beyond(

@@ -6,13 +6,14 @@ same shapes.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from optim2optax.parity.judging.leaves import PyTree
+from optim2optax.parity.judging.movement import PyTree
 from optim2optax.parity.optimizer.hoisting import hoisted
 
 FAST: dict[str, str | bool] = {
@@ -77,7 +78,9 @@ def compiled_once(
     """
     types = jax.tree_util.tree_map(_type, arguments)
     for known, shapes, compiled in _kept:
-        if _are_same(known, key) and shapes == types:
+        # The same objects, which need not be comparable.
+        is_same = len(known) == len(key) and all(map(operator.is_, known, key))
+        if is_same and shapes == types:
             return compiled
     compiled = _compiled_form(quick, function, *arguments)
     _kept.append((key, types, compiled))
@@ -87,13 +90,6 @@ def compiled_once(
 
 def _type(leaf: Any) -> tuple[Any, Any]:
     return jax.numpy.shape(leaf), jax.numpy.result_type(leaf)
-
-
-def _are_same(known: tuple[Any, ...], key: tuple[Any, ...]) -> bool:
-    """Whether two keys consist of the same objects."""
-    if len(known) != len(key):
-        return False
-    return all(one is other for one, other in zip(known, key, strict=True))
 
 
 def _compiled_form(

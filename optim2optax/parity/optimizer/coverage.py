@@ -11,7 +11,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.judging.leaves import leaves_by_path
+from codemods.optimizers import optimizers
+from codemods.optimizers.base import LegacyOptimizer
+from optim2optax.parity.judging.movement import leaves_by_path
 from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.sampling import constructor
 from optim2optax.parity.optimizer.texts import TRAVERSAL, syntax_trees
@@ -24,8 +26,6 @@ LARGEST = 512
 
 SIZES = (".ndim", ".shape", ".size", "ndim(", "len(", "size(")
 COUNTING = ast.Add | ast.Mult | ast.Sub
-FACTORED = "min_dim_size_to_factor"
-"""The argument of Adafactor that is a size."""
 
 
 def horizon(emitted: EmittedOptimizer, steps: int) -> int:
@@ -65,13 +65,24 @@ def sizes(emitted: EmittedOptimizer) -> tuple[int, ...]:
     for tree in syntax_trees(emitted):
         for node in ast.walk(tree):
             if _is_comparison_of_sizes(node) or _is_size_argument(node):
-                found.update(_constants(node))
-    return tuple(sorted(number for number in found if 1 < number <= LARGEST))
+                # True is an int, too, and 1.
+                numbers = (
+                    value for value in _constants(node) if isinstance(value, int)
+                )
+                found.update(number for number in numbers if 1 < number <= LARGEST)
+    return tuple(sorted(found))
 
 
 def _is_size_argument(node: ast.AST) -> bool:
     # optim.Adafactor(min_dim_size_to_factor=32)
-    return isinstance(node, ast.keyword) and node.arg == FACTORED
+    names = {size for legacy in optimizers().values() for size in legacy.sizes}
+    return isinstance(node, ast.keyword) and node.arg in names
+
+
+def legacy_within(expression: str) -> list[LegacyOptimizer]:
+    """The legacy optimizers that an expression may make."""
+    known = optimizers().values()
+    return [legacy for legacy in known if f"optim.{legacy.name}" in expression]
 
 
 def _is_comparison_of_sizes(node: ast.AST) -> bool:
@@ -82,12 +93,11 @@ def _is_comparison_of_sizes(node: ast.AST) -> bool:
     return any(word in text for word in SIZES)
 
 
-def _constants(node: ast.AST) -> Iterator[int]:
-    """The whole numbers below a node."""
+def _constants(node: ast.AST) -> Iterator[Any]:
+    """The literals below a node."""
     for inner in ast.walk(node):
-        value = inner.value if isinstance(inner, ast.Constant) else None
-        if isinstance(value, int) and not isinstance(value, bool):
-            yield value
+        if isinstance(inner, ast.Constant):
+            yield inner.value
 
 
 PATH = re.compile(r"/?\w+(/\w+)*/?")
@@ -104,19 +114,16 @@ def probe_for(emitted: EmittedOptimizer, seed: int) -> dict[str, Any]:
     further: list[str] = []
     for path in _named_paths(emitted.legacy_expression, usual):
         # A leaf cannot stand where a folder of leaves is.
-        if not _is_in_the_way(path, [*usual, *further]):
+        leaves = (*usual, *further)
+        if not any(_is_around(path, leaf) or _is_around(leaf, path) for leaf in leaves):
             further.append(path)
     arguments: dict[str, Any] = {"seed": seed}
     if further:
         arguments["further"] = tuple(further)
-    # The legacy WeightNorm had no scalars.
-    if "optim.WeightNorm" in emitted.legacy_expression:
+    made = legacy_within(emitted.legacy_expression)
+    if not all(legacy.takes_scalars for legacy in made):
         arguments["scalars"] = False
     return arguments
-
-
-def _is_in_the_way(path: str, leaves: Collection[str]) -> bool:
-    return any(_is_around(path, leaf) or _is_around(leaf, path) for leaf in leaves)
 
 
 def _is_around(outer: str, inner: str) -> bool:
@@ -145,12 +152,8 @@ def _named_paths(expression: str, usual: Collection[str]) -> Iterator[str]:
 
 def _texts_of_paths(node: ast.AST) -> list[str]:
     """The texts below a node that may be a part of a leaf's path, without slashes around them."""
-    found: list[str] = []
-    for inner in ast.walk(node):
-        value = inner.value if isinstance(inner, ast.Constant) else None
-        if isinstance(value, str) and PATH.fullmatch(value):
-            found.append(value.strip("/"))
-    return found
+    texts = (value for value in _constants(node) if isinstance(value, str))
+    return [text.strip("/") for text in texts if PATH.fullmatch(text)]
 
 
 INJECTED = "optax.inject_hyperparams"

@@ -122,9 +122,12 @@ def _unknown(node: ast.AST, own: frozenset[str] | None = None) -> Iterator[str]:
         is_safe = isinstance(node.ctx, ast.Load) or _root(node) == "self"
         if not is_safe or not (is_own or METHODS.fullmatch(node.attr)):
             yield dotted
-    elif isinstance(node, ast.Name) and _is_forbidden(node.id):
-        if own is None or not IN_CLASSES.fullmatch(node.id):
-            yield node.id
+    elif isinstance(node, ast.Name):
+        name = node.id
+        is_known = not _is_unsafe(name) and name not in KNOWN_MODULES
+        is_allowed = own is not None and IN_CLASSES.fullmatch(name)
+        if not is_allowed and (not is_known or name.startswith("__")):
+            yield name
     elif isinstance(node, EFFECTFUL):
         yield type(node).__name__.lower()
     for child in ast.iter_child_nodes(node):
@@ -168,10 +171,6 @@ def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _is_forbidden(name: str) -> bool:
-    return _is_unsafe(name) or name in KNOWN_MODULES or name.startswith("__")
 
 
 def _is_unsafe(name: str) -> bool:

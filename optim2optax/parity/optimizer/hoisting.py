@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
-from optim2optax.parity.judging.leaves import PyTree
+from optim2optax.parity.judging.movement import PyTree
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from optim2optax.parity.judging.leaves import PyTree
+from optim2optax.parity.judging.movement import PyTree
 
 
 def probe_params(

@@ -7,15 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optim2optax.parity.judging.comparison import Comparison, Difference, Verdict
-from optim2optax.parity.judging.judge import first_beyond, judge
-from optim2optax.parity.judging.leaves import (
-    LeafTrajectories,
-    PyTree,
-    leaves_by_path,
-)
+from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.judging.judge import first_far_apart, judge
+from optim2optax.parity.judging.movement import PyTree, leaves_by_path
 from optim2optax.parity.optimizer.probe import (
     extreme_gradients,
     few_params,
@@ -23,7 +18,7 @@ from optim2optax.parity.optimizer.probe import (
     probe_params,
     recorded_gradients,
 )
-from optim2optax.parity.optimizer.transformations import (
+from optim2optax.parity.optimizer.same_function import (
     compare_transformations,
     rates_of,
     replay,
@@ -95,44 +90,8 @@ def compare_probed(
         start, before, after = map(leaves_by_path, trees)
         # In float32, only what overflows on one side alone counts.
         gate = LIKELY if wide else np.inf
-        difference = _apart(start, before, after, gate)
-        if difference is not None:
-            return replace(
-                found, verdict=Verdict.DIFFERENT, first_difference=difference
-            )
+        apart = first_far_apart(start, before, after, gate)
+        if apart is not None:
+            apart = replace(apart, ulp=None, link=EXTREME)
+            return replace(found, verdict=Verdict.DIFFERENT, first_difference=apart)
     return found
-
-
-def _apart(
-    start: LeafTrajectories,
-    before: LeafTrajectories,
-    after: LeafTrajectories,
-    gate: float,
-) -> Difference | None:
-    """The first value that is finite on one side alone, or beyond a gate."""
-    # 1.0 where the two are apart.
-    apart: dict[str, NDArray[np.float64]] = {}
-    for leaf, values in before.items():
-        p = np.asarray(values, np.float64)
-        q = np.asarray(after[leaf], np.float64)
-        apart[leaf] = _are_apart(start[leaf], p, q, gate).astype(np.float64)
-    if not any(found.any() for found in apart.values()):
-        return None
-    first = first_beyond(apart, before, after, gate=1.0)
-    return replace(first, ulp=None, link=EXTREME)
-
-
-def _are_apart(
-    start: NDArray[Any], p: NDArray[np.float64], q: NDArray[np.float64], gate: float
-) -> NDArray[np.bool_]:
-    """Whether each element at each step is finite on one side alone, or beyond a gate."""
-    p_is_finite = np.isfinite(p)
-    q_is_finite = np.isfinite(q)
-    # Infinity minus infinity, and what overflows, is sorted out by the two.
-    with np.errstate(all="ignore"):
-        reached = np.maximum(np.abs(p - start), np.abs(p))
-        scale = np.max(reached, axis=0, initial=0.0, where=np.isfinite(reached))
-        is_far = np.abs(p - q) > gate * scale
-    is_beyond = p_is_finite & q_is_finite & is_far
-    is_finite_alone = p_is_finite != q_is_finite
-    return np.asarray(is_beyond | is_finite_alone)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import indent
 
 from codemods.model import EmittedOptimizer
+from codemods.vocabulary import words
 from optim2optax.parity.optimizer.coverage import (
     PERIOD,
     RATE,
@@ -17,14 +18,8 @@ from optim2optax.parity.optimizer.coverage import (
 from optim2optax.parity.optimizer.sampling import Sample
 from optim2optax.parity.optimizer.texts import SCHEDULE, sampled_texts
 
-MODULES = (
-    "collections",
-    "dataclasses",
-    "flax.core",
-    "flax.struct",
-    "flax.traverse_util",
-    "functools",
-    "typing",
+MODULES = words(
+    "collections dataclasses flax.core flax.struct flax.traverse_util functools typing"
 )
 """The modules that functions of a program may need, beside those that every script imports."""
 

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any
 
 from codemods.optimizers import optimizers
+from codemods.vocabulary import words
 
-KNOWN_MODULES = (
-    "collections",
-    "dataclasses",
-    "flax",
-    "functools",
-    "jax",
-    "jnp",
-    "math",
-    "np",
-    "numpy",
-    "onp",
-    "optax",
-    "optim",
-    "typing",
+KNOWN_MODULES = words(
+    "collections dataclasses flax functools jax jnp math np numpy onp optax optim typing"
 )
 
 
@@ -34,7 +24,7 @@ def names_in(text: str, mode: str = "eval") -> Iterator[str]:
             yield node.id
 
 
-def root_of(node: ast.expr) -> ast.expr:
+def root_of(node: ast.AST) -> ast.AST:
     """The innermost expression that attributes, items and calls start at."""
     # `config` of `config.schedules["train"](step).value`
     while True:
@@ -49,6 +39,31 @@ def root_of(node: ast.expr) -> ast.expr:
                 return node
 
 
+def starts_outside(node: ast.AST, known: Container[str]) -> bool:
+    """Whether an expression starts at a name that is neither known nor one of Python."""
+    root = root_of(node)
+    if not isinstance(root, ast.Name) or root.id in known:
+        return False
+    return not hasattr(builtins, root.id)
+
+
+class Exchange(ast.NodeTransformer):
+    """Puts expressions in the place of others, which are known by their source texts."""
+
+    def __init__(self, parts: Mapping[str, ast.expr]) -> None:
+        self.parts = parts
+
+    def visit(self, node: ast.AST) -> Any:
+        found = None
+        if isinstance(node, ast.expr):
+            found = self.parts.get(ast.unparse(node))
+        return self.generic_visit(node) if found is None else found
+
+    def in_text(self, text: str) -> str:
+        """A source text with the exchanged parts."""
+        return ast.unparse(ast.fix_missing_locations(self.visit(ast.parse(text))))
+
+
 def constructor(node: ast.AST) -> str:
     """The last name of what a call calls, such as `Adam` of `optim.Adam(1e-3)`; else empty."""
     if not isinstance(node, ast.Call):
@@ -56,17 +71,6 @@ def constructor(node: ast.AST) -> str:
     return ast.unparse(node.func).rpartition(".")[2]
 
 
-VALUES: Mapping[str, float] = {
-    "learning_rate": 0.013,
-    "beta": 0.83,
-    "beta1": 0.87,
-    "beta2": 0.983,
-    "eps": 3e-6,
-    "weight_decay": 0.017,
-}
-"""A value for each parameter that several legacy optimizers take, away from their defaults."""
-
-OTHER_VALUE = 0.71
 SPREAD = 1.013
 """The factor between the values of two names for the same parameter.
 
@@ -114,18 +118,15 @@ def sample(
     """
     sampler = _Sampler(frozenset((*KNOWN_MODULES, *helpers)), legacy_expression)
     old = sampler.definition(ast.parse(legacy_expression, mode="eval").body)
-    new = sampler.known(ast.parse(optax_expression, mode="eval").body)
-
-    def with_placeholders(source: str) -> str:
-        return ast.unparse(sampler.known(ast.parse(source)))
-
+    # The new expression, and definitions, have the placeholders of the old expression.
+    exchange = Exchange(sampler.places)
     return Sample(
         legacy=ast.unparse(old),
-        optax=ast.unparse(new),
+        optax=exchange.in_text(optax_expression),
         values=sampler.values,
         named=sampler.named,
-        legacy_supports=tuple(map(with_placeholders, legacy_supports)),
-        supports=tuple(map(with_placeholders, supports)),
+        legacy_supports=tuple(map(exchange.in_text, legacy_supports)),
+        supports=tuple(map(exchange.in_text, supports)),
     )
 
 
@@ -141,7 +142,7 @@ class _Sampler:
     text: str
     values: dict[str, Any] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
+    places: dict[str, ast.expr] = field(default_factory=dict)
 
     def definition(self, node: ast.expr) -> ast.expr:
         """A definition with placeholders among its arguments."""
@@ -154,15 +155,13 @@ class _Sampler:
             return node
         # optim.Adam(rate, beta1=settings.beta)
         legacy = optimizers()[name]
-        samples = {**VALUES, **legacy.samples}
-        parameters = [parameter.name for parameter in legacy.parameters]
-        for index, argument in enumerate(node.args):
-            parameter = parameters[index] if index < len(parameters) else ""
-            value = samples.get(parameter, OTHER_VALUE)
-            node.args[index] = self._argument(argument, value)
+        names = chain((parameter.name for parameter in legacy.parameters), repeat(""))
+        node.args = [
+            self._argument(argument, legacy.sample(name))
+            for name, argument in zip(names, node.args, strict=False)
+        ]
         for word in node.keywords:
-            value = samples.get(word.arg or "", OTHER_VALUE)
-            word.value = self._argument(word.value, value)
+            word.value = self._argument(word.value, legacy.sample(word.arg or ""))
         return node
 
     def _argument(self, node: ast.expr, sample: float) -> ast.expr:
@@ -217,10 +216,6 @@ class _Sampler:
         others = names - bound - self.free
         return any(not hasattr(builtins, name) for name in others)
 
-    def known(self, node: ast.AST) -> ast.AST:
-        """The new expression, or a definition, with the placeholders of the old one."""
-        return _Replacer(self, None).visit(node)  # type: ignore[no-any-return]
-
     def number(self, node: ast.expr, value: float) -> ast.expr:
         """A placeholder for a number, whose value is about this one."""
         # optim.Adam(config.lr, beta1=config.momentum)
@@ -234,37 +229,26 @@ class _Sampler:
         """The name that stands for an expression; equal expressions have the same one."""
         source = ast.unparse(node)
         # The same learning rate may be given to two optimizers.
-        if source in self.places:
-            return ast.Name(self.places[source], ast.Load())
-        name = f"_{len(self.values)}"
-        self.values[name] = value
-        self.named[source] = text
-        self.places[source] = name
-        return ast.Name(name, ast.Load())
+        if source not in self.places:
+            name = f"_{len(self.values)}"
+            self.values[name] = value
+            self.named[source] = text
+            self.places[source] = ast.Name(name, ast.Load())
+        return self.places[source]
 
 
-class _Replacer(ast.NodeTransformer):
-    """Puts placeholders in the place of names of the program.
+class _Replacer(Exchange):
+    """Puts placeholders for numbers of about a value in the place of names of the program."""
 
-    Without a sample of what a name stands for, it uses placeholders that there are already.
-    """
-
-    def __init__(self, sampler: _Sampler, value: float | None) -> None:
+    def __init__(self, sampler: _Sampler, value: float) -> None:
+        super().__init__(sampler.places)
         self.sampler = sampler
         self.value = value
 
     def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.expr):
-            found = self.sampler.places.get(ast.unparse(node))
-            if found is not None:
-                return ast.Name(found, ast.Load())
-            if self.value is not None and self._is_of_the_program(node):
-                return self.sampler.number(node, self.value)
-        return self.generic_visit(node)
-
-    def _is_of_the_program(self, node: ast.expr) -> bool:
-        """Whether this is a name, attribute, item or call that starts at a name of the program."""
-        root = root_of(node)
-        if not isinstance(root, ast.Name) or root.id in self.sampler.free:
-            return False
-        return not hasattr(builtins, root.id)
+        if not isinstance(node, ast.expr) or ast.unparse(node) in self.parts:
+            return super().visit(node)
+        # A name, attribute, item or call that starts at a name of the program.
+        if starts_outside(node, self.sampler.free):
+            return self.sampler.number(node, self.value)
+        return super().visit(node)

@@ -10,7 +10,7 @@ from itertools import chain
 from flax import traverse_util
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.optimizer.sampling import Sample, names_in, sample
+from optim2optax.parity.optimizer.sampling import Exchange, Sample, names_in, sample
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ def sampled_texts(emitted: EmittedOptimizer) -> Sample:
     helpers = [*helper_names(emitted), SCHEDULE, TRAVERSAL.__name__]
     expression = emitted.optax_expression
     if emitted.schedule:
-        tree = _WithSchedule(emitted.schedule).visit(ast.parse(expression, mode="eval"))
-        expression = ast.unparse(tree)
+        schedule = ast.unparse(ast.parse(emitted.schedule))
+        exchange = Exchange({schedule: ast.Name(SCHEDULE, ast.Load())})
+        expression = exchange.in_text(expression)
     if not isinstance(emitted, Counterpart):
         sampled = sample(emitted.legacy_expression, expression, helpers, (), ())
         # The helpers that `rewrite` emits have no names of the program.
@@ -74,18 +75,6 @@ def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-class _WithSchedule(ast.NodeTransformer):
-    """Puts the name SCHEDULE in the place of the source text of a schedule."""
-
-    def __init__(self, text: str) -> None:
-        self.text = ast.unparse(ast.parse(text, mode="eval"))
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.expr) and ast.unparse(node) == self.text:
-            return ast.Name(SCHEDULE, ast.Load())
-        return super().generic_visit(node)
-
-
 def helper_names(emitted: EmittedOptimizer) -> list[str]:
     """The functions and classes that the emitted helpers define."""
     return _defined_in(emitted.supports)
@@ -93,14 +82,12 @@ def helper_names(emitted: EmittedOptimizer) -> list[str]:
 
 def _defined_in(sources: Iterable[str]) -> list[str]:
     """The names of the functions and classes that are at the top level of some sources."""
-    names: list[str] = []
-    for line in chain.from_iterable(source.split("\n") for source in sources):
-        if line.startswith(("def ", "class ")):
-            # class ScaleByLamb(NamedTuple):
-            rest = line.split()[1]
-            name, _, _ = rest.partition("(")
-            names.append(name.rstrip(":"))
-    return names
+    statements = chain.from_iterable(ast.parse(source).body for source in sources)
+    return [
+        node.name
+        for node in statements
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
 
 
 def syntax_trees(emitted: EmittedOptimizer) -> list[ast.AST]:

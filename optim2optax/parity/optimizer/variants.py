@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import optimizers
-from optim2optax.parity.optimizer.sampling import KNOWN_MODULES, constructor, root_of
+from optim2optax.parity.optimizer.sampling import (
+    KNOWN_MODULES,
+    Exchange,
+    constructor,
+    starts_outside,
+)
 from optim2optax.parity.optimizer.texts import Counterpart, supports_of, syntax_trees
 
 MOST = 16
@@ -53,41 +57,20 @@ def _with(emitted: EmittedOptimizer, chosen: Mapping[str, Any]) -> EmittedOptimi
     if not values:
         return emitted
 
-    def chosen_in(sources: Sequence[str]) -> tuple[str, ...]:
-        return tuple(_exchanged(source, values, "exec") for source in sources)
-
+    exchange = Exchange({text: ast.Constant(value) for text, value in values.items()})
     found = replace(
         emitted,
-        legacy_expression=_exchanged(emitted.legacy_expression, values, "eval"),
-        optax_expression=_exchanged(emitted.optax_expression, values, "eval"),
+        legacy_expression=exchange.in_text(emitted.legacy_expression),
+        optax_expression=exchange.in_text(emitted.optax_expression),
     )
     # The helpers that `rewrite` emits have no names of the program; those of a new tree may.
     if not isinstance(found, Counterpart):
         return found
     return replace(
         found,
-        supports=chosen_in(found.supports),
-        legacy_supports=chosen_in(found.legacy_supports),
+        supports=tuple(map(exchange.in_text, found.supports)),
+        legacy_supports=tuple(map(exchange.in_text, found.legacy_supports)),
     )
-
-
-def _exchanged(text: str, values: Mapping[str, Any], mode: str) -> str:
-    tree = _Choose(values).visit(ast.parse(text, mode=mode))
-    return ast.unparse(ast.fix_missing_locations(tree))
-
-
-class _Choose(ast.NodeTransformer):
-    """Puts values in the place of expressions, which it knows by their source texts."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self.values = values
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        # settings.nesterov
-        text = ast.unparse(node) if isinstance(node, ast.expr) else ""
-        if text in self.values:
-            return ast.Constant(self.values[text])
-        return super().generic_visit(node)
 
 
 OTHER = "any other"
@@ -97,24 +80,15 @@ ANY = object()
 
 def choices_of(emitted: EmittedOptimizer) -> dict[str, tuple[Any, ...]]:
     """The values between which a program chooses, by the source texts of the expressions."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for tree in syntax_trees(emitted):
         reader = _Reader(tree, emitted)
         for node, values in (*reader.choices(), *reader.booleans()):
-            known = found.setdefault(ast.unparse(node), [])
+            known = found.setdefault(ast.unparse(node), {})
             for value in values:
-                if not _is_among(value, known):
-                    known.append(value)
-    return {text: tuple(values) for text, values in found.items()}
-
-
-def _is_among(value: Any, known: list[Any]) -> bool:
-    """Whether a value is known; to Python, True and 1 are equal, but they are two choices."""
-    return any(value is other or _same(value, other) for other in known)
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
+                # To Python, True and 1 are equal, but they are two choices.
+                known.setdefault(repr(value), value)
+    return {text: tuple(known.values()) for text, known in found.items()}
 
 
 class _Reader:
@@ -131,7 +105,7 @@ class _Reader:
                 self.bound.add(node.arg)
             elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 self.bound.add(node.id)
-        self.known = {*KNOWN_MODULES, *vars(builtins)}
+        self.known = {*KNOWN_MODULES}
         if emitted.schedule:
             self.known.add(ast.unparse(ast.parse(emitted.schedule)))
         for source in supports_of(emitted):
@@ -166,7 +140,10 @@ class _Reader:
                 # {"adam": optim.Adam(1e-3), "sgd": optim.GradientDescent(0.1)}[name]
                 case ast.Subscript(value=ast.Dict(keys=keys), slice=key):
                     if self._is_of_the_program(key):
-                        yield key, _constants(keys)
+                        literals = [
+                            key for key in keys if isinstance(key, ast.Constant)
+                        ]
+                        yield key, tuple(literal.value for literal in literals)
 
     def booleans(self) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
         """Each expression of the program for a boolean parameter of a legacy optimizer."""
@@ -176,15 +153,17 @@ class _Reader:
             if not isinstance(node, ast.Call) or name not in optimizers():
                 continue
             parameters = optimizers()[name].parameters
-            names = [parameter.name for parameter in parameters]
-            arguments = dict(zip(names, node.args, strict=False))
-            for word in node.keywords:
-                if word.arg:
-                    arguments[word.arg] = word.value
-            for parameter in parameters:
-                is_boolean = parameter.default in ("True", "False")
-                if is_boolean and parameter.name in arguments:
-                    yield from self._of_test(arguments[parameter.name])
+            booleans = {
+                parameter.name
+                for parameter in parameters
+                if parameter.default in ("True", "False")
+            }
+            names = (parameter.name for parameter in parameters)
+            words = ((word.arg, word.value) for word in node.keywords)
+            by_position = zip(names, node.args, strict=False)
+            for parameter, argument in (*by_position, *words):
+                if parameter in booleans:
+                    yield from self._of_test(argument)
 
     def _of_test(self, node: ast.expr) -> Iterator[tuple[ast.expr, tuple[Any, ...]]]:
         """The expressions of the program that are true or false in a test."""
@@ -211,8 +190,8 @@ class _Reader:
                 continue
             if self._is_of_the_program(node):
                 # name in ("adam", "adamw")
-                around = itertools.chain.from_iterable(map(_around, _each(value)))
-                yield node, tuple(around)
+                each = value if isinstance(value, tuple | list | set) else (value,)
+                yield node, tuple(itertools.chain.from_iterable(map(_around, each)))
 
     def _is_of_the_program(self, node: ast.expr) -> bool:
         """Whether the program has one value for an expression.
@@ -223,17 +202,7 @@ class _Reader:
         # lambda path, _: path.endswith(suffix)
         if names & self.bound:
             return False
-        root = root_of(node)
-        return isinstance(root, ast.Name) and root.id not in self.known
-
-
-def _constants(keys: Iterable[ast.expr | None]) -> tuple[Any, ...]:
-    """The values of the keys that are literals."""
-    return tuple(key.value for key in keys if isinstance(key, ast.Constant))
-
-
-def _each(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, tuple | list | set) else (value,)
+        return starts_outside(node, self.known)
 
 
 def _around(value: Any) -> tuple[Any, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from codemods.model import EmittedOptimizer, FileResult
 from optim2optax.parity.optimizer.texts import Counterpart, helper_names
-from optim2optax.parity.pairing.files import File, Tree
+from optim2optax.parity.pairing.bound_names import File, Tree
 from optim2optax.parity.pairing.following import Slice, slice_of
-from optim2optax.parity.pairing.places import (
+from optim2optax.parity.pairing.making_places import (
     Helpers,
     Place,
     Places,
@@ -74,7 +75,9 @@ def in_new_tree(
         # Such as the kernels' `optim.Adam` in the `MultiOptimizer` around it.
         if node is None and _is_part_of_another(emitted, result.optimizers):
             continue
-        if node is not None and _is_part_of_a_whole(node, wanted, nodes):
+        whole = wanted.root_of(node) if node is not None else None
+        # It is compared within that of another optimizer.
+        if whole is not None and whole.node is not node and whole.node in nodes:
             continue
         place = pairs.get(node) if node is not None else None
         if node is None or place is None:
@@ -93,16 +96,6 @@ def in_new_tree(
     taken = {place.node for place in pairs.values()}
     free = [place for place in found.roots if place.node not in taken and place.makes]
     return (*paired, *map(_unpaired, free))
-
-
-def _is_part_of_a_whole(
-    node: ast.expr, wanted: Places, nodes: Sequence[ast.expr]
-) -> bool:
-    """Whether an expression is compared within that of another optimizer."""
-    root = wanted.root_of(node)
-    if root is None or root.node is node:
-        return False
-    return root.node in nodes
 
 
 def _is_part_of_another(
@@ -143,9 +136,7 @@ def paired_count(optimizers: Sequence[EmittedOptimizer]) -> str:
 
 def _without(emitted: EmittedOptimizer) -> Counterpart:
     """An optimizer that has no counterpart."""
-    return replace(
-        _as_counterpart(emitted), after="", optax_expression="", reason=MISSING
-    )
+    return _counterpart(emitted, after="", optax_expression="", reason=MISSING)
 
 
 def _unpaired(place: Place) -> Counterpart:
@@ -164,10 +155,9 @@ def _unpaired(place: Place) -> Counterpart:
     )
 
 
-def _as_counterpart(emitted: EmittedOptimizer) -> Counterpart:
-    """An optimizer as a record that may have more."""
-    own = [getattr(emitted, field.name) for field in fields(EmittedOptimizer)]
-    return Counterpart(*own)
+def _counterpart(emitted: EmittedOptimizer, **others: Any) -> Counterpart:
+    """An optimizer with other fields, and further ones."""
+    return Counterpart(**{**vars(emitted), **others})
 
 
 def _exchanged(
@@ -181,8 +171,8 @@ def _exchanged(
     same = {
         name for name in common if found.definitions[name] == wanted.definitions[name]
     }
-    return replace(
-        _as_counterpart(emitted),
+    return _counterpart(
+        emitted,
         legacy_expression=legacy.expression,
         optax_expression=_applied(alone, emitted),
         supports=tuple(found.definitions.values()),

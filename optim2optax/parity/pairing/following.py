@@ -12,7 +12,7 @@ from typing import Any
 
 from optim2optax.parity.optimizer.harmless import may_have_effects
 from optim2optax.parity.optimizer.sampling import KNOWN_MODULES
-from optim2optax.parity.pairing.files import (
+from optim2optax.parity.pairing.bound_names import (
     Bound,
     Definition,
     File,

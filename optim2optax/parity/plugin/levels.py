@@ -170,15 +170,14 @@ class CommandItem(ParityItem):
         """Run it on both trees."""
         from optim2optax.parity.cases import command_case
         from optim2optax.parity.command.outputs import Wanted
+        from optim2optax.parity.command.runs import RunOptions
 
         option = self.config.getoption
-        return command_case(
-            self.name,
-            self.command,
-            before=option("--parity-before"),
-            folder=Path(self.config.invocation_params.dir),
-            timeout=option("--parity-timeout"),
-            links=[Path(link) for link in option("--parity-link")],
-            legacy_python=self.legacy_python,
-            wanted=Wanted(option("--parity-compare"), option("--parity-lines")),
+        options = RunOptions(
+            option("--parity-timeout"),
+            [Path(link) for link in option("--parity-link")],
+            self.legacy_python,
+            Wanted(option("--parity-compare"), option("--parity-lines")),
         )
+        before, folder = option("--parity-before"), self.config.invocation_params.dir
+        return command_case(self.name, self.command, before, Path(folder), options)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +25,7 @@ from optim2optax.parity.plugin.levels import (
 from optim2optax.parity.plugin.project import project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from optim2optax.parity.reports.result import Case, Report
-    from optim2optax.parity.scenario.baseline import Baseline
 
 
 NAME = "parity-session"
@@ -135,15 +133,22 @@ class ParitySession:
             or not is_first_process()
         ):
             return
+        from optim2optax.parity import reports
+        from optim2optax.parity.scenario.baseline import save_baselines
+        from optim2optax.project.replacing import replacing
+
         to_save = self.config.getoption("--parity-save")
         baselines = baselines_of(self.config)
         if to_save and baselines:
-            write_baselines(baselines, to_save)
+            with _writing(to_save) as path:
+                save_baselines(path, baselines)
         report = self.report()
         for name in FORMATS:
-            path = self.config.getoption(f"--parity-{name}")
-            if path:
-                write_report(report, name, path)
+            given = self.config.getoption(f"--parity-{name}")
+            if given:
+                render: Any = getattr(reports, f"render_{name}")
+                with _writing(given) as path, replacing(path) as file:
+                    file.write(render(report).encode())
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
@@ -184,28 +189,11 @@ FAILED = 2
 """The exit code of a run that did not do what it was asked for."""
 
 
-def write_report(report: Report, name: str, path: str) -> None:
-    """Write a report to a file in a format, or end the run with exit code 2."""
-    from optim2optax.parity import reports
-    from optim2optax.project.replacing import replacing
-
-    render: Any = getattr(reports, f"render_{name}")
+@contextmanager
+def _writing(path: str) -> Iterator[Path]:
+    """End the run with exit code 2 if the file at a path cannot be written."""
     try:
-        with replacing(Path(path)) as file:
-            file.write(render(report).encode())
+        yield Path(path)
     except OSError as error:
-        _exit(path, error)
-
-
-def write_baselines(baselines: Mapping[str, Baseline], path: str) -> None:
-    """Write baselines to a file, or end the run with exit code 2."""
-    from optim2optax.parity.scenario.baseline import save_baselines
-
-    try:
-        save_baselines(Path(path), baselines)
-    except OSError as error:
-        _exit(path, error)
-
-
-def _exit(path: str, error: OSError) -> None:
-    pytest.exit(f"{path} cannot be written: {error.strerror}", returncode=FAILED)
+        reason = f"{path} cannot be written: {error.strerror}"
+        pytest.exit(reason, returncode=FAILED)

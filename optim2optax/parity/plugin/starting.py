@@ -14,10 +14,10 @@ import click
 import pytest
 
 from optim2optax.legacy_wheel import find_wheel
-from optim2optax.parity.command.side import OUR_SAFE_PATH, SAFE_PATH
 from optim2optax.parity.plugin.session import FAILED, NAME, ParitySession
 from optim2optax.parity.running.processes import TEMPORARY, remove_abandoned
 from optim2optax.project.replacing import replacing
+from optim2optax.workers import safe_path
 
 UNWANTED = ("cacheprovider", "warnings", "hypothesispytest")
 """Plugins of pytest that leave files, warn of the user's code, or import much without use."""
@@ -65,7 +65,7 @@ def run(
             arguments.append(f"{option}={folder / name}")
         # the user's options are for the user's tests
         os.environ.pop("PYTEST_ADDOPTS", None)
-        with _safe_path():
+        with safe_path():
             # with only a command, there is no file to collect
             pytest.main([*arguments, *(paths or [str(folder)])], plugins=[listener])
         listener.errors += _hand_over(folder, wanted)
@@ -127,20 +127,6 @@ def _nothing_compared(
         return 0
     click.echo(f"error: {reason}, so nothing is proven", err=True)
     return FAILED
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """Keep the processes of `--jobs` from importing modules of the current folder.
-
-    Before Python 3.11 there are no such processes.
-    """
-    before = os.environ.setdefault(SAFE_PATH, OUR_SAFE_PATH)
-    try:
-        yield
-    finally:
-        if before == OUR_SAFE_PATH:
-            os.environ.pop(SAFE_PATH, None)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from optim2optax.parity.recording.optimizers import kind_from
+from optim2optax.parity.recording.any_optimizer import kind_from
 from optim2optax.parity.recording.stream import INPUTS, Writer, read
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optim2optax.parity.recording.optimizers import Kind
+    from optim2optax.parity.recording.any_optimizer import Kind
     from optim2optax.parity.recording.sketch import Part
 
     Parts = Mapping[Part, NDArray[Any]]
@@ -31,11 +31,11 @@ BUDGET = 2**28
 """The bytes of inputs in each process; if they do not suffice, the first steps are written."""
 
 
-class InputsWriter:
-    """Writes the inputs of each step once, as long as the budget lasts."""
+class InputsWriter(Writer):
+    """Writes the inputs of each step once, as long as the budget lasts, and facts on all steps."""
 
     def __init__(self, folder: Path) -> None:
-        self._writer = Writer(folder, INPUTS)
+        super().__init__(folder, INPUTS)
         self._written: set[bytes] = set()
         self._left = BUDGET
 
@@ -45,34 +45,39 @@ class InputsWriter:
         arrays: Mapping[str, Mapping[Part, NDArray[Any]]],
     ) -> None:
         """Write the inputs of a step, unless another device has, or the budget is used up."""
-        identity = repr((facts["step"], facts["kind"]))
-        content = hashlib.blake2b(identity.encode())
-        for group in ("given", "gradients"):
-            for values in arrays[group].values():
-                content.update(values.tobytes())
-                self._left -= values.nbytes
-        digest = content.digest()
+        digest = _digest(facts, arrays)
+        self._left -= sum(
+            values.nbytes for parts in arrays.values() for values in parts.values()
+        )
         # Each device of a `pmap` calls back with the same averaged gradients.
         if digest not in self._written and self._left > 0:
             self._written.add(digest)
-            self._writer.write(facts, arrays)
-
-    def write(self, facts: Mapping[str, Any]) -> None:
-        """Write facts on all steps of an optimizer, or of the process."""
-        self._writer.write(facts)
+            self.write(facts, arrays)
 
 
-class GivenStep(NamedTuple):
-    """The inputs of one step.
+def _digest(
+    facts: Mapping[str, Any], arrays: Mapping[str, Mapping[Part, NDArray[Any]]]
+) -> bytes:
+    """What tells a step and its inputs from others."""
+    content = hashlib.blake2b(repr((facts["step"], facts["kind"])).encode())
+    for group in ("given", "gradients"):
+        for values in arrays[group].values():
+            content.update(values.tobytes())
+    return content.digest()
 
-    They are its number, from 0 on, the learning rate that it was given (NaN if none), the
-    parameters ahead of it, and its gradients.
+
+class Step(NamedTuple):
+    """A step of an old optimizer: its inputs, and the parameters after it, if they are known.
+
+    The inputs are its number, from 0 on, the learning rate that it was given (NaN if none), the
+    parameters ahead of it, and its gradients. These are trees, or the parts of a record.
     """
 
     number: int
     rate: float
-    before: Parts
-    gradients: Parts
+    before: Any
+    gradients: Any
+    after: Any = None
 
 
 @dataclass
@@ -82,7 +87,7 @@ class Inputs:
     They are those of its steps in order, and a nested state dict with the shapes of its state.
     """
 
-    steps: list[GivenStep] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     made_of: dict[str, Any] = field(default_factory=dict)
 
 
@@ -94,6 +99,7 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
     """
     lost = False
     found: dict[Kind, Inputs] = {}
+    seen: set[bytes] = set()
     for path in sorted(folder.glob("*" + INPUTS)):
         for facts, arrays in read(path):
             lost |= "lost" in facts
@@ -103,27 +109,16 @@ def read_inputs(folder: Path) -> tuple[bool, dict[Kind, Inputs]]:
             if "made_of" in facts:
                 inputs.made_of = _nested(facts["made_of"])
                 continue
-            step = GivenStep(
-                number=facts["step"],
-                rate=facts["rate"],
-                before=arrays["given"],
-                gradients=arrays["gradients"],
-            )
             # Several processes, or devices of one, take the same step.
-            if not any(_are_same(step, known) for known in inputs.steps):
+            digest = _digest(facts, arrays)
+            if digest not in seen:
+                seen.add(digest)
+                given, gradients = arrays["given"], arrays["gradients"]
+                step = Step(facts["step"], facts["rate"], given, gradients)
                 inputs.steps.append(step)
     for inputs in found.values():
         inputs.steps.sort(key=lambda step: step.number)
     return lost, found
-
-
-def _are_same(step: GivenStep, known: GivenStep) -> bool:
-    pairs = ((step.before, known.before), (step.gradients, known.gradients))
-    return step.number == known.number and all(
-        values.tobytes() == others[part].tobytes()
-        for parts, others in pairs
-        for part, values in parts.items()
-    )
 
 
 def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str, Any]:
@@ -138,7 +133,7 @@ def _nested(made_of: Sequence[tuple[Sequence[str], Sequence[int]]]) -> dict[str,
     return root
 
 
-def why_not(lost: bool, steps: Sequence[GivenStep], optimizers: int) -> str:
+def why_not(lost: bool, steps: Sequence[Step], optimizers: int) -> str:
     """Why the gradients of an optimizer cannot be replayed; empty if they can."""
     numbers = [step.number for step in steps]
     # A GAN may have two of one kind: each number comes twice, with other gradients.
@@ -154,15 +149,20 @@ def why_not(lost: bool, steps: Sequence[GivenStep], optimizers: int) -> str:
     return ""
 
 
-def as_tree(parts: Parts, like: Any, names: Sequence[str], wide: bool) -> Any:
-    """The arrays in a tree like another, whose leaves have these names.
+def as_trees(step: Step, like: Any, names: Sequence[str], wide: bool) -> Step:
+    """A recorded step with trees like another one, whose leaves have these names.
 
-    With `wide`, those in float32 become float64.
+    With `wide`, arrays in float32 become float64.
     """
-    leaves = {part.leaf: values for part, values in parts.items()}
-    if wide:
-        for name, values in leaves.items():
-            if values.dtype == np.float32:
-                leaves[name] = values.astype(np.float64)
     structure = jax.tree_util.tree_structure(like)
-    return jax.tree_util.tree_unflatten(structure, [leaves[name] for name in names])
+
+    def as_tree(parts: Parts) -> Any:
+        leaves = {part.leaf: values for part, values in parts.items()}
+        if wide:
+            for name, values in leaves.items():
+                if values.dtype == np.float32:
+                    leaves[name] = values.astype(np.float64)
+        return jax.tree_util.tree_unflatten(structure, [leaves[name] for name in names])
+
+    before = as_tree(step.before)
+    return step._replace(before=before, gradients=as_tree(step.gradients))

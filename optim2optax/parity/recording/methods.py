@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from optim2optax.parity.recording.optimizers import (
+from optim2optax.parity.recording.any_optimizer import (
     averaged,
     count,
     params,
@@ -80,6 +80,10 @@ class Keeper:
         """
         raise NotImplementedError
 
+    def call_back(self, step: Any, before: Any, after: Any) -> None:
+        """Let `update` be called with parameters that may be traced, once they are known."""
+        jax.debug.callback(self.update, step, self.start(before), self.part(after))
+
     def meet(self, state: Any) -> None:
         """Take the traced legacy optimizer, definition or train state that is about to step."""
         raise NotImplementedError
@@ -138,9 +142,7 @@ def recording_functional(
         if keeper.rounding:
             new = rounded(new)
         keeper.meet(definition)
-        before = keeper.start(params)
-        after = keeper.part(new)
-        jax.debug.callback(keeper.update, steps_taken(state), before, after)
+        keeper.call_back(steps_taken(state), params, new)
         return new, new_state
 
     return recorded
@@ -155,9 +157,7 @@ def recording_updates(
     def applied(params: Any, updates: Any) -> Any:
         new = apply_updates(params, updates)
         if not is_suspended():
-            before = keeper.start(params)
-            after = keeper.part(new)
-            jax.debug.callback(keeper.update, UNKNOWN, before, after)
+            keeper.call_back(UNKNOWN, params, new)
         return new
 
     return applied

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from optim2optax.parity.recording.observing import listen
-from optim2optax.parity.recording.recording import recording
+from optim2optax.parity.recording.patching import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,9 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import serialization
 
-from optim2optax.parity.recording.inputs import InputsWriter
-from optim2optax.parity.recording.methods import Keeper
-from optim2optax.parity.recording.optimizers import (
+from optim2optax.parity.recording.any_optimizer import (
     averaged,
     is_legacy,
     is_small,
@@ -27,6 +25,8 @@ from optim2optax.parity.recording.optimizers import (
     shape_of,
     state_leaves,
 )
+from optim2optax.parity.recording.inputs import InputsWriter
+from optim2optax.parity.recording.methods import Keeper
 from optim2optax.parity.recording.sketch import Part, largest, sketch
 from optim2optax.parity.recording.stream import Writer
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from optim2optax.parity.recording.optimizers import Kind
+    from optim2optax.parity.recording.any_optimizer import Kind
 
     Leaves = Callable[[Any], Mapping[str, Any]]
     Parts = Mapping[Part, Any]

@@ -7,9 +7,8 @@ import re
 from itertools import accumulate
 from typing import NamedTuple
 
-from optim2optax.parity.judging.comparison import gate, place
-from optim2optax.parity.reports.result import Case, Outcome, Report
-from optim2optax.parity.reports.text import words
+from optim2optax.parity.judging.comparison import place
+from optim2optax.parity.reports.result import Case, Outcome, Report, words
 
 LIMIT = 500_000
 """UTF-8 bytes. GitHub takes a mebibyte."""
@@ -58,33 +57,20 @@ class Part(NamedTuple):
 
 
 def _head(report: Report) -> str:
-    totals = ", ".join(
-        f"{number} {words(Outcome(name))}" for name, number in report.summary.items()
-    )
     found = report.environment
-    versions = ", ".join(
-        f"{name} {version}" for name, version in found.versions.items()
-    )
     devices = f"{found.device_count} × {_cell(found.device_kind)} ({found.platform})"
     return (
         "## Parity of flax.optim and optax\n\n"
-        f"{totals}\n\n"
-        f"{devices}; {versions}; seed {found.seed}\n\n"
+        f"{report.totals}\n\n"
+        f"{devices}; {found.named_versions}; seed {found.seed}\n\n"
         "| | Case | Verdict | Error over movement | float32 drift | Steps |\n"
         "|---|---|---|---|---|---|\n"
     )
 
 
 def _row(case: Case) -> str:
-    found = case.comparison
-    error = drift = steps = ""
-    if found is not None:
-        error = f"{found.error:.1e}{gate(found)}"
-        steps = str(found.steps)
-        if found.drift is not None:
-            drift = f"{found.drift:.1e}"
     sign = SIGNS[case.outcome]
-    cells = (sign, _cell(case.name), words(case.outcome), error, drift, steps)
+    cells = (sign, _cell(case.name), words(case.outcome), *case.cells)
     return f"| {' | '.join(cells)} |\n"
 
 

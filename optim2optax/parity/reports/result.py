@@ -10,7 +10,7 @@ from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
-from optim2optax.parity.judging.comparison import Comparison
+from optim2optax.parity.judging.comparison import Comparison, gate
 
 Level = Literal["optimizer", "scenario", "command"]
 
@@ -23,6 +23,11 @@ class Outcome(str, Enum):
     DIFFERENT = "different"
     COULD_NOT_RUN = "could_not_run"
     NOTHING_PROVEN = "nothing_proven"
+
+
+def words(outcome: Outcome) -> str:
+    """An outcome as people read it."""
+    return outcome.value.replace("_", " ")
 
 
 PASSING = (Outcome.IDENTICAL, Outcome.EQUIVALENT)
@@ -55,6 +60,15 @@ class Case:
         return Outcome(self.comparison.verdict.value)
 
     @property
+    def cells(self) -> tuple[str, str, str]:
+        """The error, the drift and the steps as in a table; empty where there are none."""
+        found = self.comparison
+        if found is None:
+            return "", "", ""
+        drift = "" if found.drift is None else f"{found.drift:.1e}"
+        return f"{found.error:.1e}{gate(found)}", drift, str(found.steps)
+
+    @property
     def passes(self) -> bool:
         """Whether it is identical or equivalent."""
         return self.outcome in PASSING
@@ -83,6 +97,11 @@ class Environment:
     matmul_precision: str
     xla_flags: str
 
+    @property
+    def named_versions(self) -> str:
+        """The versions in words."""
+        return ", ".join(f"{name} {found}" for name, found in self.versions.items())
+
 
 @dataclass(frozen=True)
 class Report:
@@ -101,6 +120,14 @@ class Report:
             outcome.value: sum(case.outcome is outcome for case in self.cases)
             for outcome in Outcome
         }
+
+    @property
+    def totals(self) -> str:
+        """The summary in words."""
+        # 12 identical, 3 equivalent, 0 different, …
+        return ", ".join(
+            f"{number} {words(Outcome(name))}" for name, number in self.summary.items()
+        )
 
     @property
     def exit_code(self) -> int:

@@ -74,8 +74,7 @@ def _is_installed_by_uv(interpreter: Path) -> bool:
     if uv is None:
         return False
     words = [uv, "pip", "install", "--quiet", "--python", str(interpreter)]
-    done = subprocess.run([*words, *REQUIREMENTS], capture_output=True, check=False)
-    return done.returncode == 0
+    return _done([*words, *REQUIREMENTS]).returncode == 0
 
 
 def find_python() -> str:
@@ -98,10 +97,7 @@ def _answers(python: str, version: str) -> bool:
     """Whether an interpreter of this version runs."""
     # pyenv has a launcher called `python3.8` even where no Python 3.8 is installed.
     script = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
-    done = subprocess.run(
-        [python, "-I", "-c", script], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() == version
+    return _done([python, "-I", "-c", script]).stdout.strip() == version
 
 
 def check_legacy_python(python: Path) -> dict[str, str]:
@@ -110,9 +106,8 @@ def check_legacy_python(python: Path) -> dict[str, str]:
     Raises:
         LegacyEnvironmentError: if it cannot run, or has no `flax.optim`.
     """
-    words = [str(python), "-I", "-c", PROBE]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = _done([str(python), "-I", "-c", PROBE])
     except OSError as error:
         raise LegacyEnvironmentError(
             f"{python} cannot be run: {error.strerror}."
@@ -132,10 +127,14 @@ def _last_line(errors: str) -> str:
     return (errors.strip().splitlines() or ["it said nothing"])[-1]
 
 
+def _done(words: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
 def _run(words: list[str], what: str) -> None:
     """Run a program. Raises LegacyEnvironmentError, with `what` it was to do, if it fails."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = _done(words)
     except OSError as error:
         raise LegacyEnvironmentError(
             f"could not {what}: {words[0]}: {error.strerror}"

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 TEMPORARY = "optim2optax-"
@@ -23,6 +23,9 @@ NOT_FOUND = 127
 
 BY_SIGNAL = 128
 """The number that a shell adds to that of the signal that ended its command."""
+
+LAST_LINES = 15
+"""The number of lines of errors that are told."""
 
 
 def run_whole(
@@ -72,7 +75,12 @@ def run_whole(
         return code, errors.read()
 
 
-def watched(words: Sequence[str]) -> list[str]:
+def end_of(errors: str) -> str:
+    """The last lines of what a program wrote to standard error."""
+    return "\n".join(errors.strip().splitlines()[-LAST_LINES:])
+
+
+def watched(words: Iterable[str]) -> list[str]:
     """A command that does as `words`, and ends with its group as soon as this process has ended.
 
     That holds even if this process is killed.

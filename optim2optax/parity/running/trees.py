@@ -145,24 +145,22 @@ class TreeError(RuntimeError):
 
 def repository_root(path: Path) -> Path | None:
     """The root of the git repository around a folder; None if there is none, or no git."""
-    try:
-        done = git(path, "rev-parse", "--show-toplevel")
-    except FileNotFoundError:
-        return None
-    if done.returncode:
-        return None
-    return Path(done.stdout.strip())
+    root = _answer(path, "rev-parse", "--show-toplevel")
+    return None if root is None else Path(root)
 
 
 def commit_of(revision: str, root: Path) -> str | None:
     """The commit that a revision of a repository is; None if it is none."""
+    return _answer(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+
+
+def _answer(folder: Path, *words: str) -> str | None:
+    """What git prints; None if it fails, or is not there."""
     try:
-        done = git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+        done = git(folder, *words)
     except FileNotFoundError:
         return None
-    if done.returncode:
-        return None
-    return done.stdout.strip()
+    return None if done.returncode else done.stdout.strip()
 
 
 def share_head(root: Path, target: Path) -> None:
@@ -230,12 +228,8 @@ def check_out(commit: str, root: Path, target: Path) -> None:
     for path, within in _submodules(target, commit):
         submodule = root / path
         was_fetched = (submodule / REPOSITORY).exists()
-        if was_fetched and _has_object(submodule, within):
+        if was_fetched and not git(submodule, "cat-file", "-e", within).returncode:
             check_out(within, submodule, target / path)
-
-
-def _has_object(repository: Path, commit: str) -> bool:
-    return git(repository, "cat-file", "-e", commit).returncode == 0
 
 
 def _submodules(repository: Path, commit: str) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 Only such an interpreter imports it.
 
-python worker.py SCENARIO MODULE OUT STEPS PARENT    (0 steps: all that the scenario yields)
+python worker.py SCENARIO MODULE OUT
 """
 
 from __future__ import annotations
@@ -10,11 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import itertools
-import os
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +24,7 @@ jnp: Any = importlib.import_module("jax.numpy")
 save: Any = np.savez
 
 
-def main(scenario: str, path: str, out: str, steps: int) -> None:
+def main(scenario: str, path: str, out: str) -> None:
     """Run the scenario on the module, and write what it yields to an .npz file."""
     draw_as_today()
     compute_in_float64()
@@ -39,7 +35,7 @@ def main(scenario: str, path: str, out: str, steps: int) -> None:
     script = _load(scenario)
     arrays = {"replay": np.asarray(getattr(script, "replay", False))}
     with contextlib.closing(script.run(module)) as values:
-        for number, value in enumerate(itertools.islice(values, steps or None)):
+        for number, value in enumerate(values):
             for leaf, array in leaves(_parameters(value)):
                 arrays[f"{number}/{leaf}"] = np.asarray(array)
     with open(out, "wb") as file:
@@ -140,15 +136,5 @@ def leaves(tree: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
         yield from leaves(item, (*path, name))
 
 
-def _end_with(parent: int) -> None:
-    """End this process as soon as its parent has ended."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
-
-
 if __name__ == "__main__":
-    scenario_file, module_file, out_file, number, parent_process = sys.argv[1:]
-    watch = threading.Thread(target=_end_with, args=(int(parent_process),), daemon=True)
-    watch.start()
-    main(scenario_file, module_file, out_file, int(number))
+    main(*sys.argv[1:])

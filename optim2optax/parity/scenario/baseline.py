@@ -18,14 +18,11 @@ from numpy.typing import NDArray
 
 from optim2optax.parity.running.devices import flags_for_old_xla
 from optim2optax.parity.running.interpreter import WORKER
-from optim2optax.parity.running.processes import run_whole
+from optim2optax.parity.running.processes import end_of, run_whole, watched
 from optim2optax.project.replacing import replacing
 
 CASES = "cases"
 REPLAY = "replay"
-
-LAST_LINES = 15
-"""The number of lines of a traceback that are told."""
 
 
 class BaselineError(ValueError):
@@ -78,9 +75,7 @@ def load_baseline(path: Path, case: str) -> Baseline:
     )
 
 
-def drive_elsewhere(
-    python: Path, scenario: Path, before: Path, steps: int | None = None
-) -> Baseline:
+def drive_elsewhere(python: Path, scenario: Path, before: Path) -> Baseline:
     """Run the old side of a scenario under another interpreter.
 
     Raises:
@@ -88,16 +83,12 @@ def drive_elsewhere(
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "values.npz")
-        # The worker ends when the process with this number has ended.
-        arguments = (scenario, before, out, steps or 0, os.getpid())
-        words = [str(python), str(WORKER)]
-        words += [str(argument) for argument in arguments]
+        words = watched(map(str, (python, WORKER, scenario, before, out)))
         environment = {**os.environ, "XLA_FLAGS": flags_for_old_xla()}
         code, errors = run_whole(words, environment=environment)
         if code:
-            last = errors.strip().splitlines()[-LAST_LINES:]
-            lines = "\n".join(last)
-            raise LegacyRunError(f"the old side failed under {python}:\n{lines}")
+            last = end_of(errors)
+            raise LegacyRunError(f"the old side failed under {python}:\n{last}")
         with np.load(out) as arrays:
             return _read(arrays)
 

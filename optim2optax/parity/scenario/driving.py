@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
-import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -16,8 +15,8 @@ import jax
 import numpy as np
 
 from optim2optax.legacy import legacy_flax, load_module, replaced
+from optim2optax.parity.recording.patching import recording
 from optim2optax.parity.recording.process import import_packages
-from optim2optax.parity.recording.recording import recording
 from optim2optax.parity.scenario.states import parameters
 from optim2optax.parity.scenario.tape import Tape
 from optim2optax.precision import (
@@ -27,9 +26,7 @@ from optim2optax.precision import (
 )
 
 
-def drive(
-    scenario: Path, path: Path, legacy: bool, tape: Tape, steps: int | None = None
-) -> None:
+def drive(scenario: Path, path: Path, legacy: bool, tape: Tape) -> None:
     """Run one side, and keep what it yields and the steps that it takes on a tape."""
     # The user's functions may import the old Flax when they are called, so it stays to the end.
     with legacy_flax() if legacy else nullcontext():
@@ -51,7 +48,7 @@ def drive(
             script = load_module(scenario, scenario.stem, legacy)
             tape.replay = getattr(script, "replay", False)
             with closing(script.run(module)) as values:
-                for value in itertools.islice(values, steps):
+                for value in values:
                     # A later step may be given the same buffers to write into.
                     kept = jax.tree_util.tree_map(np.array, parameters(value))
                     tape.values.append(kept)

@@ -19,85 +19,57 @@ much narrower gate of a replay.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import optax
-from numpy.typing import NDArray
-
-from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.judging.judge import compare_trajectories, judge
-from optim2optax.parity.judging.leaves import leaves_by_path
+from optim2optax.parity.judging.comparison import Comparison
+from optim2optax.parity.judging.judge import compare_trajectories
+from optim2optax.parity.judging.movement import leaves_by_path
 from optim2optax.parity.judging.noise import settled
-from optim2optax.parity.replaying import Step, replayed
+from optim2optax.parity.recording.inputs import why_not
+from optim2optax.parity.replaying import replayed
 from optim2optax.parity.scenario.baseline import Baseline, drive_elsewhere
 from optim2optax.parity.scenario.driving import drive
 from optim2optax.parity.scenario.states import with_states
-from optim2optax.parity.scenario.tape import Tape, distinct, evidence_of
+from optim2optax.parity.scenario.tape import Tape, evidence_of
 from optim2optax.precision import precise
 
 
-def run_scenario(
-    scenario: Path,
-    before: Path,
-    after: Path,
-    steps: int | None = None,
-    legacy_python: Path | None = None,
-) -> Comparison:
+def run_both_loops(
+    scenario: Path, before: Path, after: Path
+) -> tuple[Comparison, Comparison | None]:
     """Run a scenario on the old code and on the new, and judge whether they train alike.
 
-    Both run in float64.
+    Both run in float64, the old code with the real `flax.optim`.
 
     Args:
         scenario: the file with `run(module)`.
-        before: the old code, which is run with the real `flax.optim`.
+        before: the old code.
         after: the new code.
-        steps: how many of the yielded values to compare; None means all.
-        legacy_python: an interpreter with a Flax of its own, under which the old code is run;
-            None runs it in this process.
 
     Returns:
-        The comparison; its step 0 is the first value yielded.
+        The comparison of what the scenario yields, with step 0 for the first value, and that of
+        the optimizers alone, on the gradients that the old side computed, where the code allows
+        it.
 
     Raises:
         ValueError: if the two sides yield different numbers of values, or values that do not
             correspond.
     """
-    if legacy_python is not None:
-        baseline = drive_elsewhere(legacy_python, scenario, before, steps)
-        return compare_with_baseline(baseline, scenario, after, steps)
-    closed, opened = run_both_loops(scenario, before, after, steps)
-    if closed.verdict is Verdict.DIFFERENT or opened is None:
-        return closed
-    # Rounding may hide in the closed loop what the open loop shows.
-    return opened if opened.verdict is Verdict.DIFFERENT else closed
-
-
-def run_both_loops(
-    scenario: Path, before: Path, after: Path, steps: int | None = None
-) -> tuple[Comparison, Comparison | None]:
-    """Run a scenario in closed loop as `run_scenario` does, and its optimizers in open loop.
-
-    Returns:
-        The comparison of what the scenario yields, and that of the optimizers alone, on the
-        gradients that the old side computed, where the code allows it.
-    """
     sides = Tape(), Tape()
     try:
-        return _run_both_loops(scenario, before, after, steps, *sides)
+        return _run_both_loops(scenario, before, after, *sides)
     except Exception:
         # A program that was given float64 in the place of float32 may fail for that alone.
         if not any(side.widened for side in sides):
             raise
     sides = Tape(wide=False), Tape(wide=False)
-    return _run_both_loops(scenario, before, after, steps, *sides)
+    return _run_both_loops(scenario, before, after, *sides)
 
 
 def _run_both_loops(
-    scenario: Path, before: Path, after: Path, steps: int | None, old: Tape, new: Tape
+    scenario: Path, before: Path, after: Path, old: Tape, new: Tape
 ) -> tuple[Comparison, Comparison | None]:
-    drive(scenario, before, True, old, steps)
-    drive(scenario, after, False, new, steps)
+    drive(scenario, before, True, old)
+    drive(scenario, after, False, new)
     evidence = evidence_of(old, new)
 
     def compare(gate: float | None = None) -> Comparison:
@@ -109,7 +81,7 @@ def _run_both_loops(
         """The old side against itself, with each new parameter off by a unit in the last place."""
         again = Tape(rounding=True, wide=old.wide)
         try:
-            drive(scenario, before, True, again, steps)
+            drive(scenario, before, True, again)
             found = compare_trajectories(
                 old.values, again.values, closed_loop=True, evidence=evidence
             )
@@ -138,12 +110,12 @@ def baseline_of(
 
 
 def compare_with_baseline(
-    baseline: Baseline, scenario: Path, after: Path, steps: int | None = None
+    baseline: Baseline, scenario: Path, after: Path
 ) -> Comparison:
     """Run a scenario on the new code alone, and compare it with what the old code once yielded."""
     old, new = Tape(), Tape()
     old.values = [*baseline.values]
-    drive(scenario, after, False, new, steps)
+    drive(scenario, after, False, new)
     return compare_trajectories(
         old.values,
         new.values,
@@ -157,36 +129,16 @@ def compare_open_loop(old: Tape, new: Tape) -> Comparison | None:
 
     Returns:
         The comparison of the optimizer that departs most. It is None if the code does not allow
-        it: if several optimizers have parameters of one kind, their counts do not go up by one
-        from 0, or their states or hyperparameters were set by hand.
+        it, which `why_not` would tell.
     """
-    if not old.complete:
-        return None
     compared: list[Comparison] = []
     for kind, recorded in old.recorded().items():
         transformations = list(new.transformations.get(kind, {}).values())
-        # A GAN may have two optimizers of one kind; which of them took a step is not known.
-        if len(transformations) != 1:
+        steps = sorted(recorded, key=lambda step: step.number)
+        lost = not old.complete
+        if not transformations or why_not(lost, steps, len(transformations)):
             return None
-        steps = sorted(distinct(recorded), key=lambda step: step.count)
-        counts = [step.count for step in steps]
-        # A run that goes on from a checkpoint begins with a later step.
-        if counts != list(range(len(steps))):
-            return None
-        compared.append(_replay(transformations[0], steps))
+        after = [step.after for step in steps]
+        moved = [*replayed(transformations[0], steps)]
+        compared.append(compare_trajectories(after, moved, steps[0].before))
     return max(compared, key=lambda comparison: comparison.error, default=None)
-
-
-def _replay(
-    transformation: optax.GradientTransformation, steps: list[Step]
-) -> Comparison:
-    """Judge the steps of an old optimizer and their replay."""
-    new = [leaves_by_path(moved) for moved in replayed(transformation, steps)]
-    old = [leaves_by_path(step.after) for step in steps]
-    before: dict[str, NDArray[Any]] = {}
-    after: dict[str, NDArray[Any]] = {}
-    for leaf in new[0]:
-        before[leaf] = np.stack([values[leaf] for values in old])
-        after[leaf] = np.stack([values[leaf] for values in new])
-    start = leaves_by_path(steps[0].before)
-    return judge(before, after, start)

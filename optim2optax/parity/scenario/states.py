@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,9 +19,9 @@ from optim2optax.parity.judging.comparison import (
     merged,
 )
 from optim2optax.parity.judging.exercised import Evidence
-from optim2optax.parity.judging.judge import judge
-from optim2optax.parity.judging.leaves import PyTree, name_of
-from optim2optax.parity.recording.optimizers import state_leaves
+from optim2optax.parity.judging.judge import judge_states
+from optim2optax.parity.judging.movement import PyTree, name_of
+from optim2optax.parity.recording.any_optimizer import state_leaves
 from optim2optax.parity.replaying import correspondence, state_dict
 
 
@@ -28,7 +29,7 @@ def parameters(tree: PyTree) -> PyTree:
     """A tree with the parameters of every optimizer in the place of the optimizer.
 
     An optimizer is an `Optimizer`, a `TrainState`, or `(params, opt_state)`. So one scenario serves
-    both sides. `run_scenario` applies it to all that a scenario yields.
+    both sides. It is applied to all that a scenario yields.
     """
     return jax.tree_util.tree_map(_parameters, tree, is_leaf=holds_parameters)
 
@@ -80,8 +81,6 @@ def _is_train_state(node: Any) -> bool:
     )
 
 
-INTEGERS = "iu"
-
 Row = dict[Path, NDArray[Any]]
 """The leaves of an optimizer's state dict."""
 
@@ -111,15 +110,11 @@ class States:
             row[name] = {place: np.array(leaf) for place, leaf in leaves}
         self.rows.append(row)
 
-    def at(self, name: str, place: Path) -> list[NDArray[Any]] | None:
-        """The leaf at a place of an optimizer's state, in all values; None if one has none."""
-        found: list[NDArray[Any]] = []
-        for row in self.rows:
-            leaf = row[name].get(place) if name in row else None
-            if leaf is None:
-                return None
-            found.append(leaf)
-        return found
+    def at(self, name: str, place: Path) -> list[NDArray[Any]]:
+        """The leaf at a place of an optimizer's state, in all values; empty if one has none."""
+        found = [row.get(name, {}).get(place) for row in self.rows]
+        leaves = [leaf for leaf in found if leaf is not None]
+        return leaves if len(leaves) == len(found) else []
 
 
 def with_states(
@@ -129,47 +124,20 @@ def with_states(
     is_settled = comparison.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN)
     if is_settled or not new.first:
         return comparison
-    before, after = _corresponding(old, new)
-    # Two custom transformations have no places that are known to correspond.
-    if not before:
-        return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
-    start = {leaf: np.zeros_like(values[0]) for leaf, values in before.items()}
     closed_loop = comparison.gate != REPLAY_GATE
-    # States move wherever parameters do, and the comparison of these has looked at that.
-    found = judge(before, after, start, closed_loop, replace(evidence, moved=True))
+    found = judge_states(_corresponding(old, new), closed_loop, evidence)
+    # Two custom transformations have no places that are known to correspond.
+    if found is None:
+        return replace(comparison, remarks=(*comparison.remarks, NOT_COMPARED))
     return merged(comparison, found)
 
 
 def _corresponding(
     old: States, new: States
-) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """The leaves that correspond in the states of both sides, by their places in the new one.
-
-    They are stacked over all values that the scenario yields.
-    """
-    before: dict[str, NDArray[Any]] = {}
-    after: dict[str, NDArray[Any]] = {}
+) -> Iterator[tuple[str, list[NDArray[Any]], list[NDArray[Any]], int]]:
+    """The places in the states of the new side, with the values on both sides, and the sign."""
     for name in old.first.keys() & new.first.keys():
         for place, source, sign in correspondence(old.first[name], new.first[name]):
-            old_values = old.at(name, source)
-            new_values = new.at(name, place)
-            if old_values is None or new_values is None:
-                continue
-            if len(old_values) != len(new_values):
-                continue
-            # A leaf may be replaced by one of another shape in the middle of a run.
-            if len({leaf.shape for leaf in (*old_values, *new_values)}) != 1:
-                continue
             # opt_state/0/mu/Dense_0/kernel
             leaf = "/".join(part for part in (name, *place) if part)
-            stacked = np.stack(old_values)
-            before[leaf] = stacked if sign > 0 else np.negative(stacked)
-            after[leaf] = _like(before[leaf], np.stack(new_values))
-    return before, after
-
-
-def _like(before: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
-    """Values of the new side, with the type of integers of the old one."""
-    # A count may be int64 on one side, as `jnp.int32` means that in float64.
-    are_integers = before.dtype.kind in INTEGERS and after.dtype.kind in INTEGERS
-    return after.astype(before.dtype) if are_integers else after
+            yield leaf, old.at(name, source), new.at(name, place), sign

@@ -16,19 +16,19 @@ import optax
 from numpy.typing import NDArray
 
 from optim2optax.parity.judging.exercised import Evidence
-from optim2optax.parity.judging.leaves import (
+from optim2optax.parity.judging.movement import (
     PyTree,
     gradients_of_rounding,
     leaves_by_path,
     named_leaves,
 )
+from optim2optax.parity.recording.any_optimizer import kind_of, params
+from optim2optax.parity.recording.inputs import Step
 from optim2optax.parity.recording.methods import UNKNOWN, Keeper
-from optim2optax.parity.recording.optimizers import kind_of, params
-from optim2optax.parity.replaying import Step
 from optim2optax.parity.scenario.states import States
 
 if TYPE_CHECKING:
-    from optim2optax.parity.recording.optimizers import Kind
+    from optim2optax.parity.recording.any_optimizer import Kind
 
 
 class Tape(Keeper):
@@ -46,7 +46,7 @@ class Tape(Keeper):
         self.values: list[PyTree] = []
         self.states = States()
         self.replay = False
-        self.steps: dict[Kind, list[Step]] = defaultdict(list)
+        self.steps: dict[Kind, dict[tuple[int, bytes], Step]] = defaultdict(dict)
         # Those of one kind by the identity of their functions: one `tx` in several states is one.
         self.transformations: dict[Kind, dict[int, optax.GradientTransformation]] = {}
         self.complete = True
@@ -58,12 +58,16 @@ class Tape(Keeper):
     def keep(
         self, step: Any, before: Any, gradients: Any, rate: Any, after: Any
     ) -> None:
-        """Keep a step."""
+        """Keep a step, once for all devices that take it."""
         trees = (before, gradients, after)
         before, gradients, after = jax.tree_util.tree_map(np.array, trees)
-        found = Step(int(step), before, gradients, float(rate), after)
+        found = Step(int(step), float(rate), before, gradients, after)
+        content = hashlib.blake2b()
+        for leaf in jax.tree_util.tree_leaves(after):
+            content.update(leaf.tobytes())
         with self._lock:
-            self.steps[kind_of(named_leaves(before))].append(found)
+            steps = self.steps[kind_of(named_leaves(before))]
+            steps.setdefault((found.number, content.digest()), found)
 
     def update(self, step: Any, before: Any, after: Any) -> None:
         """Count an update; without its gradients, nothing can be replayed into it."""
@@ -78,7 +82,7 @@ class Tape(Keeper):
     def recorded(self) -> dict[Kind, list[Step]]:
         """The steps so far; callbacks may still be coming in."""
         with self._lock:
-            return {kind: list(steps) for kind, steps in self.steps.items()}
+            return {kind: [*steps.values()] for kind, steps in self.steps.items()}
 
     def meet(self, state: Any) -> None:
         """Keep the transformation of a train state."""
@@ -97,18 +101,6 @@ class Tape(Keeper):
         self.complete = False
 
 
-def distinct(steps: list[Step]) -> list[Step]:
-    """The steps without the copies that further devices record."""
-    found: dict[tuple[int, bytes], Step] = {}
-    for step in steps:
-        content = hashlib.blake2b()
-        for leaf in leaves_by_path(step.after).values():
-            content.update(leaf.tobytes())
-        key = (step.count, content.digest())
-        found.setdefault(key, step)
-    return list(found.values())
-
-
 def evidence_of(old: Tape, new: Tape) -> Evidence:
     """The evidence of a run, from the tapes of both sides.
 
@@ -117,12 +109,14 @@ def evidence_of(old: Tape, new: Tape) -> Evidence:
     """
     # A baseline has no tape of the old side, so the new one has to do.
     recorded = list(old.recorded().values()) or list(new.recorded().values())
-    counts = [len(distinct(steps)) for steps in recorded]
-    taken = max(counts, default=len(new.by_hand))
-    moved = any(map(_moves, itertools.chain(*recorded))) if recorded else None
+    taken = max(map(len, recorded), default=len(new.by_hand))
+    moved = any(
+        _is_changed(leaves_by_path(step.before), leaves_by_path(step.after))
+        for step in itertools.chain(*recorded)
+    )
     return Evidence(
         taken=max(taken, _changes(old.values)),
-        moved=moved,
+        moved=moved if recorded else None,
         rounding=_rounding(old, new),
         remarks=[*_rate_that_stays(recorded)],
     )
@@ -138,7 +132,10 @@ def _is_changed(
     before: dict[str, NDArray[Any]], after: dict[str, NDArray[Any]]
 ) -> bool:
     common = before.keys() & after.keys()
-    return any(before[leaf].tobytes() != after[leaf].tobytes() for leaf in common)
+    # NaN equals NaN here: a loss that has diverged moves nothing any more.
+    return any(
+        not np.array_equal(before[leaf], after[leaf], equal_nan=True) for leaf in common
+    )
 
 
 def _rounding(old: Tape, new: Tape) -> dict[str, bool]:
@@ -166,14 +163,6 @@ def _largest_gradients(steps: Sequence[Step]) -> dict[str, float]:
             largest = float(magnitudes.max(initial=0.0))
             sizes[leaf] = max(largest, sizes.get(leaf, 0.0))
     return sizes
-
-
-def _moves(step: Step) -> bool:
-    before = jax.tree_util.tree_leaves(step.before)
-    after = jax.tree_util.tree_leaves(step.after)
-    pairs = zip(before, after, strict=True)
-    # NaN equals NaN here: a loss that has diverged moves nothing any more.
-    return any(not np.array_equal(old, new, equal_nan=True) for old, new in pairs)
 
 
 def _rate_that_stays(recorded: Sequence[Sequence[Step]]) -> Iterator[str]:

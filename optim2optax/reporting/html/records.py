@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from codemods.model import EmittedOptimizer, FileResult, Location, Site
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
+from optim2optax.plots import plot
 from optim2optax.reporting import json
 from optim2optax.reporting.causes import (
     DEPENDENCIES,
@@ -24,7 +25,6 @@ from optim2optax.reporting.html.code import highlighted
 from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.html.flows import Step, flow
 from optim2optax.reporting.html.page_links import Link, PageLinks
-from optim2optax.reporting.html.plots import plot
 from optim2optax.reporting.report import Report
 
 if TYPE_CHECKING:
@@ -457,7 +457,7 @@ def _mathematics(name: str) -> Record:
 
 def _proof(case: Case) -> Record:
     from optim2optax.parity.judging.comparison import figures
-    from optim2optax.parity.reports.text import words
+    from optim2optax.parity.reports.result import words
 
     found = case.comparison
     shown = {"verdict": words(case.outcome), "passes": case.passes}

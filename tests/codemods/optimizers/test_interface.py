@@ -17,7 +17,7 @@ from codemods.optimizers import optimizers
 from codemods.optimizers.interface import interface_of
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.judging.comparison import Verdict
-from optim2optax.parity.optimizer.transformations import compare_transformations
+from optim2optax.parity.optimizer.same_function import compare_transformations
 from optim2optax.precision import double_everywhere
 from tests.codemods.optimizers.test_numerics import (
     ARGUMENTS,

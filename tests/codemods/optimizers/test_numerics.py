@@ -17,7 +17,7 @@ from flax.traverse_util import ModelParamTraversal
 from codemods.model import Form
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.optimizer.transformations import compare_transformations
+from optim2optax.parity.optimizer.same_function import compare_transformations
 from tests.codemods.optimizers.conversion import converted, transformation
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")

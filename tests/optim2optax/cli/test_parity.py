@@ -331,10 +331,10 @@ def test_without_the_extra(
     words: tuple[str, ...], project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / "train.py").write_text(PROGRAM)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "optax", None)
     result = run(*words)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "parity needs matplotlib: " in result.stderr
+    assert "parity needs optax: " in result.stderr
     assert result.stderr.rstrip().endswith(command_to_install("parity"))
     assert (project / "train.py").read_text() == PROGRAM
 

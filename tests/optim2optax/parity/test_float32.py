@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codemods import Source, migrate
-from optim2optax.parity.command.command import compare_command
+from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from optim2optax.parity.scenario.scenario import run_both_loops
 from tests.optim2optax.parity.scenario.sides import written

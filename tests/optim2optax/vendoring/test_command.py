@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
-from optim2optax.parity.command.command import compare_command
+from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.vendoring.content import MODULES
 from tests.optim2optax.conftest import Run

@@ -12,7 +12,7 @@ import pytest
 from codemods.model import Form
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.judging.comparison import Verdict
-from optim2optax.parity.optimizer.transformations import compare_transformations
+from optim2optax.parity.optimizer.same_function import compare_transformations
 from tests.codemods.optimizers.conversion import converted, transformation
 from tests.codemods.programs import migrated
 

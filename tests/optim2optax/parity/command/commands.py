@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from codemods import Options, Source, migrate
-from optim2optax.parity.command.command import compare_command
+from optim2optax.parity.command.runs import RunOptions
+from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Comparison
 
 
@@ -28,5 +29,8 @@ def compared(
         (folder / tree).mkdir()
         (folder / tree / "train.py").write_text(text)
     return compare_command(
-        ("python", "train.py"), str(folder / "before"), folder / "now", **options
+        ("python", "train.py"),
+        str(folder / "before"),
+        folder / "now",
+        RunOptions(**options),
     )

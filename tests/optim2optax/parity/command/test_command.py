@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from codemods import Options, Source, migrate
-from optim2optax.parity.command.command import compare_command
 from optim2optax.parity.command.runs import CommandError
+from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.running.devices import HOST_DEVICES
 from optim2optax.parity.running.trees import TreeError

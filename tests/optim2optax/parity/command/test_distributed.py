@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codemods import Source, migrate
-from optim2optax.parity.command.command import compare_command
+from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Verdict
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optim2optax.parity.command.command import IN_FLOAT32
+from optim2optax.parity.command.verdict import IN_FLOAT32
 from optim2optax.parity.judging.comparison import Verdict
 from tests.optim2optax.parity.command.commands import compared
 

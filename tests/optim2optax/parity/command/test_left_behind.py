@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from flax import serialization
 
-from optim2optax.parity.command.command import FLOAT32_GATE
 from optim2optax.parity.command.left_behind import compare_left_behind
 from optim2optax.parity.command.outputs import LeftBehind, Wanted, left_behind
 from optim2optax.parity.command.runs import CommandError
+from optim2optax.parity.command.verdict import FLOAT32_GATE
 from optim2optax.parity.judging.comparison import Verdict
 from tests.optim2optax.parity.command.commands import compared
 

@@ -12,8 +12,8 @@ from textwrap import dedent
 import pytest
 
 from codemods import Options, Source, migrate
-from optim2optax.parity.command.command import compare_command
-from optim2optax.parity.command.runs import CommandError
+from optim2optax.parity.command.runs import CommandError, RunOptions
+from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Comparison, Verdict
 from tests.optim2optax.repositories import commit_all, git
 
@@ -78,7 +78,7 @@ class Lab:
 
     def compare(self, command: str, timeout: float | None = None) -> Comparison:
         return compare_command(
-            shlex.split(command), str(self.before), self.now, timeout
+            shlex.split(command), str(self.before), self.now, RunOptions(timeout)
         )
 
 
@@ -344,7 +344,10 @@ def test_the_old_side_in_the_old_world(lab: Lab, legacy_python: Path) -> None:
     lab.write("train.py", OLD_WORLD, now)
 
     comparison = compare_command(
-        ("python3", "train.py"), str(lab.before), lab.now, legacy_python=legacy_python
+        ("python3", "train.py"),
+        str(lab.before),
+        lab.now,
+        RunOptions(legacy_python=legacy_python),
     )
 
     assert (comparison.verdict, comparison.steps) == (Verdict.EQUIVALENT, 12), (
@@ -389,7 +392,7 @@ def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
     before = sorted(path for path in lab.now.rglob("*"))
 
     comparison = compare_command(
-        ("python", "train.py"), "HEAD", lab.now, links=[Path("data")]
+        ("python", "train.py"), "HEAD", lab.now, RunOptions(links=[Path("data")])
     )
 
     assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 4), comparison
@@ -401,7 +404,10 @@ def test_nothing_is_written_through_a_link(lab: Lab) -> None:
     lab.write("train.py", "open('data/numbers.txt', 'w').write('4')")
     with pytest.raises(CommandError, match="parity writes nothing to your own files"):
         compare_command(
-            ("python", "train.py"), str(lab.before), lab.now, links=[Path("data")]
+            ("python", "train.py"),
+            str(lab.before),
+            lab.now,
+            RunOptions(links=[Path("data")]),
         )
     assert (lab.now / "data" / "numbers.txt").read_text() == "1 2 3"
 

@@ -19,7 +19,7 @@ from optim2optax.parity.optimizer import compiling
 from optim2optax.parity.optimizer.compiling import compiled_once, share_executables
 from optim2optax.parity.optimizer.hoisting import hoisted
 from optim2optax.parity.optimizer.probed import compare_probed
-from optim2optax.parity.optimizer.transformations import compare_transformations
+from optim2optax.parity.optimizer.same_function import compare_transformations
 
 Function = Callable[[Any], Any]
 

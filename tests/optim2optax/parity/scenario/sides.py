@@ -6,6 +6,9 @@ from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
 
+from optim2optax.parity.judging.comparison import Comparison, Verdict
+from optim2optax.parity.scenario.scenario import run_both_loops
+
 
 class Sides(NamedTuple):
     """The files in the order in which they are asked for: `run_scenario(*sides)`."""
@@ -20,3 +23,11 @@ def written(folder: Path, scenario: str, before: str, after: str) -> Sides:
     for path, text in zip(sides, (scenario, before, after), strict=True):
         path.write_text(dedent(text))
     return sides
+
+
+def run_scenario(scenario: Path, before: Path, after: Path) -> Comparison:
+    """The closed loop, or the open one if that alone shows a difference."""
+    closed, opened = run_both_loops(scenario, before, after)
+    if closed.verdict is Verdict.DIFFERENT or opened is None:
+        return closed
+    return opened if opened.verdict is Verdict.DIFFERENT else closed

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from optim2optax.parity.judging.comparison import Verdict
+from optim2optax.parity.cases import scenario_case
+from optim2optax.parity.reports.result import Outcome
 from optim2optax.parity.running.interpreter import (
     VERSIONS,
     LegacyEnvironmentError,
@@ -19,7 +20,6 @@ from optim2optax.parity.running.interpreter import (
     find_python,
 )
 from optim2optax.parity.scenario.baseline import LegacyRunError, drive_elsewhere
-from optim2optax.parity.scenario.scenario import run_scenario
 from tests.optim2optax.conftest import Run
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures"
@@ -87,13 +87,10 @@ def test_the_environment_stores_and_restores_checkpoints(
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_verdict_as_in_one_process(name: str, legacy_python: Path) -> None:
     case = FIXTURES / name
-    comparison = run_scenario(
-        case / "scenario.py",
-        case / "before.py",
-        case / "after.py",
-        legacy_python=legacy_python,
-    )
-    assert comparison.verdict is not Verdict.DIFFERENT, comparison
+    before, after = case / "before.py", case / "after.py"
+    shown = scenario_case(name, case / "scenario.py", before, after, legacy_python)
+    assert shown.comparison is not None, shown
+    assert shown.outcome is not Outcome.DIFFERENT, shown
 
 
 @pytest.mark.network
@@ -124,7 +121,7 @@ def test_an_error_there_is_shown(legacy_python: Path, tmp_path: Path) -> None:
     before = tmp_path / "before.py"
     before.write_text("from flax import optim\n")
     with pytest.raises(LegacyRunError, match="RuntimeError: no data here"):
-        drive_elsewhere(legacy_python, scenario, before, None)
+        drive_elsewhere(legacy_python, scenario, before)
 
 
 def test_an_interpreter_without_the_old_flax() -> None:

@@ -19,9 +19,9 @@ from optim2optax.legacy import legacy_optim
 from optim2optax.parity.cases import scenario_case
 from optim2optax.parity.judging.comparison import Verdict
 from optim2optax.parity.reports.result import Outcome
-from optim2optax.parity.scenario.scenario import run_both_loops, run_scenario
+from optim2optax.parity.scenario.scenario import run_both_loops
 from optim2optax.parity.scenario.states import parameters
-from tests.optim2optax.parity.scenario.sides import Sides, written
+from tests.optim2optax.parity.scenario.sides import Sides, run_scenario, written
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -255,10 +255,6 @@ def test_eight_devices_with_donated_buffers(tmp_path: Path) -> None:
     assert comparison.verdict is Verdict.EQUIVALENT, comparison
 
 
-def test_fewer_steps_can_be_asked_for(case: Sides) -> None:
-    assert run_scenario(*case, steps=3).steps == 3
-
-
 def test_everything_is_computed_in_float64(tmp_path: Path) -> None:
     scenario = """
         import jax
@@ -277,7 +273,7 @@ def test_everything_is_computed_in_float64(tmp_path: Path) -> None:
 
 def test_nothing_is_left_behind(case: Sides) -> None:
     before = set(sys.modules)
-    run_scenario(*case, steps=1)
+    run_scenario(*case)
     assert not [
         name
         for name in set(sys.modules) - before
@@ -301,7 +297,7 @@ def test_a_library_first_imported_by_the_user_keeps_its_float32(
     )
     check = "\n    import beside\n    import some_library\n\n    assert beside.DTYPE is jnp.float64\n"
     case = write(tmp_path, before=BEFORE + check)
-    run_scenario(*case, steps=1)
+    run_scenario(*case)
     assert "beside" not in sys.modules
     assert sys.modules.pop("some_library").DTYPE is jnp.float32
 

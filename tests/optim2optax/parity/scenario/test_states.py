@@ -10,8 +10,7 @@ import pytest
 
 from codemods import Source, migrate
 from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.scenario.scenario import run_scenario
-from tests.optim2optax.parity.scenario.sides import written
+from tests.optim2optax.parity.scenario.sides import run_scenario, written
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 

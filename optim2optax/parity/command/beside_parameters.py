@@ -29,7 +29,7 @@ from optim2optax.parity.judging.comparison import (
     merged,
 )
 from optim2optax.parity.judging.noise import settled
-from optim2optax.parity.recording.optimizers import is_small
+from optim2optax.parity.recording.any_optimizer import is_small
 
 
 def with_states(found: Comparison, runs: Runs) -> Comparison:

@@ -8,7 +8,13 @@ from itertools import chain
 import click
 
 from optim2optax.parity.judging.comparison import figures, place
-from optim2optax.parity.reports.result import Case, Environment, Outcome, Report
+from optim2optax.parity.reports.result import (
+    Case,
+    Environment,
+    Outcome,
+    Report,
+    words,
+)
 
 COLORS = {
     Outcome.IDENTICAL: "green",
@@ -29,11 +35,6 @@ def render_text(report: Report, color: bool = False) -> str:
     lines += ["", _totals(report), _environment(report.environment), ""]
     text = "\n".join(lines)
     return text if color else click.unstyle(text)
-
-
-def words(outcome: Outcome) -> str:
-    """An outcome as people read it."""
-    return outcome.value.replace("_", " ")
 
 
 def _case(case: Case) -> list[str]:
@@ -59,21 +60,14 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 def _totals(report: Report) -> str:
-    # 12 identical, 3 equivalent, 0 different, …
-    parts = [
-        f"{number} {words(Outcome(name))}" for name, number in report.summary.items()
-    ]
     noun = "case" if len(report.cases) == 1 else "cases"
-    return f"{len(report.cases)} {noun}: {', '.join(parts)}"
+    return f"{len(report.cases)} {noun}: {report.totals}"
 
 
 def _environment(found: Environment) -> str:
-    versions = ", ".join(
-        f"{name} {version}" for name, version in found.versions.items()
-    )
     return (
         f"on {found.device_count} × {found.device_kind} ({found.platform}); "
-        f"{versions}; seed {found.seed}; "
+        f"{found.named_versions}; seed {found.seed}; "
         f"matrix products at {found.matmul_precision} precision; "
         f"XLA_FLAGS={found.xla_flags or 'none'}"
     )

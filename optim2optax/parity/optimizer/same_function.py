@@ -12,16 +12,15 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from numpy.typing import ArrayLike, NDArray
 
 from optim2optax.parity.judging.comparison import Comparison, Difference, Verdict
 from optim2optax.parity.judging.exercised import Evidence
-from optim2optax.parity.judging.judge import finite_on_one_side, judge
-from optim2optax.parity.judging.leaves import PyTree, leaves_by_path
+from optim2optax.parity.judging.judge import first_far_apart, judge
+from optim2optax.parity.judging.movement import PyTree, leaves_by_path
 from optim2optax.parity.optimizer.compiling import compiled_once
 from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
-from optim2optax.parity.replaying import with_rate
+from optim2optax.parity.replaying import stepping
 from optim2optax.precision import precise
 
 Side: TypeAlias = Callable[[PyTree, PyTree, Any], PyTree]
@@ -73,7 +72,7 @@ def compare_transformations(
         trees = replay(old, new, params, gradients, rates, wide)
         start, before, after = map(leaves_by_path, trees)
         judged = judge(before, after, start, evidence=evidence)
-        return judged, finite_on_one_side(before, after)
+        return judged, first_far_apart(start, before, after)
 
     exact, _ = compare(wide=True)
     if exact.verdict in (Verdict.DIFFERENT, Verdict.NOTHING_PROVEN):
@@ -137,23 +136,13 @@ def _legacy_side(definition: Any) -> Side:
 
 
 def _optax_side(transformation: Any) -> Side:
-    # A definition that keeps its interface takes hyperparameters at each update.
-    keeps_interface = hasattr(transformation, "update_hyper_params")
-
     def trajectory(params: PyTree, gradients: PyTree, rates: Any) -> PyTree:
+        take = stepping(transformation, gives_rate=rates is not None)
+
         def step(
             carry: tuple[PyTree, Any], inputs: tuple[PyTree, Any]
         ) -> tuple[tuple[PyTree, Any], PyTree]:
-            params, state = carry
-            gradient, rate = inputs
-            overrides: dict[str, Any] = {}
-            if rate is not None:
-                # opt_state.hyperparams["learning_rate"] = rate
-                state = with_rate(state, rate)
-                if keeps_interface:
-                    overrides["learning_rate"] = rate
-            updates, state = transformation.update(gradient, state, params, **overrides)
-            params = optax.apply_updates(params, updates)
+            params, state = take(*carry, *inputs)
             return (params, state), params
 
         start = params, transformation.init(params)

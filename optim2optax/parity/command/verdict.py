@@ -9,35 +9,37 @@ from pathlib import Path
 
 import numpy as np
 
+from optim2optax.parity.command.beside_parameters import (
+    shown_kind,
+    why_not_replayed,
+    with_open_loop,
+    with_states,
+)
 from optim2optax.parity.command.compare import (
     DifferentParametersError,
     compare_replays,
     compare_updates,
 )
 from optim2optax.parity.command.left_behind import compare_left_behind, with_left_behind
-from optim2optax.parity.command.optimizers import (
-    shown_kind,
-    why_not_replayed,
-    with_open_loop,
-    with_states,
+from optim2optax.parity.command.runs import (
+    USUAL,
+    CommandError,
+    FailedError,
+    RunOptions,
+    Runs,
 )
-from optim2optax.parity.command.outputs import Wanted
-from optim2optax.parity.command.runs import CommandError, FailedError, Runs
 from optim2optax.parity.command.updates import by_kind, of_optimizers
-from optim2optax.parity.judging.comparison import CLOSED_LOOP_GATE, Comparison, Verdict
+from optim2optax.parity.judging.comparison import (
+    CLOSED_LOOP_GATE,
+    Comparison,
+    Verdict,
+    severity,
+)
 from optim2optax.parity.judging.noise import settled
-
-NOTHING = Wanted()
 
 
 def compare_command(
-    command: Sequence[str],
-    before: str,
-    folder: Path,
-    timeout: float | None = None,
-    links: Sequence[Path] = (),
-    legacy_python: Path | None = None,
-    wanted: Wanted = NOTHING,
+    command: Sequence[str], before: str, folder: Path, options: RunOptions = USUAL
 ) -> Comparison:
     """Run a command on both sides, and judge whether they applied the same updates.
 
@@ -47,12 +49,7 @@ def compare_command(
         command: a training command, as it is given in `folder`.
         before: the old tree: a folder, or a revision of the git repository around `folder`.
         folder: where the command is given; the tree around it, as it is now, is the new one.
-        timeout: how many seconds a side may take. With None, the old side has no limit, and the
-            new one may take PATIENCE times as long as the old one took.
-        links: what is not copied but linked, such as data that git ignores.
-        legacy_python: an interpreter with an old Flax, under which the old side runs; None
-            stands for the one of this process.
-        wanted: files and lines that the command writes, to be compared as well.
+        options: how the sides run, and what is compared beside their updates.
 
     Raises:
         CommandError: if a side failed, took no step or ran code of the user's own tree, or if
@@ -60,18 +57,9 @@ def compare_command(
         TreeError: if the old tree cannot be copied, or a link leads nowhere.
     """
     with tempfile.TemporaryDirectory(prefix="optim2optax-") as temporary:
-        runs = Runs(
-            command,
-            before,
-            folder,
-            timeout,
-            links,
-            legacy_python,
-            wanted,
-            Path(temporary).resolve(),
-        )
+        scratch = Path(temporary).resolve()
         try:
-            return _judged(runs)
+            return _judged(Runs(command, before, folder, options, scratch))
         except DifferentParametersError as error:
             raise CommandError(str(error)) from error
 
@@ -115,7 +103,7 @@ def _compared(runs: Runs) -> Comparison:
 def _with_left_behind(found: Comparison, runs: Runs) -> Comparison:
     """The comparison, with that of files and lines, which needs a further run of the old side."""
     # A difference of updates explains any difference of files.
-    if not runs.wanted or found.verdict is Verdict.DIFFERENT:
+    if not runs.options.wanted or found.verdict is Verdict.DIFFERENT:
         return found
     again = None if runs.again is None else runs.again.left
     gate = CLOSED_LOOP_GATE if runs.wide else FLOAT32_GATE
@@ -171,7 +159,7 @@ def compared_in_float32(runs: Runs) -> Comparison | None:
                 closed, verdict=Verdict.NOTHING_PROVEN, remarks=(IN_FLOAT32, why)
             )
         judged.append(compare_replays(updates, replays[kind], shadows[kind]))
-    worst = _worst(judged)
+    worst = max(judged, key=severity)
     return replace(
         worst,
         drift=closed.error,
@@ -188,10 +176,3 @@ def _closed_loop_in_float32(runs: Runs) -> Comparison:
         noise = compare_updates(old, runs.again.updates).error
         closed = compare_updates(old, new, max(FLOAT32_GATE, FACTOR_IN_FLOAT32 * noise))
     return closed
-
-
-def _worst(judged: Sequence[Comparison]) -> Comparison:
-    """The comparison with the largest error, of those that differ, else the unproven, else all."""
-    different = [found for found in judged if found.verdict is Verdict.DIFFERENT]
-    unproven = [found for found in judged if found.verdict is Verdict.NOTHING_PROVEN]
-    return max(different or unproven or judged, key=lambda found: found.error)

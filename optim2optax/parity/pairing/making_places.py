@@ -13,7 +13,7 @@ import optax
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.optimizer.sampling import names_in
 from optim2optax.parity.optimizer.texts import helper_names
-from optim2optax.parity.pairing.files import Definition, File
+from optim2optax.parity.pairing.bound_names import Definition, File
 from optim2optax.parity.pairing.following import dotted, slice_of
 
 METHOD = "gradient_transformation"
@@ -59,7 +59,16 @@ class Places:
         self.file = file
         self.helpers = helpers
         self._known = set(known)
-        places = [self._place(node) for node in self._within(file.unit.tree)]
+        places = [
+            Place(
+                scope=file.path(node),
+                target=self._target(node),
+                node=node,
+                reached=slice_of(file, node).reached,
+                makes=self._makes(node),
+            )
+            for node in self._within(file.unit.tree)
+        ]
         # kernels = optax.adam(1e-3), a part of `tx = optax.multi_transform({"k": kernels}, labels)`
         parts: set[ast.AST] = set()
         for place in places:
@@ -79,28 +88,20 @@ class Places:
     def _within(self, node: ast.AST) -> Iterator[ast.expr]:
         """The outermost expressions below a node that make transformations."""
         for child in ast.iter_child_nodes(node):
+            # The inside of a helper is what `rewrite` has made.
+            is_helper = isinstance(child, Definition) and child.name in self.helpers.all
             if isinstance(child, ast.expr) and self._is_place(child, node):
                 yield child
-            elif not self._is_helper(child):
+            elif not is_helper:
                 yield from self._within(child)
 
     def _is_place(self, node: ast.expr, parent: ast.AST) -> bool:
         if node in self._known or self._makes(node):
             return True
-        return self._is_handed_over(node, parent)
-
-    def _is_helper(self, node: ast.AST) -> bool:
-        """Whether this is the definition of a helper, the inside of which `rewrite` has made."""
-        return isinstance(node, Definition) and node.name in self.helpers.all
-
-    def _place(self, node: ast.expr) -> Place:
-        return Place(
-            scope=self.file.path(node),
-            target=self._target(node),
-            node=node,
-            reached=slice_of(self.file, node).reached,
-            makes=self._makes(node),
-        )
+        # A helper that is handed over: `train(make_optimizer)`
+        is_called = isinstance(parent, ast.Call) and parent.func is node
+        is_helper = isinstance(node, ast.Name) and node.id in self.helpers.making
+        return is_helper and not is_called
 
     def _target(self, node: ast.expr) -> str:
         """The target of the assignment around an expression, else the type of the statement."""
@@ -131,13 +132,6 @@ class Places:
         if name == "optax.inject_hyperparams":
             return is_applied
         return not is_applied and makes_transformation(name)
-
-    def _is_handed_over(self, node: ast.expr, parent: ast.AST) -> bool:
-        """Whether this is the name of a helper that is not called: `train(make_optimizer)`."""
-        if not isinstance(node, ast.Name) or node.id not in self.helpers.making:
-            return False
-        is_called = isinstance(parent, ast.Call) and parent.func is node
-        return not is_called
 
 
 def makes_transformation(dotted: str) -> bool:

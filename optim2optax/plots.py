@@ -37,6 +37,8 @@ def plot(series: Mapping[str, Sequence[float]]) -> Markup:
             x = _x(step, len(values))
             y = _y(value, low, high)
             points.append(f"{x:.1f},{y:.1f}")
+        # a line of one point would not be seen
+        points *= 2 if len(points) == 1 else 1
         line = Markup('<polyline class="series{}" points="{}"/>')
         parts.append(line.format(index + 1, " ".join(points)))
     names = " and ".join(drawn)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codemods.model import EmittedOptimizer
-from optim2optax.parity.judging.comparison import Comparison, Verdict
-from optim2optax.parity.judging.leaves import leaves_by_path as by_path
+from optim2optax.parity.judging.comparison import Comparison, Verdict, severity
+from optim2optax.parity.judging.movement import leaves_by_path as by_path
 from optim2optax.parity.optimizer.coverage import (
     horizon,
     probe_for,
@@ -27,33 +27,25 @@ from optim2optax.parity.optimizer.coverage import (
 from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
 from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.probed import compare_probed
+from optim2optax.parity.optimizer.same_function import replay
 from optim2optax.parity.optimizer.texts import Counterpart
-from optim2optax.parity.optimizer.transformations import replay
 from optim2optax.parity.optimizer.variants import variants
-
-
-def compare_emitted(
-    emitted: EmittedOptimizer, steps: int = 120, seed: int = 0
-) -> Comparison:
-    """Evaluate an optimizer's old and new source text, and compare the two.
-
-    Names of the program get sampled values. Where the learning rate is set at each step, both
-    sides get one that changes in every step.
-
-    Raises:
-        UnevaluableError: if one of the texts cannot be evaluated outside of its program.
-    """
-    comparison, _ = compare_variants(emitted, steps, seed)
-    return comparison
 
 
 def compare_variants(
     emitted: EmittedOptimizer, steps: int = 120, seed: int = 0
 ) -> tuple[Comparison, EmittedOptimizer]:
-    """Compare as `compare_emitted` does, for each choice that the program may make.
+    """Evaluate an optimizer's old and new source text, and compare the two.
+
+    That is done for each choice that the program may make. Names of the program get sampled
+    values. Where the learning rate is set at each step, both sides get one that changes in every
+    step.
 
     Returns:
         The comparison that departs most, and the variant that it is of.
+
+    Raises:
+        UnevaluableError: if one of the texts cannot be evaluated outside of its program.
     """
     if isinstance(emitted, Counterpart) and emitted.reason:
         raise UnevaluableError(emitted.reason)
@@ -67,16 +59,7 @@ def compare_variants(
         found.append((comparison, compared))
         if comparison.verdict is Verdict.DIFFERENT:
             break
-    return max(found, key=_severity)
-
-
-SEVERITY = {Verdict.IDENTICAL: 0, Verdict.EQUIVALENT: 1, Verdict.NOTHING_PROVEN: 2}
-
-
-def _severity(pair: tuple[Comparison, EmittedOptimizer]) -> tuple[int, float]:
-    """The order of comparisons: by their verdicts, then by their errors."""
-    comparison, _ = pair
-    return SEVERITY.get(comparison.verdict, len(SEVERITY)), comparison.error
+    return max(found, key=lambda pair: severity(pair[0]))
 
 
 @cache

@@ -16,13 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from optim2optax.checkpoints.state_dict_places import key_of
+
 PyTree: TypeAlias = Any
 
 LeafTrajectories: TypeAlias = Mapping[str, NDArray[Any]]
 """Each leaf's values by its path, stacked along a leading axis of steps."""
-
-KEYS = ("key", "name", "idx")
-"""The attributes by which JAX tells keys of a dict, names of fields and places in a sequence."""
 
 
 def leaves_by_path(tree: PyTree) -> dict[str, NDArray[Any]]:
@@ -41,14 +40,7 @@ def named_leaves(tree: PyTree) -> dict[str, Any]:
 
 def name_of(path: Sequence[Any]) -> str:
     """A path of JAX as people read it."""
-    return "/".join(map(_name, path))
-
-
-def _name(key: Any) -> str:
-    """One key of a path: of a dict, an attribute or a sequence."""
-    # DictKey(key="kernel"), GetAttrKey(name="mu"), SequenceKey(idx=0)
-    field = next(field for field in KEYS if hasattr(key, field))
-    return str(getattr(key, field))
+    return "/".join(map(key_of, path))
 
 
 def stacked(trees: Sequence[PyTree]) -> LeafTrajectories:
