@@ -65,8 +65,8 @@ class Carrying:
             name: serialization.to_state_dict(part) for name, part in new.items()
         }
         self.sources: dict[Path, Path] = {("step",): STEP}
-        for path, _ in leaves(self.new["params"]):
-            self.sources[("params", *path)] = ("target", *path)
+        kept = [path for path, _ in leaves(self.new["params"])]
+        self.sources |= {("params", *path): ("target", *path) for path in kept}
         self.negative: set[Path] = set()
         # the program need not count the steps itself
         self.used: set[Path] = set() if "step" in new else {STEP}
@@ -74,8 +74,8 @@ class Carrying:
         self.copies = copies_of(self.leaves.get(STEP))
         if has_interface(tx):
             # the state of the definition is that of the transformation
-            for path, _ in leaves(self.new["opt_state"]):
-                self.sources[("opt_state", *path)] = ("state", *path)
+            kept = [path for path, _ in leaves(self.new["opt_state"])]
+            self.sources |= {("opt_state", *path): ("state", *path) for path in kept}
         else:
             self._find_sources(new, tx)
 
