@@ -18,6 +18,10 @@ class UnwritablePathError(CheckpointError):
     """A path cannot be written to, whatever the content would be."""
 
 
+class OtherOptimizerError(CheckpointError):
+    """Only the parameters of an optimizer fit into the new state."""
+
+
 @contextmanager
 def explained(what: str, kind: type[CheckpointError]) -> Iterator[None]:
     """Turn errors of the system into one that says what could not be done, and why."""

@@ -52,6 +52,7 @@ class Carrying:
         `step` if the program counts the steps. They say which leaves there have to be; of their
         values, only injected hyperparameters are taken.
       tx: their transformation, if it is known.
+      params_only: whether the step and the state of the optimizer stay as they are in `new`.
 
     Raises:
       CheckpointError: if the state has a trace of which only the transformation would tell the
@@ -59,19 +60,29 @@ class Carrying:
     """
 
     def __init__(
-        self, old: Mapping[str, Tree], new: Mapping[str, Any], tx: Any = None
+        self,
+        old: Mapping[str, Tree],
+        new: Mapping[str, Any],
+        tx: Any = None,
+        *,
+        params_only: bool = False,
     ) -> None:
         self.new = {
             name: serialization.to_state_dict(part) for name, part in new.items()
         }
-        self.sources: dict[Path, Path] = {("step",): STEP}
         kept = [path for path, _ in leaves(self.new["params"])]
-        self.sources |= {("params", *path): ("target", *path) for path in kept}
+        self.sources: dict[Path, Path] = {
+            ("params", *path): ("target", *path) for path in kept
+        }
         self.negative: set[Path] = set()
         # the program need not count the steps itself
         self.used: set[Path] = set() if "step" in new else {STEP}
         self.leaves = {path: leaf for path, leaf in leaves(old) if leaf is not None}
         self.copies = copies_of(self.leaves.get(STEP))
+        if params_only:
+            self.used.update(path for path in self.leaves if path[0] != "target")
+            return
+        self.sources["step",] = STEP
         if has_interface(tx):
             # the state of the definition is that of the transformation
             kept = [path for path, _ in leaves(self.new["opt_state"])]

@@ -44,6 +44,7 @@ def convert(
     overwrite: bool = False,
     before: str | None = None,
     dry_run: bool = False,
+    params_only: bool = False,
 ) -> tuple[Path, list[str]]:
     """Convert a checkpoint.
 
@@ -59,6 +60,7 @@ def convert(
       before: `FILE:FUNCTION` of the program before its migration, by which a step of both is
         compared.
       dry_run: whether to do all but write.
+      params_only: whether moments and steps start anew.
 
     Returns:
       The checkpoint that was read, and the places of leaves with infinite numbers or NaN.
@@ -72,7 +74,7 @@ def convert(
     try:
         with importing_from_here():
             if before is None:
-                state = _loaded(source, factory)
+                state = _loaded(source, factory, params_only)
             else:
                 state = _compared(source, factory, before)
         tree = jax.tree_util.tree_map(_plain, serialization.to_state_dict(state))
@@ -128,7 +130,7 @@ def _is_finite(leaf: Any) -> bool:
     return all(np.isfinite(flat[start : start + AT_ONCE]).all() for start in starts)
 
 
-def _loaded(source: Path, factory: str) -> Any:
+def _loaded(source: Path, factory: str, params_only: bool) -> Any:
     """The state of the program with the values of a checkpoint.
 
     The fresh state is abstract, if that is possible. It is not if the function asks for numbers, or
@@ -136,14 +138,17 @@ def _loaded(source: Path, factory: str) -> Any:
     """
     try:
         fresh = thought_of(factory)
-        return _completed(load(source, fresh.state, fresh.transformations), factory)
+        state, transformations = fresh.state, fresh.transformations
+        state = load(source, state, transformations, params_only=params_only)
+        return _completed(state, factory)
     except CheckpointError:
         raise
     except (Exception, SystemExit):  # noqa: BLE001 - whatever it is, it is the program's
         # once more, with numbers
         forget_modules_here()
         fresh = made(factory)
-        return load(source, fresh.state, fresh.transformations)
+        state, transformations = fresh.state, fresh.transformations
+        return load(source, state, transformations, params_only=params_only)
 
 
 def _compared(source: Path, factory: str, before: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -91,7 +92,27 @@ def made_by(factory: str) -> Callable[[], Any]:
     if not callable(getattr(module, function, None)):
         raise CheckpointError(f"the module {name} has no function {function}.")
     found: Callable[[], Any] = getattr(module, function)
+    needed = _required(found)
+    if needed:
+        raise CheckpointError(
+            f"{factory} needs arguments ({', '.join(needed)}): write a function without arguments "
+            "that calls it, and name that."
+        )
     return found
+
+
+def _required(function: Callable[..., Any]) -> list[str]:
+    """The parameters without which a function cannot be called."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # some that are built in have no signature
+        return []
+    varying = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [
+        one.name
+        for one in parameters
+        if one.default is one.empty and one.kind not in varying
+    ]
 
 
 @contextmanager

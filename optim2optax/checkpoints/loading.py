@@ -11,7 +11,7 @@ import numpy as np
 from flax import serialization
 from flax.training.train_state import TrainState
 
-from optim2optax.checkpoints import CheckpointError
+from optim2optax.checkpoints import CheckpointError, OtherOptimizerError
 from optim2optax.checkpoints.carrying import (
     PARTS,
     Carrying,
@@ -67,12 +67,18 @@ def load_legacy_checkpoint(path: FilePath | str, state: State) -> State:
     return loaded
 
 
-def load(path: FilePath, state: Any, transformations: Mapping[Path, Any]) -> Any:
-    """The same of one file.
+def load(
+    path: FilePath,
+    state: Any,
+    transformations: Mapping[Path, Any],
+    *,
+    params_only: bool = False,
+) -> Any:
+    """The same of one file, or of the parameters in it alone.
 
     The transformations outside of train states are given by their places.
     """
-    return _Loading(read(path), state, transformations).loaded()
+    return _Loading(read(path), state, transformations, params_only).loaded()
 
 
 class _Loading:
@@ -82,9 +88,14 @@ class _Loading:
     """
 
     def __init__(
-        self, old: Tree, state: Any, transformations: Mapping[Path, Any]
+        self,
+        old: Tree,
+        state: Any,
+        transformations: Mapping[Path, Any],
+        params_only: bool,
     ) -> None:
         self.state = state
+        self.params_only = params_only
         self.transformations = transformations
         self.optimizers: dict[Path, Mapping[str, Tree]] = {}
         self.others: dict[Path, Tree] = {}
@@ -118,7 +129,7 @@ class _Loading:
             if source != place:
                 self._compare_steps((*place, "step"), optimizer)
             like = parts_of(train_state)
-            self.values |= _carried(place, optimizer, like, train_state.tx)
+            self.values |= self._carried(place, optimizer, like, train_state.tx)
 
     def _carry_parts(self) -> None:
         for place in [*self.optimizers]:
@@ -129,11 +140,29 @@ class _Loading:
                 )
                 optimizer = self.optimizers.pop(place)
                 tx = self.transformations.get(place)
-                found = _carried(place, optimizer, like, tx)
+                found = self._carried(place, optimizer, like, tx)
                 # of a tuple, opt_state is at 1
                 for (*_, name), value in found.items():
                     inner = *place, keys[name]
                     self.values[inner] = value
+
+    def _carried(
+        self, place: Path, old: Mapping[str, Tree], like: Mapping[str, Any], tx: Any
+    ) -> dict[Path, Any]:
+        """The state dicts of what goes on from an optimizer, by their places."""
+        try:
+            if self.params_only:
+                found = Carrying(old, like, params_only=True).carried()
+            else:
+                found = Carrying(renewed(old, like, tx), like, tx).carried()
+        except CheckpointError as error:
+            kind = CheckpointError
+            if not self.params_only and _do_params_fit(old, like):
+                kind = OtherOptimizerError
+            raise kind(
+                f"at {quoted(place)}: {error}" if place else str(error)
+            ) from None
+        return {(*place, name): value for name, value in found.items()}
 
     def _source(self, place: Path) -> Path:
         if place in self.optimizers:
@@ -180,17 +209,12 @@ class _Loading:
         return value if like is None else fitted(value, like, path, self.copies)
 
 
-def _carried(
-    place: Path, old: Mapping[str, Tree], like: Mapping[str, Any], tx: Any
-) -> dict[Path, Any]:
-    """The state dicts of what goes on from an optimizer, by their places."""
+def _do_params_fit(old: Mapping[str, Tree], like: Mapping[str, Any]) -> bool:
     try:
-        found = Carrying(renewed(old, like, tx), like, tx).carried()
-    except CheckpointError as error:
-        raise CheckpointError(
-            f"at {quoted(place)}: {error}" if place else str(error)
-        ) from None
-    return {(*place, name): value for name, value in found.items()}
+        Carrying(old, like, params_only=True).carried()
+    except CheckpointError:
+        return False
+    return True
 
 
 def _refuse_other_steps(place: Path, optimizer: Mapping[str, Tree]) -> None:

@@ -164,6 +164,11 @@ def _print_differences(
     is_flag=True,
     help="Convert every checkpoint in the folder OLD, into the folder NEW.",
 )
+@click.option(
+    "--params-only",
+    is_flag=True,
+    help="Take the parameters alone, for another optimizer: moments and steps start anew.",
+)
 @click.option("--dry-run", is_flag=True, help="Do all but write.")
 @click.option("--force", is_flag=True, help="Let NEW take the place of one checkpoint.")
 @click.pass_context
@@ -175,6 +180,7 @@ def convert(
     format_: Format,
     before: str | None,
     whole_folder: bool,
+    params_only: bool,
     dry_run: bool,
     force: bool,
 ) -> None:
@@ -201,7 +207,11 @@ def convert(
     """
     try:
         # these import JAX and Flax
-        from optim2optax.checkpoints import CheckpointError, converting
+        from optim2optax.checkpoints import (
+            CheckpointError,
+            OtherOptimizerError,
+            converting,
+        )
         from optim2optax.checkpoints.remote import is_address, local_copies
     except ModuleNotFoundError as error:
         raise click.UsageError(
@@ -213,6 +223,10 @@ def convert(
             "at an address, one file can be written: give a folder of this machine, and copy that"
         )
 
+    if params_only and before is not None:
+        raise click.UsageError(
+            "--before compares a step, which is another one with --params-only"
+        )
     code = 0
     verb = "would be" if dry_run else "is"
     with local_copies() as copies:
@@ -235,12 +249,16 @@ def convert(
             # with --all, the others are converted even if one is not
             try:
                 source, unusual = converting.convert(
-                    one, target, factory, format_, force, before, dry_run
+                    one, target, factory, format_, force, before, dry_run, params_only
                 )
                 if not dry_run:
                     copies.send(target)
             except CheckpointError as error:
                 tell(f"error: {error}")
+                if isinstance(error, OtherOptimizerError):
+                    tell(
+                        "    --params-only takes the parameters alone; moments and steps start anew"
+                    )
                 code = max(code, _code(error))
                 continue
             warning = "has numbers that are infinite or none, as in the checkpoint."

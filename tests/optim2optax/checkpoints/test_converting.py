@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
 import ml_dtypes
 import numpy as np
 import pytest
@@ -32,6 +33,12 @@ from tests.optim2optax.checkpoints.test_loading import fresh
 
 def create_state():
     return {"epoch": 0, "optimizer": fresh()}
+
+def create_of(kind):
+    return fresh(kind)
+
+def create_other():
+    return {"epoch": 0, "optimizer": fresh(optax.rmsprop(0.1, momentum=0.9))}
 
 def create_none():
     raise RuntimeError("no data here")
@@ -121,6 +128,16 @@ REFUSED = {
         ("checkpoint_3", "new"),
         "program_of_mine:other",
         "has no function other",
+    ),
+    "a function with arguments": (
+        ("checkpoint_3", "new"),
+        "program_of_mine:create_of",
+        "needs arguments (kind): write a function without arguments that calls it",
+    ),
+    "another optimizer": (
+        ("checkpoint_3", "new"),
+        "program_of_mine:create_other",
+        "--params-only takes the parameters alone",
     ),
     "a function that fails": (
         ("checkpoint_3", "new"),
@@ -446,3 +463,31 @@ def test_a_step_of_a_trace_tells_its_sign(
         result.output
     )
     assert result.exit_code == bool(wrong)
+
+
+def test_parameters_alone(folder: Path) -> None:
+    """For another optimizer: its moments and its step are fresh."""
+    state = "program_of_mine:create_other"
+    result = converted("checkpoint_3", "new", "--params-only", state=state)
+    assert result.exit_code == 0, result.output
+    old = serialization.msgpack_restore((folder / "checkpoint_3").read_bytes())
+    create_other = sys.modules["program_of_mine"].create_other
+    like = create_other()
+    new = serialization.from_bytes(like, (folder / "new").read_bytes())
+    np.testing.assert_array_equal(
+        new["optimizer"].params["bias"], old["optimizer"]["target"]["bias"]
+    )
+    assert new["optimizer"].step == 0
+    assert new["epoch"] == 7
+    fresh_moments = jax.tree_util.tree_leaves(like["optimizer"].opt_state)
+    moments = jax.tree_util.tree_leaves(new["optimizer"].opt_state)
+    for one, other in zip(moments, fresh_moments, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_parameters_alone_take_no_comparable_step(folder: Path) -> None:
+    result = converted(
+        "checkpoint_3", "new", "--params-only", "--before", "before.py:create_state"
+    )
+    assert result.exit_code == 2
+    assert "--before compares a step" in result.output
