@@ -112,7 +112,7 @@ FUNCTIONS = {
     "a module that does not end a line": ("def create(:", "fails when it is imported, with SyntaxError"),
     "a module that ends": ("import sys; sys.exit(0)", "fails when it is imported, with SystemExit: 0"),
     "a function that ends": ("import sys\ndef create(): sys.exit(0)", "failed with SystemExit: 0"),
-    "one that needs arguments": ("def create(seed): ...", "failed with TypeError"),
+    "one that needs arguments": ("def create(seed): ...", "needs arguments (seed)"),
     "one that gives nothing": ("def create(): ...", "of the new state is not in the checkpoint"),
     "none": ("create = 3", "has no function create"),
     "control characters": ("def create(): raise ValueError('\\x1b[2J')", "ValueError: \\x1b[2J"),
