@@ -20,7 +20,7 @@ FAMILIES = {
     "FO4": "Learning rates and schedules",
     "FO5": "Gradients",
     "FO6": "Checkpoints and replication",
-    "FO7": "Optimizers of one's own",
+    "FO7": "Custom optimizers",
     "FO8": "Parameters, states, what else was removed, and what is installed",
     "FO9": "What is left, and why",
 }

@@ -9,13 +9,17 @@ from pathlib import Path
 import click
 import pytest
 
+from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.cli import application
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
-    *sorted(ROOT.glob("docs/**/*.md")),
+    *sorted(ROOT.glob("docs/*.md")),
+    # the other folders are generated, from the rules and optimizers
+    *sorted(ROOT.glob("docs/guide/*.md")),
+    *sorted(ROOT.glob("docs/reference/*.md")),
     ROOT / "fixtures" / "README.md",
 ]
 PHRASES = (
@@ -118,3 +122,9 @@ def test_rules(code: str) -> None:
     rule = catalogue()[code]
     text = f"{rule.summary}\n{rule.explanation}"
     assert found(f"optim2optax explain {code}", text) == []
+
+
+@pytest.mark.parametrize("name", optimizers())
+def test_optimizers(name: str) -> None:
+    text = optimizers()[name].documentation
+    assert found(f"optim2optax explain {name}", text) == []
