@@ -20,7 +20,7 @@ FAMILIES = {
     "FO4": "Learning rates and schedules",
     "FO5": "Gradients",
     "FO6": "Checkpoints and replication",
-    "FO7": "Optimizers of one's own",
+    "FO7": "Custom optimizers",
     "FO8": "Parameters, states, what else was removed, and what is installed",
     "FO9": "What is left, and why",
 }
@@ -81,8 +81,8 @@ def _optimizer_pages(docs: Path) -> Iterator[tuple[str, str]]:
     index = [
         "# Optimizers",
         "",
-        "Each legacy optimizer, what it becomes, what was proven in how many cases of [the parity report](../parity.md), and the",
-        "time of a step over that of the old one ([what a step costs](../cost.md)).",
+        "Each page shows a legacy optimizer and what it becomes. The table has the verdicts in [the parity report](../parity.md), and the",
+        "time of a new step divided by that of an old one ([what a step costs](../cost.md)).",
         "",
         "| legacy | proven | step |",
         "|---|---|---|",
@@ -121,9 +121,9 @@ def _optimizer_page(
             f"optim.{optimizer.name}({', '.join(words)})",
             "```",
             "",
-            "## What becomes of it",
+            "## What it becomes",
             "",
-            "The last two columns are the times of a step and of compiling it, over those of the old one.",
+            "The last two columns are the times for a step and for compiling it, divided by those of the old optimizer.",
             "",
             "| legacy | now | step | compiling |",
             "|---|---|---|---|",
@@ -141,19 +141,19 @@ def _optimizer_page(
 def _proven(cases: list[list[str]]) -> list[str]:
     """What the parity report has of an optimizer, if a fixture uses it."""
     if not cases:
-        return ["[The parity report](../parity.md) has no program that uses it."]
+        return ["No program in [the parity report](../parity.md) uses it."]
     largest = max(float(case[3]) for case in cases)
     return [
-        f"Proven: {_counted(cases)} in [the parity report](../parity.md). The largest error over movement, in float64, is",
+        f"Proven: {_counted(cases)} in [the parity report](../parity.md). The largest error over movement in float64 is",
         f"{largest:.1e}.",
     ]
 
 
 def _state(optimizer: LegacyOptimizer) -> list[str]:
     if not optimizer.state:
-        return ["Nothing is kept for a parameter.", ""]
+        return ["It keeps nothing for a parameter.", ""]
     return [
-        "What it keeps for each parameter, and what optax calls it; see [Checkpoints](../checkpoints.md).",
+        "It keeps these values for each parameter; see [Checkpoints](../checkpoints.md).",
         "",
         "| legacy | optax |",
         "|---|---|",
@@ -166,7 +166,7 @@ def _example_pages(fixtures: Path) -> Iterator[tuple[str, str]]:
     index = [
         "# Examples",
         "",
-        "Whole small programs, before and after, each proven in [the parity report](../parity.md).",
+        "Complete small programs, before and after, each proven in [the parity report](../parity.md).",
         "",
     ]
     cases = sorted(before.parent for before in fixtures.glob("*/before.py"))

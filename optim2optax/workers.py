@@ -57,7 +57,7 @@ def share(
                     yield from result.result()
         except BrokenProcessPool as error:
             raise WorkerError(
-                "a worker process died, perhaps for want of memory; --jobs 1 takes least"
+                "a worker process died, perhaps because memory ran out; --jobs 1 needs the least"
             ) from error
 
 

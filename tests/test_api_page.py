@@ -16,11 +16,11 @@ from tests.generated.verdicts import verdict
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "flax-optim.md"
 HEAD = """# What becomes of each use
 
-Every public name and method of `flax.optim` 0.5.3, and the ways in which programs use it. Each row is a small program that was
-migrated and, where that changed it, trained before and after in float64: no row of this table has other numbers than before.
+This page lists every public name and method of `flax.optim` 0.5.3, how programs use it, and what each use becomes. Each row is a
+small program that was migrated. If the migration changed it, it was trained before and after in float64, with the same numbers.
 
-- **optax**: it becomes optax's own, or a function of the file that is made of it.
-- **interface**: the definition keeps its interface, as a class of the file that is an optax transformation too
+- **optax**: it becomes an optax function, or a function in the file that is built from optax.
+- **interface**: the definition keeps its interface, as a class in the file that is an optax transformation too
   ([FO706](../rules/FO706.md)).
 - **left**: the optimizer stays as it was, and the report says why.
 """

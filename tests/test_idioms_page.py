@@ -18,13 +18,14 @@ FUNCTIONAL = " (functional)"
 ROW = re.compile(
     r"^\| \S+ \| fixtures/(\w+(?: \(\w+\))?) \| (\w+) \| (\S+)[^|]* \|", re.MULTILINE
 )
-HEAD = """# What a person would have written
+HEAD = """# Idioms
 
-Where it provably means the same, `optim2optax rewrite` writes these forms in the place of the general ones, which are always
-right. `--ignore` with a code keeps the general form; a note at a site says why a form was hoped for and not taken.
+This page lists the shorter forms that a person would write. `optim2optax rewrite` writes them instead of its general forms if
+they provably mean the same. The general forms are always right; `--ignore` with a code keeps them. A note at a site says why a
+likely form was not used.
 
-Each form is exercised by fixtures, small programs that are trained before and after, in float64, on the same batches: the
-verdicts are those of `make parity`.
+Fixtures, which are small programs, are trained before and after the migration, in float64, on the same batches. The verdicts
+below are those of `make parity`.
 """
 UNCHANGED = (
     "decay_after_step",
@@ -35,18 +36,17 @@ UNCHANGED = (
 KEPT = """
 ## What stays as it is, and why
 
-Four more things that training loops do by hand have a name in optax, and yet another meaning. They stay code around the step,
-and at the step the report says so, with the place of the first three:
+optax has functions for four more things that training loops do by hand, but with another meaning. So these stay code around the
+step. The report says so at the step, with the location of the first three:
 
-- **Weight decay behind the step**, `optimizer.replace(target=(1 - lr * decay) * optimizer.target)`, decays what the step
-  gave. With the update `u`, that is `(1 - lr * decay) * (p + u)`; `optax.add_decayed_weights` makes it
+- **Weight decay after the step**, `optimizer.replace(target=(1 - lr * decay) * optimizer.target)`, decays the result of the
+  step. With the update `u`, that is `(1 - lr * decay) * (p + u)`; `optax.add_decayed_weights` computes
   `p + u - lr * decay * p`, which differs by `lr * decay * u`.
-- **Gradient accumulation** within a step, where a loop adds up the gradients of parts of a batch, is one update for one call
-  of the step. `optax.MultiSteps` has to be called for each part, and a train state's `step` would count the parts.
-- **Guards against gradients that are not finite** keep the old state, as often as it takes, and its `step` with it.
-  `optax.apply_if_finite` gives in after `max_consecutive_errors`, and a train state's `step` counts the updates that it left
-  out.
-- **Averages of parameters** are another thing than the optimizer's state: they are read for evaluation, and stored by themselves.
+- **Gradient accumulation** within a step, where a loop adds up the gradients of parts of a batch, makes one update per call of
+  the step. `optax.MultiSteps` has to be called for each part, and a train state's `step` would count the parts.
+- **Guards against gradients that are not finite** keep the old state and its `step` every time. `optax.apply_if_finite` gives
+  up after `max_consecutive_errors`, and a train state's `step` counts the updates that it skipped.
+- **Averages of parameters** are not part of the optimizer's state: programs read them for evaluation, and store them separately.
 
 """
 

@@ -30,15 +30,15 @@ from codemods.rewriting.edits import Edit, Keep
 
 
 class Functional(Idiom):
-    """With `--style functional`, an optimizer becomes what Flax's guide calls the functional style:
-    its parameters and its optimizer state are variables of their own, in parameters, arguments,
-    what functions return, and the carries of loops. The number of steps is a third variable where
-    something asks for it. Functions that take a step get the transformation as a parameter, which
-    is static under `jax.jit`, or find it around them.
+    """With `--style functional`, an optimizer takes the functional style of Flax's guide: its
+    parameters and its optimizer state become separate variables, in parameters, arguments, return
+    values, and the carries of loops. The number of steps is a third variable if something reads it.
+    Functions that take a step get the transformation as a parameter, which is static under
+    `jax.jit`, or from an enclosing scope.
 
-    This holds where every place that an optimizer goes to is in view and is one of those: an
-    optimizer that is kept in a field of a class, wrapped by `jax.pmap`, or handed to a function
-    that is not in view, stays a train state, and a note says why.
+    This requires that every place that an optimizer goes to is in view and is one of these. An
+    optimizer stays a train state if it is kept in a field of a class, wrapped by `jax.pmap`, or
+    passed to a function that is out of view; a note says why.
     """
 
     code = "FO215"

@@ -20,19 +20,18 @@ GLOBAL, EACH = "optax.clip_by_global_norm", "optax.clip"
 
 
 class Clippings(Links):
-    """Gradients that are clipped by their global norm, or by value, and then go into a step and
-    nowhere else, are clipped by `optax.clip_by_global_norm` or `optax.clip` instead. If that is
-    subject to a condition, the link is `optax.clip_by_global_norm(limit) if condition else
-    optax.identity()`.
+    """Gradients that are clipped by their global norm, or by value, and then only go into a step,
+    are clipped by `optax.clip_by_global_norm` or `optax.clip` instead. If a condition decides about
+    the clipping, the link is `optax.clip_by_global_norm(limit) if condition else optax.identity()`.
 
-    This holds where all steps of the optimizer clip alike, where the limit is known, or can be made
-    known, at the place that makes the optimizer and does not change behind that, and where it is
-    done by `clip_grads` of JAX's old optimizers, or the leaves are scaled by `jnp.minimum(1.0,
-    limit / norm)` or in `jnp.where(norm < limit, g, g * (limit / norm))`, or are clipped by
-    `jnp.clip(g, -limit, limit)`: those are optax's for norms and limits of all kinds, 0, infinite
-    and negative ones among them. An epsilon in the divisor is another function. Leaves have one
-    real type. What logs the norm stays. In every other case the code stays as it is, and a note
-    says why if it looked like clipping.
+    This requires that all steps of the optimizer clip alike, that the limit is known, or can be
+    passed, where the optimizer is made, and that it does not change afterwards. The code must call
+    `clip_grads` of JAX's old optimizers, scale the leaves by `jnp.minimum(1.0, limit / norm)` or in
+    `jnp.where(norm < limit, g, g * (limit / norm))`, or clip them by `jnp.clip(g, -limit, limit)`.
+    These equal optax's functions for norms and limits of all kinds, even 0, infinite and negative
+    ones. An epsilon in the divisor is another function. All leaves must have the same real type.
+    Code that logs the norm stays. Otherwise the code stays as it is, and if it looked like
+    clipping, a note says why.
     """
 
     code = "FO502"

@@ -77,13 +77,14 @@ class Mask:
 
 
 class Masks(Idiom):
-    """Two optimizers that differ in nothing but their weight decay, which one of them lacks, are
-    one with a mask: all else that they compute is computed for each parameter by itself. That holds
-    where one predicate is the negation of the other, as their expressions show: comparisons of the
-    path, of what its methods give, and of the shape and type of the value, since optax asks a mask
-    for parameters and for gradients. Words to compare with must not be an iterator that the first
-    predicate uses up. And nobody may look into the state of the two groups. In every other case
-    they stay a partition.
+    """Two optimizers that differ only in their weight decay, which one of them lacks, become one
+    with a mask, because everything else is computed for each parameter separately.
+
+    This requires that one predicate is the negation of the other, as their expressions show. They
+    may compare the path, results of its methods, and the shape and type of the value, because optax
+    applies a mask to parameters and to gradients. The words that they compare must not be an
+    iterator that the first predicate exhausts, and no code may read the state of the two groups.
+    Otherwise the two stay a partition.
     """
 
     code = "FO304"

@@ -35,9 +35,9 @@ class NearMisses:
             return
         if (place := self._changed_behind(use)) is not None:
             yield message(
-                "The parameters are changed behind this step, at {}, and not by a link of the "
-                "chain: what that acts on is what the step gave; `optax.add_decayed_weights` acts "
-                "on what it began with.",
+                "The parameters are changed after this step, at {}, and not by a link of the "
+                "chain: this code acts on the result of the step, `optax.add_decayed_weights` on "
+                "the parameters before it.",
                 place,
             )
         if (place := self._added_up(use, outermost)) is not None:
@@ -48,9 +48,9 @@ class NearMisses:
             )
         if (place := self._guarded(use, outermost)) is not None:
             yield message(
-                "Whether all is finite decides on this step at {}, and not "
-                "`optax.apply_if_finite`: that gives in after `max_consecutive_errors`, and a "
-                "train state would count the steps left out.",
+                "This step is skipped at {} if values are not finite, and not by "
+                "`optax.apply_if_finite`: that gives up after `max_consecutive_errors`, and a "
+                "train state would count the skipped steps.",
                 place,
             )
 

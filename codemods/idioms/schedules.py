@@ -47,23 +47,23 @@ class Schedule:
 
 
 class Schedules(Outcomes[Schedule]):
-    """A step that gives `learning_rate=f(optimizer.state.step)` computes what `optax.adam(f)`
-    computes by itself. So the function goes to the constructor, and the argument goes away, along
-    with the variables and parameters that nothing else uses.
+    """A step with `learning_rate=f(optimizer.state.step)` computes what `optax.adam(f)` computes by
+    itself. So the function moves to the constructor. The argument is removed, with the variables
+    and parameters that nothing else uses.
 
-    This holds where all steps of an optimizer give the same function of its own step, which the
-    function that takes the step computes, and where that function is known, or can be made, at the
-    place that makes the optimizer, through parameters if need be. A statement that makes it moves
-    up only if it does nothing else and finds nothing changed. A step that the program keeps beside
-    the optimizer will do where each place that may make or change one of the two is in view, and
-    lets both go together; for the transformation counts by itself, whatever else is set. In every
-    other case the rate is an injected hyperparameter that is set before the step (FO204), and a
-    note says why.
+    This requires that all steps of an optimizer use the same function of its own step, computed in
+    the function that takes the step. The function must be known, or possible to make, where the
+    optimizer is made, through parameters if necessary. A statement that makes it moves up only if
+    it does nothing else and nothing that it reads has changed. A step that the program counts
+    beside the optimizer is accepted if every place that may make or change one of the two is in
+    view and keeps them equal, because the transformation always counts by itself. Otherwise the
+    rate becomes an injected hyperparameter that is set before the step (FO204), and a note says
+    why.
 
-    The function stays the author's own, also where one of optax's looks like it, because optax's
-    have other edges and other rounding: with no transition steps `optax.linear_schedule` stays at
-    its first value for ever, `optax.cosine_decay_schedule` raises, and `optax.exponential_decay`
-    computes in float32 where the author's does in float64.
+    The function stays the author's own, even if one of optax's looks like it, because optax's
+    functions have other edge cases and other rounding: with no transition steps
+    `optax.linear_schedule` stays at its first value for ever, `optax.cosine_decay_schedule` raises,
+    and `optax.exponential_decay` computes in float32 where the author's computes in float64.
     """
 
     code = "FO404"

@@ -4,10 +4,10 @@ gradient.
 Legacy: m ← β₁·m + (1−β₁)·g; s ← β₂·s + (1−β₂)·(g−m)² + ε; p ← p − η·m̂/(√ŝ + ε) − η·λ·p.
 
 optax: `adabelief` with ε as `eps` and as `eps_root`, both 1e-16 by default as in legacy; the same
-up to rounding. It has no weight decay, so this is a link of its own.
+up to rounding. It has no weight decay, so the decay is a separate link.
 
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
-complex parameters is left.
+Legacy takes the square of a complex gradient, optax the squared modulus. So optimizers of complex
+parameters stay.
 
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and never moved; optax trains.
 """

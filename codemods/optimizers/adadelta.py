@@ -2,8 +2,8 @@
 
 Legacy: s ← ρ·s + (1−ρ)·g²; δ = √(a + ε)/√(s + ε)·g; a ← ρ·a + (1−ρ)·δ²; p ← p − η·δ − η·λ·p.
 
-optax: `adadelta`, the same up to rounding. Its own weight decay is added ahead of the rule, so
-this is a link of its own.
+optax: `adadelta`, the same up to rounding. Its own weight decay comes before the rule, so the decay
+is a separate link.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ where two dimensions are large; u = g/√v, divided by max(1, rms(u)/threshold);
 optax: `adafactor`, the same up to rounding. It fixes ε₂ at 1e-3, so another ε₂ needs the explicit
 chain.
 
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
-complex parameters is left.
+Legacy takes the square of a complex gradient, optax the squared modulus. So optimizers of complex
+parameters stay.
 
 In bfloat16 both train and round differently: they come nearer to each other than either to
 float32.

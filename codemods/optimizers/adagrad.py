@@ -3,7 +3,7 @@
 Legacy: G ← G + g²; p ← p − η·g/(√G + ε), with G = 0 at first.
 
 optax: `adagrad` starts G at 0.1 and puts ε under the root, which is another function. So a
-transformation of the file's own keeps the legacy rule.
+transformation in your file keeps the legacy rule.
 """
 
 from __future__ import annotations

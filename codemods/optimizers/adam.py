@@ -1,13 +1,13 @@
-"""Adam (Kingma and Ba 2014), with weight decay outside of the moments (Loshchilov and Hutter 2017)
-if it is asked for.
+"""Adam (Kingma and Ba 2014), with optional weight decay outside the moments (Loshchilov and Hutter
+2017).
 
 Legacy: m ← β₁·m + (1−β₁)·g; v ← β₂·v + (1−β₂)·g²; with m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ): p ← p −
 η·m̂/(√v̂ + ε) − η·λ·p.
 
 optax: `adam`, or `adamw` with the weight decay; the same up to rounding.
 
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
-complex parameters is left.
+Legacy takes the square of a complex gradient, optax the squared modulus. So optimizers of complex
+parameters stay.
 
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and never moved; optax trains.
 """

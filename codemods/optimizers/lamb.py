@@ -3,11 +3,11 @@ parameters and update.
 
 Legacy: u = m̂/(√v̂ + ε) + λ·p; p ← p − η·r·u, with r = |p|/|u| if |p| + |u| > 0, else 1.
 
-optax: `lamb` takes r = 1 where either norm is zero, so it moves leaves that are all zero and
-legacy does not. A transformation of the file's own keeps the legacy ratio.
+optax: `lamb` takes r = 1 where either norm is zero, so it moves leaves that are all zero, and
+legacy does not. A transformation in your file keeps the legacy ratio.
 
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
-complex parameters is left.
+Legacy takes the square of a complex gradient, optax the squared modulus. So optimizers of complex
+parameters stay.
 
 In bfloat16 legacy rounded β₂ = 0.999 to 1 and gave NaN; optax trains.
 """

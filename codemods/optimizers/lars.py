@@ -4,9 +4,9 @@ and gradient.
 Legacy: r = τ·|p|/(|g| + λ·|p| + ε), or 1 if |g| or |p| is zero; m ← β·m + η·r·(g + λ·p); p ← p − m
 (or the look-ahead).
 
-optax: `lars` without weight decay, the same up to rounding. With weight decay `lars` takes the
-norm of g + λ·p, which is another function, so a transformation of the file's own keeps the legacy
-ratio. The trace of optax holds the negated momentum.
+optax: `lars` without weight decay, the same up to rounding. With weight decay `lars` takes the norm
+of g + λ·p, which is another function, so a transformation in your file keeps the legacy ratio. The
+trace of optax holds the negated momentum.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@ Nesterov's look-ahead (1983).
 
 Legacy: g ← g + λ·p; m ← β·m + g; p ← p − η·m, or p − η·(g + β·m) with Nesterov.
 
-optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient ahead
-of the trace, as legacy did.
+optax: `sgd(η, momentum=β)`, after `add_decayed_weights(λ)`, which adds λ·p to the gradient before
+the trace, as legacy did.
 
 Bit for bit equal.
 """

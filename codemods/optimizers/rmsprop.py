@@ -6,8 +6,8 @@ Legacy: v ← β₂·v + (1−β₂)·g²; p ← p − η·g/(√v + ε); center
 optax: `rmsprop` with `eps_in_sqrt=False`, the same up to rounding. Its default puts ε under the
 root, which moves a weight with small gradients many times less.
 
-Of a complex gradient, legacy takes the square and optax the squared modulus, so an optimizer of
-complex parameters is left.
+Legacy takes the square of a complex gradient, optax the squared modulus. So optimizers of complex
+parameters stay.
 
 In bfloat16 both train and round differently: they come nearer to each other than either to
 float32.

@@ -1,10 +1,10 @@
 """WeightNorm (Salimans and Kingma 2016): an optimizer that works on directions and scales of the
 weights.
 
-Legacy: w = s·v/√(Σv² + ε), the sum over all axes but the last; gradients are pulled back to (v,
-s), `wn_decay`·v is added to that of v, the inner optimizer steps both, and w is put together
-again. Vectors stay as they are. optax has nothing like it, so a transformation of the file's own
-does the same around any inner transformation.
+Legacy: w = s·v/√(Σv² + ε), the sum over all axes but the last; gradients are pulled back to (v, s),
+`wn_decay`·v is added to that of v, the inner optimizer steps both, and w is computed again. Vectors
+stay as they are. optax has nothing like it, so a transformation in your file does the same around
+any inner transformation.
 """
 
 from __future__ import annotations

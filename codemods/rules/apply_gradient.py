@@ -59,8 +59,8 @@ STEP_WITH_RATE_ALONE = dataclasses.replace(
     after="optimizer = optimizer.apply_gradients(grads=grads)\n",
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """The step itself. With `learning_rate=…`, the rate is an injected hyperparameter that is set
-    before the step, unless it is a function of the optimizer's own step (FO404).
+    """This is the step itself. With `learning_rate=…`, the rate becomes an injected hyperparameter
+    that is set before the step, unless it is a function of the optimizer's own step (FO404).
     """
     call = use.call
     if call is None:

@@ -39,8 +39,8 @@ STEP_OF = Support(
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
     """A state dict of a legacy optimizer has the keys `target` and `state`; that of a `TrainState`
-    has `params`, `opt_state` and `step`. Code that reads anything but the step from `state` is
-    left, with a reason.
+    has `params`, `opt_state` and `step`. Code that reads anything but the step from `state` stays,
+    with a reason.
     """
     # serialization.to_state_dict(optimizer)["target"]
     if use.name == "target" and isinstance(use.node, ast.Subscript):
@@ -76,7 +76,7 @@ def _step_in_state(use: Use) -> ast.Subscript | None:
 )
 def checkpoint(use: Use, context: Context) -> Edit | Refusal:
     """A checkpoint that is read as plain dicts may have been stored before or after the migration,
-    by this program or by another, so its parameters may be under either key, and its step in either
+    by this program or by another. So its parameters may be under either key, and its step in either
     place. Small functions that are added to the project look for both.
     """
     span = use.span

@@ -47,18 +47,19 @@ CALLABLE = Support("Callable", "", ("from typing import Callable",))
     ),
 )
 def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Where the class is kept in a variable, passed on or looked up by name, a function `flax_adam`
-    takes its place, which is added to the project and takes the same arguments; what calls it stays
-    as it is. `getattr(optim, name)` becomes `FLAX_OPTIMIZERS[name]`, a dictionary of those classes
-    that the project names in quotes; if it names none, of the three commonest.
+    """A class that is kept in a variable, passed on or looked up by name is replaced by a function,
+    `flax_adam`, which is added to the project and takes the same arguments. Calls of it stay as
+    they are. `getattr(optim, name)` becomes `FLAX_OPTIMIZERS[name]`, a dictionary of the classes
+    that the project names in quotes, or of the three most common ones if it names none.
 
-    As an attribute of a class it is `staticmethod(flax_adam)`, and as a member of an enum
-    `enum.member(flax_adam)`, because a function would become a method there.
+    As an attribute of a class it becomes `staticmethod(flax_adam)`, and as a member of an enum
+    `enum.member(flax_adam)`, because a plain function would become a method there.
 
-    A class that is compared, a key, asked for an attribute, or gets one, and one that an unknown
-    function or, through a variable, another class gets, is left, with a reason, and with all that
-    it may have made out of view. So is the module `flax.optim` where a variable holds it, or where
-    it is found by its name, with all that it made. So is a text that is the path of what is in it.
+    A class stays, with a reason, if it is compared, is a key, has an attribute read or set, or goes
+    to an unknown function or, through a variable, to another class. Everything that it may have
+    made out of view stays too. The same holds for the module `flax.optim` if it is held in a
+    variable or looked up by its name, with everything that it made, and for a string that is the
+    path of one of its names.
     """
     # getattr(optim, name)
     if use.kind == "module":

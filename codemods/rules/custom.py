@@ -29,13 +29,14 @@ TAKEN = ("create", "state_dict", "restore_state", "init", "update")
     after="class Sign(OptimizerDef): ...\n",
 )
 def custom(use: Use, context: Context) -> Edit | Refusal:
-    """A class that derives from `OptimizerDef` keeps its methods, and with them the same
-    arithmetic. Its base becomes a small class that is added to the project, with the methods that
-    `OptimizerDef` had, and with `init` and `update`, by which it is an optax transformation as it
-    stands: `TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` take it.
+    """A class that derives from `OptimizerDef` keeps its methods, and so its arithmetic. Its base
+    becomes a small class that is added to the project. This has the methods of `OptimizerDef`, and
+    `init` and `update`, so that the class is an optax transformation as it stands:
+    `TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` accept it.
 
-    One that derives from another optimizer gets a class with the constructor, state and arithmetic
-    of that. One that has a `create` or `state_dict` of its own is left, with a reason.
+    A class that derives from another optimizer gets a base with the constructor, state and
+    arithmetic of that optimizer. A class with a `create` or `state_dict` of its own stays, with a
+    reason.
     """
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)
@@ -64,9 +65,9 @@ def has_no_base(what: str) -> Refusal:
 
 @rule("FO702", "a custom optimizer is made", "custom")
 def made(use: Use, context: Context) -> Keep | Refusal:
-    """An optimizer of the user's own class is a transformation where it is made. One that derives
-    from `MultiOptimizer` has the rates of its parts. Where steps set hyperparameters, all
-    definitions that these may have keep their interface (FO706).
+    """An instance of the user's own class is a transformation as it is made. One that derives from
+    `MultiOptimizer` has the rates of its parts. If steps set hyperparameters, all definitions that
+    they may use keep their interface (FO706).
     """
     assert isinstance(use.node, ast.Call)
     # LoggingOptimizer((kernels, optim.Adam(1e-3)), (others, optim.Momentum(0.1)))
@@ -85,8 +86,8 @@ def made(use: Use, context: Context) -> Keep | Refusal:
     "annotation:OptimizerState",
 )
 def state(use: Use, context: Context) -> Edit | Refusal:
-    """The `OptimizerState` that an optimizer of the user's own makes becomes a class of the file
-    with the same fields; so does one that a function makes of an optimizer's state (FO213).
+    """The `OptimizerState` of the user's own optimizer becomes a class in the file with the same
+    fields. So does one that a function makes from an optimizer's state (FO213).
     """
     viewed = bool(context.viewed.states) and not legacy_bases(use, context.facts)
     # def init_state(self, params) -> OptimizerState

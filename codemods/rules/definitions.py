@@ -30,14 +30,14 @@ from codemods.rules.types import made_by_hand, named
 )
 def definition(use: Use, context: Context) -> Edit | Refusal:
     """Each of the twelve optimizers becomes the optax expression that was measured to be the same
-    function: arguments are renamed and keep their text, defaults that differ are made explicit, and
-    where optax has no equal form a small gradient transformation is added to the project.
+    function: arguments are renamed and keep their text, and defaults that differ are made explicit.
+    If optax has no equal form, a small gradient transformation is added to the project.
 
-    If the learning rate is given at each step, or by none and no step is in view, it becomes an
-    injected hyperparameter; everything else stays static. Where the constructor gave none, it gets
-    the number that all steps set, or else 0.0, with a comment: each step has to set it. Of
-    arguments that are unpacked, as in `optim.Adam(**arguments)`, nothing is known: there the callee
-    becomes a function that takes the legacy arguments.
+    The learning rate becomes an injected hyperparameter if each step sets it, or if no step is in
+    view and the constructor gives none; everything else stays static. If the constructor gave no
+    rate, it gets the number that all steps set, or else 0.0, with a comment that each step has to
+    set it. Unpacked arguments, as in `optim.Adam(**arguments)`, are unknown, so the call goes to a
+    function that takes the legacy arguments.
     """
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():
@@ -142,9 +142,8 @@ def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
     after="dynamic_scale = DynamicScale()\n",
 )
 def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
-    """`flax.optim.DynamicScale` lives on, unchanged, as
-    `flax.training.dynamic_scale.DynamicScale`; so does the class of what its functions give,
-    `DynamicScaleResult`.
+    """`flax.optim.DynamicScale` lives on, unchanged, as `flax.training.dynamic_scale.DynamicScale`.
+    So does the class of its results, `DynamicScaleResult`.
     """
     return named(use, f"{{{use.name}}}")
 
@@ -159,7 +158,7 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
     "definition.own",
 )
 def internals(use: Use, context: Context) -> Refusal:
-    """What reaches into a definition is left, with a reason."""
+    """Code that uses the internals of a definition stays, with a reason."""
     return reasons.definition_internals(
         f"`.{use.name}` reaches into the optimizer definition.",
         "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after "

@@ -76,8 +76,8 @@ OPTIMIZE_WITH = Support(
     after="loss, grad = jax.value_and_grad(loss_fn)(optimizer.params)\n",
 )
 def compute_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function gives a
-    pair. Where it is not in view which, or the result is not assigned in a statement of its own, a
+    """It returned `(loss, gradient)`, or `(loss, auxiliary, gradient)` if the loss function returns
+    a pair. If the tool cannot see which, or the result is not assigned in its own statement, a
     small function does the same.
     """
     call = use.call
@@ -139,8 +139,8 @@ def _evaluation_into_targets(assigned: Assigned, unit: Unit) -> tuple[str, ...]:
     ),
 )
 def optimize(use: Use, context: Context) -> Edit | Refusal:
-    """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function gives
-    a pair.
+    """It returned `(optimizer, loss)`, or `(optimizer, loss, auxiliary)` if the loss function
+    returns a pair.
     """
     general = _anywhere(use, context)
     assigned = _assigned(use, context)

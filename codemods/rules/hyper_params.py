@@ -73,11 +73,11 @@ Rates = tuple[ast.expr | None, ...]
     after='rate = optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")\n',
 )
 def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """What an optimizer was made with is read from where its constructor had it, as long as that
-    has the same value: a number, or a variable or attribute that is in reach. Otherwise the
-    learning rate is read from the state, where it is an injected hyperparameter, unless steps set
-    others. What is only taken to make the `hyper_params=` of a step goes away, as the step sets the
-    learning rates themselves. Whatever else reads or sets hyperparameters is left, with a reason.
+    """A hyperparameter is read from where its constructor got it, if that still has the same value:
+    a number, or a variable or attribute that is in scope. Otherwise the learning rate is read from
+    the state if it is an injected hyperparameter, unless steps set others. Code that only makes the
+    `hyper_params=` of a step is removed, because the step sets the learning rates itself. Any other
+    code that reads or sets hyperparameters stays, with a reason.
     """
     assert isinstance(use.node, ast.Attribute)
     # optimizer.optimizer_def.hyper_params.beta1
@@ -99,8 +99,8 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
         return ReplaceStatement(use.unit.span(statement), ())
     if field is not None:
         return reasons.definition_internals(
-            f"`.hyper_params.{field.attr}` is what the optimizer was made with, which has no name "
-            "here.",
+            f"`.hyper_params.{field.attr}` is what the optimizer was made with, and no name in "
+            "scope holds that value.",
             "Keep the value in a variable of your own.",
         )
     return reasons.definition_internals(
@@ -136,7 +136,7 @@ def _injected_rate(
     "definition.update_hyper_params",
 )
 def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
-    """What is only called to make the hyperparameters of a step goes away, as the step sets the
+    """A call that only makes the hyperparameters of a step is removed, because the step sets the
     learning rate itself.
     """
     call = use.call
@@ -160,7 +160,7 @@ def update_hyper_params(use: Use, context: Context) -> Keep | Refusal:
     ),
 )
 def optimizer_def(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """A train state keeps its transformation as the optimizer kept its definition."""
+    """A train state holds its transformation as the optimizer held its definition."""
     assert isinstance(use.node, ast.Attribute)
     parent = use.parent
     if context.facts.legacy_objects(use.node, "definition"):

@@ -20,11 +20,11 @@ from codemods.sources.modules import Unit
     after="from flax.training import train_state\nimport optax\n",
 )
 def legacy_import(use: Use, context: Context) -> Keep | Refusal:
-    """An import of `flax.optim` or of a name from it is removed when nothing needs it any more, and
-    the imports that the new code needs are added in the file's own style. Where files of the
-    project take such a name from one another, all these imports go when the last of them needs it
-    no more. An import that a module exports, through `__all__`, in an `__init__.py` or with `#
-    noqa`, is left, with a reason.
+    """An import of `flax.optim`, or of a name from it, is removed when nothing needs it any more.
+    The imports that the new code needs are added in the file's own style. If files of the project
+    import such a name from one another, all these imports go when nothing needs the last one. An
+    import stays, with a reason, if its module exports it, through `__all__`, in an `__init__.py` or
+    with `# noqa`.
     """
     assert isinstance(use.node, ast.stmt)
     if shares_its_line(use.unit, use.node):

@@ -150,15 +150,15 @@ def _names_class(use: Use) -> bool:
     after="optimizer_def = Lookahead(Adam(1e-3))\n",
 )
 def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """A program may work with definitions themselves: wrap one in another, ask it for the step of
-    one parameter, exchange its hyperparameters, or read and make states by hand. An optax
-    transformation has none of that. Where an optimizer can't be migrated otherwise, its definition
-    stays what it was: `optim.Adam(1e-3)` becomes `Adam(1e-3)`, a class that is added to the project
-    with the same constructor, methods, hyperparameters and states, and with `init` and `update`, by
-    which it is an optax transformation too. So all that works with it stays as it is, and the
-    optimizer becomes a `TrainState` all the same, whose `opt_state` is the state that it had.
+    """A program may work with definitions themselves: wrap one in another, call the step of one
+    parameter, replace its hyperparameters, or read and make states by hand. An optax transformation
+    has none of that. If an optimizer cannot be migrated otherwise, its definition keeps its
+    interface: `optim.Adam(1e-3)` becomes `Adam(1e-3)`, a class that is added to the project with
+    the same constructor, methods, hyperparameters and states. It also has `init` and `update`, so
+    it is an optax transformation too. All code that works with the definition stays as it is, and
+    the optimizer still becomes a `TrainState`, whose `opt_state` is the old state.
 
-    A step with hyperparameters of its own is a call of a small helper that hands them to the
+    A step with its own hyperparameters becomes a call of a small helper that passes them to the
     definition.
     """
     if use.kind == "base":
@@ -246,7 +246,7 @@ def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
     definitions = (word.value for word in call.keywords if word.arg == "optimizer_def")
     if not all(_is_definition(definition, context) for definition in definitions):
         return reasons.definition_internals(
-            "Where the definition comes from that replaces another is not in view.",
+            "The definition that replaces another comes from code out of view.",
             "Run on the files that make it too.",
         )
     arguments = tuple(Argument(word, index=index) for index, word in enumerate(words))

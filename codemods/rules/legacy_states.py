@@ -90,12 +90,11 @@ def _only_view(states: Iterable[LegacyObject], context: Context) -> str | None:
     *(f"definition:_{name}ParamState" for name in WITH_STATES),
 )
 def made(use: Use, context: Context) -> Edit | Refusal:
-    """What works on an optimizer's state keeps its form: it is given the state as it was, made from
-    the train state, and what `optimizer.replace(state=…)` is given is put back.
+    """Code that works on an optimizer's state keeps its form: it gets the old state, rebuilt from
+    the train state, and the argument of `optimizer.replace(state=…)` is converted back.
 
-    The classes of which such a state was made, `OptimizerState` and the private one of its
-    optimizer, are added to the project, as is the latter for a class that derives from that
-    optimizer (FO701).
+    The classes of such a state, `OptimizerState` and the private one of its optimizer, are added to
+    the project. So is the private one for a class that derives from that optimizer (FO701).
     """
     assert isinstance(use.node, ast.Call)
     optimizer = use.name.removeprefix("_").removesuffix("ParamState")

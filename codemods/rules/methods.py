@@ -25,8 +25,7 @@ from codemods.rules.older_checkpoints import may_have_copies
 )
 def replicate(use: Use, context: Context) -> Edit | Refusal:
     """`Optimizer.replicate()` also made every later step average the gradients over the devices,
-    along the axis `batch` unless it was told another; so `jax.lax.pmean` is written out at the
-    steps.
+    along the axis `batch` by default. So `jax.lax.pmean` is written out at the steps.
     """
     call = use.call
     if call is None:
@@ -79,8 +78,8 @@ AS_MANY_COPIES = Support(
     after="checkpoints.save_checkpoint(directory, one_copy(optimizer), step)\n",
 )
 def stored(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Of an optimizer that its own method had replicated, legacy stored one copy. A train state is
-    stored as it is, so one copy is taken where it may have several.
+    """If an optimizer was replicated by its own method, legacy stored one copy of it. A train state
+    is stored as it is, so one copy is taken where it may have several.
     """
     assert isinstance(use.node, ast.expr)
     if not may_have_copies(use.node, use, context.stepping):
@@ -112,11 +111,11 @@ def _refuse_copies() -> Refusal:
     ),
 )
 def restored(use: Use, context: Context) -> Edit | Keep:
-    """To an optimizer that its own method had replicated, legacy restored the copies too.
+    """If an optimizer was replicated by its own method, legacy also restored the copies.
 
-    What was stored before the migration has another layout. `optim2optax checkpoint convert` writes
-    it anew, and `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads it; the report
-    offers both where an optimizer is created that the program restores.
+    Checkpoints from before the migration have another layout. `optim2optax checkpoint convert`
+    converts them, and `optim2optax.checkpoints.loading.load_legacy_checkpoint` loads them. The
+    report offers both where a program creates an optimizer that it restores.
     """
     assert isinstance(use.node, ast.Call)
     optimizers = (
@@ -141,8 +140,8 @@ def restored(use: Use, context: Context) -> Edit | Keep:
 )
 def state_dict(use: Use, context: Context) -> Edit | Refusal:
     """The methods did what the functions of `flax.serialization` do. The keys are those of a
-    `TrainState`: where anything but the parameters or the step is asked for by its key, or all keys
-    are, the optimizer is left, with a reason.
+    `TrainState`: if the code reads anything but the parameters or the step by its key, or reads all
+    keys, the optimizer stays, with a reason.
     """
     call, owner = use.call, use.owner_hole
     copies = may_have_copies(use.owner, use, context.stepping)

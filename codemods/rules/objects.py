@@ -74,17 +74,16 @@ ANY_PARAMS_TRAIN_STATE = Support(
     ),
 )
 def create(use: Use, context: Context) -> Edit | Refusal:
-    """An `Optimizer` holds parameters, state and definition; a `TrainState` holds the same three as
+    """An `Optimizer` holds parameters, state and definition. A `TrainState` holds the same three as
     `params`, `opt_state` and `tx`, so the object keeps its place in the program. `apply_fn` is the
-    model's `apply` where `params` come from that model's `init` in the same function; else, and
-    where several optimizers are mapped over together, None.
+    model's `apply` if `params` come from that model's `init` in the same function. Otherwise, and
+    if several optimizers are mapped over together, it is None.
 
     Parameters that are a bare array or a dataclass need a small subclass, because today's
-    `TrainState` looks for a key in them. Where the program asks of each leaf what only an array
-    has, as in `tree_map(lambda x: x.copy(), optimizer)`, the step is made an array. `focus=`
-    becomes a partition that leaves all other parameters as they are. In
-    `jax.jit(definition.create)(params)`, and wherever it is a value, the method becomes a function
-    of the parameters.
+    `TrainState` looks for a key in them. If the program calls a method of arrays on each leaf, as
+    in `tree_map(lambda x: x.copy(), optimizer)`, the step is made an array. `focus=` becomes a
+    partition that leaves all other parameters as they are. In `jax.jit(definition.create)(params)`,
+    and wherever it is a value, the method becomes a function of the parameters.
     """
     call = use.call
     # jax.jit(definition.create)(params)
@@ -262,10 +261,10 @@ def target(use: Use, context: Context) -> Edit | Refusal:
     after="step = int(optimizer.step)\n",
 )
 def step(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Both count the steps taken: 0 before the first. That 0 is a plain number in a `TrainState`,
-    so where the program asks for what only an array has or does, such as `astype` or a quotient by
-    0, an array is made of it. A MultiOptimizer had a state for each of its parts, with the same
-    step in all of them: there `.state[0].step` is `.step` too.
+    """Both count the steps taken, from 0. In a `TrainState` the first 0 is a plain number, so it is
+    made an array where the program needs one, for example for `astype` or a division by 0. A
+    MultiOptimizer had a state for each of its parts, all with the same step: there `.state[0].step`
+    becomes `.step` too.
     """
     assert isinstance(use.node, ast.Attribute)
     # definition.init_state(params).step
@@ -294,8 +293,8 @@ def step(use: Use, context: Context) -> Edit | Keep | Refusal:
 
 @rule("FO210", "the optimizer's state", "optimizer.state", "state.replace")
 def state(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The counterparts of `.state.step` (FO203) and of some uses of `.state.param_states` (FO211)
-    are known; any other use of the state is left, with a reason.
+    """`.state.step` (FO203) and some uses of `.state.param_states` (FO211) have counterparts. Any
+    other use of the state stays, with a reason.
     """
     if use.name == "replace" and _is_new_state_or_step(use, context):
         return Keep()
@@ -368,9 +367,9 @@ def _with_one_step(body: list[ast.stmt]) -> str:
     after="optimizer = optimizer.replace(params=pretrained)\n",
 )
 def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """Exchanging the parameters keeps the optimizer's state and step on both sides. The state may
-    be exchanged for one in which each array is a function of the old ones (FO211), for one with
-    another step, or for a new one, whose step is 0.
+    """Replacing the parameters keeps the optimizer's state and step, before and after. The state
+    may be replaced by one in which each array is a function of the old ones (FO211), by one with
+    another step, or by a new one, whose step is 0.
     """
     call = use.call
     if call is None:
@@ -505,8 +504,8 @@ def no_counterpart(*fields: str | None) -> Refusal:
 
 @rule("FO212", "attributes by name", "reflection")
 def reflection(use: Use, context: Context) -> Refusal:
-    """`getattr`, `vars`, `dataclasses.replace` and the like on a legacy object are left, with a
-    reason.
+    """`getattr`, `vars`, `dataclasses.replace` and similar functions on a legacy object stay, with
+    a reason.
     """
     return reasons.create_as_value(
         "An attribute of a legacy object is looked up by its name, or all are.",

@@ -64,11 +64,11 @@ ValueAndOwner = tuple[ast.expr, ast.expr]
     after="size = sum(x.size for x in jax.tree_util.tree_leaves(param_states(optimizer)))\n",
 )
 def param_states(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """The same arrays are in `opt_state`, with counts and injected hyperparameters among them, and
-    moment by moment instead of parameter by parameter. So two ways of going through them have a
-    counterpart: a function of each array, by `optax.tree_utils.tree_map_params`, whose result
-    replaces the state; and a look at all arrays whose order does not matter. For all others, such
-    as reading the moments of one parameter, the state is made as it was.
+    """The same arrays are in `opt_state`, but moment by moment instead of parameter by parameter,
+    with counts and injected hyperparameters among them. So two kinds of code have a counterpart: a
+    function of each array, with `optax.tree_utils.tree_map_params`, whose result replaces the
+    state; and a loop over all arrays whose order does not matter. For other code, such as reading
+    the moments of one parameter, the old state is rebuilt.
     """
     assert isinstance(use.node, ast.expr)
     owner = _owner_of_state(use.node, "param_states", context)

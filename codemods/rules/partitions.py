@@ -55,16 +55,16 @@ PARTITIONED_RULE = Support(
 
 @rule(
     "FO704",
-    "a MultiOptimizer of one's own keeps its methods",
+    "a custom MultiOptimizer keeps its methods",
     "base:MultiOptimizer",
     before="class LoggingOptimizer(optim.MultiOptimizer): ...\n",
     after="class LoggingOptimizer(PartitionedRule): ...\n",
 )
 def partition(use: Use, context: Context) -> Edit | Refusal:
-    """A class that derives from `MultiOptimizer` and adds something beside its work, such as a log
-    of the groups, keeps its methods. Its base becomes a small class that is added to the project,
-    with the groups under the name that they had, `traversals`. One that takes steps in its own way,
-    or asks for the inner optimizers, is left, with a reason.
+    """A class that derives from `MultiOptimizer` and adds something to it, such as a log of the
+    groups, keeps its methods. Its base becomes a small class that is added to the project, with the
+    groups in the attribute `traversals`, as before. A class that takes steps in its own way, or
+    uses the inner optimizers, stays, with a reason.
     """
     owner = use.parent
     assert isinstance(owner, ast.ClassDef)

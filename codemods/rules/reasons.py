@@ -8,41 +8,41 @@ from codemods.rules import reason
 sibling = reason(
     "FO901",
     "another site of the same optimizer cannot be migrated",
-    """An optimizer migrates whole or not at all: a program in which half of the sites speak to a
-    `TrainState` and half to a `flax.optim.Optimizer` would not run. The message names the site that
-    stands in the way.""",
+    """An optimizer migrates whole or not at all: a program in which half of the sites use a
+    `TrainState` and half a `flax.optim.Optimizer` would not run. The message names the site that
+    cannot be migrated.""",
 )
 no_learning_rate = reason(
     "FO902",
     "no learning rate is known",
     """A `flax.optim` definition may be made without a learning rate if every `apply_gradient` gives
-    one. optax needs it at construction: `optax.adam(None)` does not fail but takes steps uphill. So
-    a definition without a rate is not migrated where a step in view gives none either.""",
+    one. optax needs it at construction: `optax.adam(None)` does not fail, but its steps go uphill.
+    So a definition without a rate is not migrated if a step in view gives none either.""",
 )
 run_time_class = reason(
     "FO903",
     "the optimizer class is chosen at run time",
-    """A function with the old arguments takes the place of a class that is only called (FO103).
-    This one is compared, asked for an attribute, given to code that is not in view, or made of
-    other optimizers, so that no function can.""",
+    """A class that is only called is replaced by a function with the old arguments (FO103). A
+    function cannot replace this one, because it is compared, has an attribute read, goes to code
+    out of view, or is made of other optimizers.""",
 )
 unpacked_arguments = reason(
     "FO904",
     "arguments are unpacked",
-    """What `**kwargs` holds is not known where a step is taken, or where an optimizer is made of
-    others. An optimizer of its own that is made with `**kwargs` becomes a function with the old
+    """The contents of `**kwargs` are unknown where a step is taken, or where an optimizer is made
+    of others. A single optimizer that is made with `**kwargs` becomes a function with the old
     arguments (FO102).""",
 )
 arguments = reason(
     "FO905",
     "these arguments have no counterpart",
-    """`flax.optim` would have rejected these arguments, or optax has nothing that equals them.""",
+    """`flax.optim` would have rejected these arguments, or optax has no equivalent for them.""",
 )
 state = reason(
     "FO906",
     "the optimizer's state is used directly",
-    """The state of a `flax.optim` optimizer is `OptimizerState(step, param_states)`; that of a
-    `TrainState` is what the optax transformation made, laid out differently. Only `.state.step` has
+    """The state of a `flax.optim` optimizer is `OptimizerState(step, param_states)`; the state of a
+    `TrainState` comes from the optax transformation and has another layout. Only `.state.step` has
     a counterpart that is always right: `.step`.""",
 )
 definition_internals = reason(
@@ -55,8 +55,8 @@ custom_definition = reason(
     "FO908",
     "a custom OptimizerDef",
     """A subclass of `OptimizerDef`, or of one of the optimizers, keeps its methods under a new base
-    (FO701). One that has a `create`, `state_dict`, `init` or `update` of its own has to be written
-    anew.""",
+    (FO701). A class with its own `create`, `state_dict`, `init` or `update` has to be rewritten by
+    hand.""",
 )
 conflict = reason(
     "FO909",
@@ -67,52 +67,52 @@ conflict = reason(
 overrides = reason(
     "FO910",
     "hyperparameters are overridden in a way that cannot be carried over",
-    """`apply_gradient(…, learning_rate=…)` becomes an injected hyperparameter that is set before
-    the step. That is the same only if each step sets it, if it is the learning rate alone, and if
-    the place that makes the optimizer is in view.""",
+    """The learning rate in `apply_gradient(…, learning_rate=…)` becomes an injected hyperparameter
+    that is set before the step. That is the same only if each step sets it, if nothing else is
+    overridden, and if the place that makes the optimizer is in view.""",
 )
 name_needed = reason(
     "FO911",
     "a legacy name is still needed or exported",
     """The import stays because something that was not migrated uses it, because the module exports
-    the name, or because it is used in a way that is not understood.""",
+    the name, or because the tool does not understand how it is used.""",
 )
 likely = reason(
     "FO912",
     "this is only likely to be a legacy optimizer",
-    """Nothing shows where the object comes from: only its name and the attribute read from it
-    suggest an optimizer. Or `apply_gradient` is called on it, and a class of the same program has
-    a method of that name for such a call.""",
+    """The tool cannot see where the object comes from; only its name and the attribute read from it
+    suggest an optimizer. Or `apply_gradient` is called on it, and a class of the same program has a
+    method of that name that accepts such a call.""",
 )
 deprecated_method = reason(
     "FO913",
     "a deprecated method without counterpart",
-    """`Optimizer.replicate()` also made every later step average gradients over devices, and one
-    copy be stored. Both are written out where that is plain to do (FO602): with one axis, at all
-    steps, and where no replicated optimizer meets a checkpoint.""",
+    """After `Optimizer.replicate()`, every later step also averaged gradients over devices, and
+    only one copy was stored. Both are written out in simple cases (FO602): with one axis, at all
+    steps, and if no replicated optimizer is stored or restored.""",
 )
 left_by_choice = reason(
     "FO914",
     "a site of the same optimizer is suppressed or not selected",
-    """A comment, `--select` or `--ignore` excludes a site. The optimizer that it belongs to is left
-    whole.""",
+    """A comment, `--select` or `--ignore` excludes a site, so the whole optimizer that it belongs
+    to stays.""",
 )
 traversal = reason(
     "FO915",
     "a traversal is used beyond choosing parameters",
-    """A `ModelParamTraversal` in a MultiOptimizer becomes a predicate over paths. One that is also
-    iterated, updated or composed cannot.""",
+    """A `ModelParamTraversal` in a MultiOptimizer becomes a predicate over paths. A traversal that
+    is also iterated, updated or composed cannot.""",
 )
 create_as_value = reason(
     "FO916",
     "a method is used as a value",
-    """The method of a definition or optimizer is passed on instead of being called, so the call
-    cannot be rewritten where it stands.""",
+    """The method of a definition or optimizer is passed on instead of being called, so no call can
+    be rewritten.""",
 )
 statement_form = reason(
     "FO917",
     "this statement has a form that cannot be rewritten",
-    """An import in the one-line body of another statement cannot be exchanged there.
+    """An import in the one-line body of another statement cannot be replaced there.
     `compute_gradient` and `optimize` return flat tuples where `jax.value_and_grad` returns nested
     ones; they are rewritten only as the whole right side of an assignment, with a loss function in
     view.""",
@@ -130,57 +130,57 @@ failed = reason(
 )
 removed = reason(
     "FO899",
-    "something else was removed, and has no other name",
-    """With `--modernize`, what JAX, Flax and NumPy have only renamed is renamed. This has to be
-    written anew.""",
+    "something else was removed, without a replacement",
+    """`--modernize` replaces names that JAX, Flax and NumPy only renamed. This one has no
+    replacement, so you have to rewrite the code.""",
 )
 unproven = reason(
     "FO920",
     "parity is not proven",
     """`--verify` evaluates each optimizer, old and new, before anything is written. This one
-    differed, or could not be evaluated outside of its program.""",
+    differed, or could not be evaluated outside its program.""",
 )
 unlike = reason(
     "FO924",
-    "a train state cannot be used so",
-    """A legacy optimizer could be pickled, and taken apart into its leaves. A `TrainState` holds
-    functions, which cannot be pickled, and its leaves have other paths, stand in another order, and
-    have counts of steps among them. A transformation is a tuple: where `isinstance` asks for one,
-    its optimizers are left. So are optimizers that are told from train states by their type.""",
+    "a train state cannot be used this way",
+    """A legacy optimizer could be pickled, and flattened into its leaves. A `TrainState` holds
+    functions, which cannot be pickled, and its leaves have other paths, another order, and step
+    counts among them. A transformation is a tuple: if the code checks for tuples with `isinstance`,
+    its optimizers stay. So do optimizers that are distinguished by their type.""",
 )
 complex_parameters = reason(
     "FO925",
     "parameters are complex",
-    """Of a complex gradient, Adam, AdaBelief, Adafactor, LAMB and RMSProp of `flax.optim` took the
-    square, where optax takes the squared modulus, which is another function. The others are the
-    same for complex parameters too.""",
+    """For a complex gradient, Adam, AdaBelief, Adafactor, LAMB and RMSProp of `flax.optim` took the
+    square, but optax takes the squared modulus, which is another function. The other optimizers are
+    the same for complex parameters too.""",
 )
 internal = reason(
     INTERNAL,
     "an error within this tool",
-    """An unexpected exception of this tool. It costs the place, or else the file, in which it
-    happens: what has to do with that stays, and all else is migrated. The exit code is 2.""",
+    """This tool raised an unexpected exception. The place, or else the file, in which it happened
+    stays, with everything that depends on it; everything else is migrated. The exit code is 2.""",
 )
 unnamed = reason(
     "FO931",
     "an optimizer is used in files that were not named",
-    """Given some files, the others of their project are read, and not written. An optimizer
-    migrates whole or not at all, so one that is used in other files as well stays. The message says
-    which files to name, too; with `--with-related`, they are written as if they had been named.""",
+    """If you give some files of a project, the others are read but not written. An optimizer
+    migrates whole or not at all, so one that other files use too stays. The message says which
+    files to add; with `--with-related`, they are written as if you had named them.""",
 )
 unpointed = reason(
     "FO927",
     "an import cannot be pointed at the copy of flax.optim",
-    """With `--vendor`, what cannot be migrated speaks to a copy of `flax.optim` within the project.
-    Imports, dotted names and names that are whole strings are pointed at it. What gets at it
-    otherwise, as `getattr(flax, "optim")` does, stays.""",
+    """With `--vendor`, code that cannot be migrated uses a copy of `flax.optim` within the project.
+    Imports, dotted names and strings that are a whole name are pointed at the copy. Any other
+    access, such as `getattr(flax, "optim")`, stays.""",
 )
 no_place = reason(
     "FO928",
     "there is no place for a copy of flax.optim",
-    """A project has one copy, with one name: what one copy makes is nothing that another knows.
-    Scripts in several folders, each of which imports what lies beside it, have no place in
-    common.""",
+    """A project has one copy, with one name, because two copies would not recognize each other's
+    objects. Scripts in several folders that each import modules from their own folder have no place
+    in common.""",
 )
 unneeded_copy = reason(
     "FO929",
@@ -191,10 +191,10 @@ unneeded_copy = reason(
 out_of_view = reason(
     "FO932",
     "an optimizer goes out of view",
-    """Code that is not in view, as that of another package, is given an optimizer that migrates, or
-    its definition, and may keep it or give it back. What comes back is migrated where it is used as
-    only an optimizer can be. All else stays as it is, and where that reads `target`, the program
-    ends in an error. So it is where the keys of a state dict are read: those of a train state are
-    `step`, `params` and `opt_state`. This holds nobody back: it is no site, and changes no exit
-    code.""",
+    """An optimizer that is migrated, or its definition, goes to code out of view, such as another
+    package, which may keep it or return it. What comes back is migrated if it is used as only an
+    optimizer can be. Everything else there stays as it is: if it reads `target`, the program raises
+    an error. The same holds where code reads the keys of a state dict: those of a train state are
+    `step`, `params` and `opt_state`. No optimizer stays because of this: it is not a site, and does
+    not change the exit code.""",
 )

@@ -99,12 +99,12 @@ ARRAYS = ("jax.lax.", "jax.nn.", "jax.numpy.", "jax.ops.index_", "jax.random.")
     after="params = jax.tree.map(jnp.zeros_like, params)\n",
 )
 def renamed(use: Use, context: Context) -> Edit | Refusal:
-    """`jax.tree_map`, `jax.tree_multimap` and their like are in `jax.tree`, which JAX has since
-    0.4.25 (optax 0.2.4 needs 0.4.27); `jax.host_id` and `jax.host_count` are `jax.process_index`
-    and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`, `np.float` and their
-    like are Python's own; `jnp.DeviceArray` is `jax.Array`. What is called in another way now is
-    called so: `jax.lax.tie_in(x, y)` is `y`, `jnp.NINF` is `-jnp.inf`. A name in an annotation in
-    quotes is replaced within these.
+    """`jax.tree_map`, `jax.tree_multimap` and similar functions are in `jax.tree`, which JAX has
+    since 0.4.25 (optax 0.2.4 needs 0.4.27). `jax.host_id` and `jax.host_count` are
+    `jax.process_index` and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`,
+    `np.float` and similar names are Python's own; `jnp.DeviceArray` is `jax.Array`. Some names
+    become expressions: `jax.lax.tie_in(x, y)` becomes `y`, and `jnp.NINF` becomes `-jnp.inf`. Names
+    inside quoted annotations are replaced too.
     """
     row = row_of(use.name)
     assert row is not None
@@ -187,7 +187,7 @@ def _called(use: Use, row: Removed, context: Context) -> Edit | Refusal:
     if not _may_move(used, given, use, context):
         return reasons.removed(
             f"`{row.name}` was removed.",
-            "Give what this call is given names ahead of it, in order.",
+            "Assign the arguments of this call to variables before it, in order.",
         )
     holes = tuple((name, use.unit.span(given[name])) for name in used)
     return _written(use, row, expression, context, holes)
@@ -308,8 +308,8 @@ def _stands_alone(node: ast.AST, unit: Unit) -> bool:
     after="from jax import config\n",
 )
 def moved(use: Use, context: Context) -> Edit | Refusal:
-    """`from jax.config import config` is `from jax import config`; a name that is another now keeps
-    the old one in the file, as in `from jax.tree_util import tree_map as tree_multimap`.
+    """`from jax.config import config` is `from jax import config`; a renamed function keeps its old
+    name in the file, as in `from jax.tree_util import tree_map as tree_multimap`.
     """
     row = row_of(use.name)
     assert row is not None
@@ -341,11 +341,11 @@ def _alias_of(name: str, statement: ast.ImportFrom) -> ast.alias:
     )
 
 
-@rule("FO898", "names that are not known", UNKNOWN)
+@rule("FO898", "unknown names", UNKNOWN)
 def not_known(use: Use, context: Context) -> Edit | Refusal:
-    """With `--modernize`, a name that today's package does not have is told, though no removal is
-    known: it may be misspelt, or newer than this tool. So is one that is private, which any release
-    may change. Nothing is changed, and it counts as no site.
+    """With `--modernize`, the report lists names that today's package does not have, though no
+    removal is known: they may be misspelt, or newer than this tool. It also lists private names,
+    which any release may change. Nothing is changed, and they do not count as sites.
     """
     del context
     found = unknown(use.name)
@@ -355,15 +355,14 @@ def not_known(use: Use, context: Context) -> Edit | Refusal:
 
 @rule(
     "FO805",
-    "imports of modules that are needed no more",
+    "imports of removed modules",
     "removed_module",
     before="import jax.lib.xla_bridge\n\nxla = jax.lib.xla_bridge.get_backend()\n",
     after="import jax\n\nxla = jax.devices()[0].client\n",
 )
 def left_alone(use: Use, context: Context) -> Edit | Refusal:
-    """`import jax.lib.xla_bridge` becomes `import jax`, once nothing of the removed module is in
-    use any more, and so does `import jax.config`, which is no module any more: it is an attribute
-    of `jax`.
+    """`import jax.lib.xla_bridge` becomes `import jax` once nothing uses the removed module any
+    more. So does `import jax.config`, which is no longer a module but an attribute of `jax`.
     """
     assert isinstance(use.node, ast.Import)
     package, _, rest = use.name.partition(".")
@@ -395,9 +394,9 @@ def _is_of_removed(item: Import) -> bool:
     after="x = x.at[0, :].set(y)\n",
 )
 def indexing(use: Use, context: Context) -> Edit | Refusal:
-    """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They took
-    anything that can be made an array; only an array of JAX has `.at`, so what is not plainly one
-    is made one.
+    """The functions of `jax.ops` for updates at an index are methods of `x.at[…]`. They accepted
+    anything that can be converted to an array. Only a JAX array has `.at`, so any other value is
+    converted first.
     """
     method = INDEXING[use.name.rpartition("_")[2]]
     update = updated(use.call)
@@ -457,9 +456,9 @@ def _is_array(
     after='state, params = flax.core.pop(variables, "params")\n',
 )
 def popped(use: Use, context: Context) -> Edit | Refusal:
-    """The variables of a model were a `FrozenDict`, whose `pop` gave a pair: the rest and the
-    value. They are a plain dict now, whose `pop` gives the value alone; `flax.core.pop` gives the
-    pair for both.
+    """The variables of a model were a `FrozenDict`, whose `pop` returned a pair: the rest and the
+    value. They are a plain dict now, whose `pop` returns only the value. `flax.core.pop` returns
+    the pair for both.
     """
     assert isinstance(use.node, ast.Call)
     assert isinstance(use.node.func, ast.Attribute)

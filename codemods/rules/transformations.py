@@ -29,7 +29,7 @@ from codemods.sources.modules import Unit
     after="state = optimizer_def.init(params)\n",
 )
 def init_state(use: Use, context: Context) -> Edit | Refusal:
-    """The state of a transformation; it has no step of its own."""
+    """This is the state of a transformation; it has no step of its own."""
     call = use.call
     if call is None or arguments_of(INIT_STATE, call) is None or call.keywords:
         return reasons.definition_internals(
@@ -60,8 +60,8 @@ def makes_state(node: ast.expr, context: Context) -> bool:
     ),
 )
 def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
-    """It returned new parameters and state. `update` returns what is to be added to the parameters.
-    A learning rate among the hyperparameters is set in the state before.
+    """It returned new parameters and state. `update` returns what to add to the parameters. A
+    learning rate among the hyperparameters is first set in the state.
     """
     given = bare_step(use.call)
     statement = use.unit.parents.get(use.call) if use.call is not None else None

@@ -31,8 +31,8 @@ ONCE = (ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias)
 )
 def traversal(use: Use, context: Context) -> Edit | Refusal:
     """A `ModelParamTraversal` that chooses parameters for a MultiOptimizer or a `focus` becomes the
-    predicate that it was made with. The predicate still gets paths such as `/Dense_0/kernel`. One
-    that no optimizer in view uses stays a traversal, under the name that it has kept:
+    predicate that it was made with. The predicate still gets paths such as `/Dense_0/kernel`. A
+    traversal that no optimizer in view uses stays one, under the name that Flax still has:
     `flax.traverse_util.ModelParamTraversal`.
     """
     assert isinstance(use.node, ast.Call)
@@ -146,7 +146,7 @@ def _is_later(unit: Unit, change: ast.AST, made: ast.AST, context: Context) -> b
     *(f"traversal.{name}" for name in sorted(ATTRIBUTES["traversal"])),
 )
 def methods(use: Use, context: Context) -> Refusal:
-    """Left, with a reason."""
+    """These calls stay, with a reason."""
     return reasons.traversal(
         f"The traversal's `{use.name}` is used.",
         "Import `ModelParamTraversal` from `flax.traverse_util` for it, beside the predicate.",

@@ -29,7 +29,7 @@ NAMES = {
     after="def train_step(optimizer: train_state.TrainState, batch): ...\n",
 )
 def annotation(use: Use, context: Context) -> Edit | Refusal:
-    """`Optimizer` becomes `TrainState`, `OptimizerDef` and the optimizers' classes become
+    """`Optimizer` becomes `TrainState`. `OptimizerDef` and the optimizers' classes become
     `optax.GradientTransformation`, also inside `Optional[…]`, `Tuple[…]` and quotes, and in type
     aliases.
     """
@@ -64,9 +64,9 @@ def made_by_hand(use: Use) -> Refusal:
     after="assert isinstance(optimizer, train_state.TrainState)\n",
 )
 def check(use: Use, context: Context) -> Edit | Refusal:
-    """A check for `Optimizer` becomes one for `TrainState`, and one for the class of a state or of
-    its parts, for the one that takes its place in the same file. Checks for a kind of definition
-    have no counterpart.
+    """A check for `Optimizer` becomes a check for `TrainState`. A check for the class of a state or
+    of its parts becomes one for the class that replaces it in the same file. Checks for a kind of
+    definition have no counterpart.
     """
     if use.name in ("Optimizer", "OptimizerDef"):
         return Replace(use.span, NAMES[use.name])

@@ -27,14 +27,14 @@ WHY = {
     ),
     COUNTED: (
         (
-            "The leaves of the optimizer are counted or told apart here; a train state has them in "
-            "another order, and counts beside."
+            "The leaves of the optimizer are counted or distinguished here; a train state has them "
+            "in another order, with step counts among them."
         ),
         "Use the leaves of `optimizer.target`.",
     ),
     TYPED: (
         (
-            "Its type is asked for here: legacy optimizers had a type each, and all train states "
+            "Its type is read here: each legacy optimizer had its own type, and all train states "
             "have the same."
         ),
         "Tell optimizers apart by a name of their own.",
@@ -45,19 +45,19 @@ WHY = {
     ),
     BY_PATH: (
         (
-            "The leaves of the optimizer are told apart by their paths here, which are others in a "
-            "train state."
+            "The leaves of the optimizer are distinguished by their paths here; a train state has "
+            "other paths."
         ),
         "Use the paths within `optimizer.target`.",
     ),
     TAKEN: (
-        "It matters here that this is no train state, tuple or function; what takes its place is.",
+        "This code relies on it not being a train state, tuple or function; the new object is one.",
         "Tell them apart by something else, such as a class of your own around them.",
     ),
     KEYED: (
         (
-            "The keys of the optimizer's state dict may be asked for here, which are others in "
-            "that of a train state."
+            "The keys of the optimizer's state dict may be read here; that of a train state has "
+            "other keys."
         ),
         'Ask for `["target"]` by that word, or use the state dict of `optimizer.target`.',
     ),
@@ -66,8 +66,8 @@ WHY = {
 
 @rule("FO109", "an optimizer of complex parameters", "complex")
 def complex_parameters(use: Use, context: Context) -> Refusal:
-    """Five of the optimizers step complex parameters otherwise than optax does. Where the
-    params that they are created for are made of complex numbers, these are left.
+    """Five of the optimizers step complex parameters differently from optax. They stay if the
+    parameters that they are created for are made of complex numbers.
     """
     assert use.cause is not None
     return reasons.complex_parameters(
@@ -84,7 +84,7 @@ def complex_parameters(use: Use, context: Context) -> Refusal:
 @rule("FO216", "an optimizer as a whole", "whole")
 def whole(use: Use, context: Context) -> Refusal:
     """A train state goes where its optimizer went: into and out of functions, containers, `jit`,
-    `pmap`, `scan` and checkpoints. What only a legacy optimizer can do is left, with a reason.
+    `pmap`, `scan` and checkpoints. Uses that only a legacy optimizer supports stay, with a reason.
     """
     refuse = reasons.state if use.name == KEYED else reasons.unlike
     return refuse(*WHY[use.name])

@@ -62,7 +62,7 @@ def _lines(file: Inspected) -> Iterator[str]:
     if not file.contents.found:
         yield "  no optimizer and no train state"
     if file.contents.others:
-        yield f"  beside that: {_named(file.contents.others)}"
+        yield f"  also: {_named(file.contents.others)}"
 
 
 def _named(leaves: Sequence[StoredLeaf]) -> str:

@@ -22,7 +22,7 @@ EXAMPLES = """\b
 Examples:
   optim2optax rewrite --diff src/     what would change
   optim2optax rewrite src/            change it
-  optim2optax parity src/             prove that the new optimizers are the old ones
+  optim2optax parity src/             prove that the new optimizers equal the old ones
   optim2optax checkpoint inspect runs/   what is in old checkpoints
   optim2optax explain FO202           what a rule does, and why
   optim2optax explain Adam            an optimizer, old and new

@@ -37,14 +37,14 @@ Examples:
 
 @click.group(
     name="checkpoint",
-    short_help="Look into old training checkpoints, and convert them.",
+    short_help="Inspect and convert old training checkpoints.",
     epilog=EXAMPLES,
 )
 def command() -> None:
-    """Look into the checkpoints of old training runs, and convert them for the migrated program."""
+    """Inspect the checkpoints of old training runs, and convert them for the migrated program."""
 
 
-@command.command(short_help="Tell what is in checkpoints.", epilog=EXAMPLES)
+@command.command(short_help="List the contents of checkpoints.", epilog=EXAMPLES)
 @click.argument(
     "paths",
     nargs=-1,
@@ -61,19 +61,19 @@ def command() -> None:
 @click.option(
     "--diff",
     is_flag=True,
-    help="Tell which leaves of two checkpoints differ, and by how much.",
+    help="List which leaves of two checkpoints differ, and by how much.",
 )
 @click.pass_context
 def inspect(
     context: click.Context, paths: Sequence[Path | str], output_format: str, diff: bool
 ) -> None:
-    """Tell what is in checkpoints: which optimizers and train states, at which place and step, \
-and all else.
+    """List the contents of checkpoints: optimizers and train states, with their place and step, \
+and everything else.
 
     PATH is a file that flax.serialization.to_bytes or flax.training.checkpoints wrote, a checkpoint
-    of Orbax, or a folder with such checkpoints, numbered by their steps; or an address of one of
-    these, such as gs://bucket/run, which fsspec opens. Nothing in a file is run, and none is
-    changed.
+    of Orbax, or a folder with such checkpoints, numbered by their steps. It may also be an address
+    of one of these, such as gs://bucket/run, which fsspec opens. Nothing in a file is run, and none
+    is changed.
 
     \b
     Exit codes:
@@ -141,7 +141,7 @@ def _print_differences(
     "factory",
     required=True,
     metavar="MODULE:FUNCTION",
-    help="A function of the migrated program, importable from here, that gives its fresh state.",
+    help="A function of the migrated program, importable from here, that returns its first state.",
 )
 @click.option(
     "--format",
@@ -156,7 +156,7 @@ def _print_differences(
     "--before",
     metavar="FILE:FUNCTION",
     help="The same function of the program before its migration: "
-    "a step of both has to be the same.",
+    "checks that both take the same step.",
 )
 @click.option(
     "--all",
@@ -167,10 +167,10 @@ def _print_differences(
 @click.option(
     "--params-only",
     is_flag=True,
-    help="Take the parameters alone, for another optimizer: moments and steps start anew.",
+    help="Take the parameters alone, for another optimizer; moments and steps start anew.",
 )
-@click.option("--dry-run", is_flag=True, help="Do all but write.")
-@click.option("--force", is_flag=True, help="Let NEW take the place of one checkpoint.")
+@click.option("--dry-run", is_flag=True, help="Do everything except writing.")
+@click.option("--force", is_flag=True, help="Allow NEW to replace one checkpoint.")
 @click.pass_context
 def convert(
     context: click.Context,
@@ -186,18 +186,18 @@ def convert(
 ) -> None:
     """Convert the legacy checkpoint OLD into NEW, which the migrated program reads.
 
-    OLD is what `inspect` reads; of a folder with several, the one with the highest number is taken.
-    NEW may be the address of one file.
+    OLD is anything that `inspect` reads; in a folder with several checkpoints, the one with the
+    highest number is used. NEW may be the address of one file.
 
-    The function gives the state that the program starts with: a TrainState, or a dataclass, dict or
-    tuple with some in it. Every leaf of OLD finds its place in it, and every place its leaf, or an
-    error names both and nothing is written. OLD is only read.
+    The function returns the state that the program starts with: a TrainState, or a dataclass, dict
+    or tuple with some in it. Every leaf of OLD needs a place in it, and every place a leaf;
+    otherwise an error names both and nothing is written. OLD is only read.
 
     With --all, every checkpoint in the folder OLD is converted, and NEW is a folder in which each
     has the same name.
 
-    With --before, the real flax.optim takes a step from OLD, and the migrated program one from what
-    is to be written.
+    With --before, the real flax.optim takes a step from OLD, and the migrated program one from the
+    converted state; both must agree.
 
     \b
     Exit codes:

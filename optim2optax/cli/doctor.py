@@ -65,7 +65,7 @@ class _Version(click.ParamType[Version]):
 
 @click.command(
     name="doctor",
-    short_help="Say what keeps a project from running today.",
+    short_help="List what keeps a project from running today.",
     epilog=EXAMPLES,
 )
 @click.argument("paths", nargs=-1, type=click.Path(exists=True), metavar="[PATH]...")
@@ -73,20 +73,20 @@ class _Version(click.ParamType[Version]):
     "--jax",
     type=_Version(),
     metavar="VERSION",
-    help="Judge by this version of JAX, not by the installed one.",
+    help="Check against this version of JAX instead of the installed one.",
 )
 @click.option("--flax", type=_Version(), metavar="VERSION", help="The same for Flax.")
 @click.option(
     "--import",
     "imports",
     is_flag=True,
-    help="Also import each module, which runs it; tell of the first that fails.",
+    help="Also import each module, which runs it, and report the first that fails.",
 )
 @click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
-    help="Leave out paths, in the syntax of .gitignore.",
+    help="Skip these paths (.gitignore syntax).",
 )
 @click.option(
     "--output-format",
@@ -104,12 +104,11 @@ def command(
     exclude: Sequence[str],
     output_format: str,
 ) -> None:
-    """Say what keeps a project from running on the JAX and Flax that are installed here.
+    """List what keeps a project from running on the JAX and Flax that are installed here.
 
-    PATH is a file or a folder, by default the current one. Names that were removed are found by
-    reading the code; nothing is run, unless --import says so, and nothing is written. Where a
-    package is not installed, its newest version is meant. Exits with 0 if nothing stands in the
-    way, else with 1.
+    PATH is a file or a folder, by default the current one. The command finds removed names by
+    reading the code; it runs nothing, except with --import, and writes nothing. If a package is not
+    installed, its newest version counts. Exits with 0 if nothing was found, else with 1.
     """
     paths = paths or (os.curdir,)
     excluded = Patterns(os.curdir, exclude)
@@ -203,7 +202,9 @@ def _print_commands(obstructing: Sequence[Obstacle], paths: Sequence[str]) -> No
         typed = f"{command} {shlex.join(paths)}"
         click.echo(f"{count} of {len(obstructing)} obstacles: {typed}")
     if by_hand:
-        click.echo(f"{by_hand} of {len(obstructing)} obstacles: by hand, as said above")
+        click.echo(
+            f"{by_hand} of {len(obstructing)} obstacles: by hand, as listed above"
+        )
 
 
 def _titled(name: str, versions: Mapping[str, Version]) -> str:

@@ -42,8 +42,8 @@ def complete(
 
 @click.command(
     name="explain",
-    help="Explain a rule, with code before and after, or a legacy optimizer, with the mathematics "
-    "of old and new.",
+    help="Explain a rule, with code before and after, or a legacy optimizer, with the old and new "
+    "update rules.",
     short_help="Explain a rule or an optimizer.",
     epilog=EXAMPLES,
 )

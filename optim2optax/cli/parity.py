@@ -40,7 +40,7 @@ class Parity(click.Command):
 @click.command(
     cls=Parity,
     name="parity",
-    short_help="Prove that the new optimizers are the old ones.",
+    short_help="Prove that the old and new optimizers are equivalent.",
     epilog=EXAMPLES,
 )
 @click.argument(
@@ -69,7 +69,10 @@ class Parity(click.Command):
     help="Where to compute; by default where JAX does.",
 )
 @click.option(
-    "--devices", type=click.IntRange(min=1), metavar="N", help="Feign N devices on CPU."
+    "--devices",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Simulate N devices on CPU.",
 )
 @click.option(
     "--jobs",
@@ -82,8 +85,8 @@ class Parity(click.Command):
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="End a side of the command after that; by default the new one, "
-    "after ten times what the old one took.",
+    help="Stop a side of the command after this time; by default only the new one, "
+    "after ten times the time of the old one.",
 )
 @click.option(
     "--link",
@@ -91,44 +94,44 @@ class Parity(click.Command):
     type=click.Path(exists=True, path_type=Path),
     multiple=True,
     metavar="PATH",
-    help="Link it into both copies in which the command runs: data that git ignores.",
+    help="Link data that git ignores into both copies in which the command runs.",
 )
 @click.option(
     "--compare",
     "files",
     multiple=True,
     metavar="FILE",
-    help="Compare what the command writes, too: "
-    "a path or a pattern of paths, from the current folder.",
+    help="Also compare a file that the command writes: "
+    "a path or a pattern, relative to the current folder.",
 )
 @click.option(
     "--compare-lines",
     "lines",
     multiple=True,
     metavar="REGEX",
-    help="Compare the lines of its standard output that have this in them, too.",
+    help="Also compare the lines of its standard output that match.",
 )
 @click.option(
     "-k",
     "expression",
     metavar="EXPRESSION",
-    help="Only cases whose names fit, as with pytest.",
+    help="Run only cases whose names match, as in pytest.",
 )
 @click.option(
     "--save",
     type=ANYWHERE,
     metavar="FILE",
-    help="Keep what the old side of scenarios yields.",
+    help="Store what the old side of scenarios yields.",
 )
 @click.option(
     "--against",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Compare scenarios with what --save kept: no old code is needed.",
+    help="Compare scenarios with what --save stored; this needs no old code.",
 )
 @click.option("--json", type=ANYWHERE, metavar="PATH", help="Write a report as JSON.")
 @click.option(
-    "--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit's XML."
+    "--junit", type=ANYWHERE, metavar="PATH", help="Write a report as JUnit XML."
 )
 @click.option(
     "--markdown",
@@ -140,25 +143,25 @@ class Parity(click.Command):
     "--html",
     type=ANYWHERE,
     metavar="PATH",
-    help="Write a report as one page for a browser.",
+    help="Write a report as an HTML page.",
 )
 @click.option(
     "--legacy-wheel",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The wheel of Flax 0.5.3, where there is no network to fetch it.",
+    help="The wheel of Flax 0.5.3, for use without a network.",
 )
 @click.option(
     "--legacy-python",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="An interpreter with Flax 0.5.3 and an old JAX, "
-    "which runs the old side of scenarios and of the command.",
+    help="Run the old side of scenarios and of the command with this interpreter, "
+    "which has Flax 0.5.3 and an old JAX.",
 )
 @click.option(
     "--create-legacy-env",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Make an environment for --legacy-python, and do nothing else.",
+    help="Only create an environment for --legacy-python.",
 )
 @click.pass_context
 def command(
@@ -183,17 +186,17 @@ def command(
     against: Path | None,
     **reports: Path | None,
 ) -> None:
-    """Prove that the new optimizers are the old ones.
+    """Prove that the old and new optimizers are equivalent.
 
-    PATH is a file or directory of legacy code. Each optimizer that `rewrite` would emit is
-    evaluated, old and new, with sampled values in place of names such as config.lr; both get the
+    PATH is a file or directory of legacy code. Each optimizer that `rewrite` would write is
+    evaluated, old and new, with sampled values in place of names such as config.lr. Both get the
     same gradients, and float64 decides: identical (the same bits), equivalent (the same function,
-    up to rounding) or different. A scenario.py beside a before.py and an after.py drives the
+    up to rounding) or different. A scenario.py beside a before.py and an after.py calls the
     functions of both.
 
-    With --before, the new side is the code as it is now, and the old side what it was. A command
-    behind -- is run on both, each in a working copy of its own, and every update that it applies is
-    compared; with --compare and --compare-lines, also what it writes and prints.
+    With --before, the old side is the code at REF, and the new side is the code as it is now. A
+    command behind -- runs on both, each in its own working copy, and every update that it applies
+    is compared; with --compare and --compare-lines, also what it writes and prints.
 
     \b
     Exit codes:

@@ -105,31 +105,30 @@ class StoppedError(click.ClickException):
     type=click.Choice(STYLES),
     default="train-state",
     show_default=True,
-    help="A train state in the place of an optimizer, or variables for its parts where that can "
-    "be.",
+    help="Replace an optimizer by a train state, or by separate variables where possible.",
 )
 @click.option(
     "--select",
     multiple=True,
     metavar="CODES",
     shell_complete=complete_codes,
-    help="Only these rules: codes or prefixes, by commas.",
+    help="Apply only these rules: codes or prefixes, separated by commas.",
 )
 @click.option(
     "--ignore",
     multiple=True,
     metavar="CODES",
     shell_complete=complete_codes,
-    help="Not these rules.",
+    help="Do not apply these rules.",
 )
 @click.option(
     "--partial/--no-partial",
-    help="Rewrite what can be, with a TODO at what cannot, also within one optimizer.",
+    help="Rewrite what is possible, even within one optimizer, and mark the rest with a TODO.",
 )
 @click.option(
     "--with-related",
     is_flag=True,
-    help="Also write files that were not named, where optimizers of those that were are used.",
+    help="Also write other files of the project that use the same optimizers.",
 )
 @click.option(
     "--unsafe/--no-unsafe",
@@ -137,43 +136,43 @@ class StoppedError(click.ClickException):
 )
 @click.option(
     "--modernize/--no-modernize",
-    help="Also rename what else JAX, Flax and NumPy removed, such as jax.tree_map.",
+    help="Also replace other names that JAX, Flax and NumPy removed, such as jax.tree_map.",
 )
 @click.option(
     "--rename/--no-rename",
-    help="Call variables `state` that hold a train state and were called optimizer.",
+    help="Rename variables called optimizer that hold a train state to `state`.",
 )
 @click.option(
     "--vendor/--no-vendor",
-    help="Put a copy of flax.optim into the project for what cannot be migrated, and import that.",
+    help="Copy flax.optim into the project for what cannot be migrated, and import the copy.",
 )
 @click.option(
     "--vendor-as",
     metavar="FOLDER",
-    help="Where that copy is, by default where all files find it.",
+    help="The folder of that copy; by default one that all files can import.",
 )
 @click.option(
     "--verify",
     is_flag=True,
-    help="Prove each optimizer first; leave those that are not proven.",
+    help="Prove each optimizer first, and rewrite only those that are proven.",
 )
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="Write a page for a browser, to review the changes and what is left.",
+    help="Write an HTML page to review the changes and what is left.",
 )
 @click.option(
     "--markdown",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="Write the text of a pull request: what changed, what stays, what is proven.",
+    help="Write a text for a pull request: what changed, what stays, what is proven.",
 )
 @click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
-    help="Leave out paths, in the syntax of .gitignore.",
+    help="Skip these paths (.gitignore syntax).",
 )
 @click.option(
     "--output-format",
@@ -182,11 +181,11 @@ class StoppedError(click.ClickException):
     show_default=True,
     help="Format of the report.",
 )
-@click.option("--quiet", is_flag=True, help="Print nothing but what is left.")
+@click.option("--quiet", is_flag=True, help="Print only what is left.")
 @click.option(
     "--verbose",
     is_flag=True,
-    help="Also print what was looked at, what was left out and why, and how long each stage took.",
+    help="Also print which files were read or skipped and why, and the time of each stage.",
 )
 @click.option(
     "--jobs",
@@ -197,7 +196,7 @@ class StoppedError(click.ClickException):
 @click.option(
     "--stdin-filename",
     metavar="PATH",
-    help="The name of what is read from standard input.",
+    help="The file name of the code on standard input.",
 )
 @click.pass_context
 @uncollected()
@@ -218,19 +217,19 @@ def command(
 
     PATH is a file, a directory (searched for .py and .ipynb files, respecting .gitignore), or - for
     standard input to standard output. The rest of the project, up to the nearest .git or
-    pyproject.toml, is read as well and not written: an optimizer built in one file is often stepped
-    in another, and is rewritten as a whole or not at all. Where one is used in files that were not
-    named, the report says which. Of several repositories each is a project of its own.
+    pyproject.toml, is read but not written, because an optimizer built in one file is often stepped
+    in another, and is rewritten as a whole or not at all. If other files use an optimizer, the
+    report says which. Each of several repositories is its own project.
 
-    Only what is shown to be an optimizer is rewritten: it comes from flax.optim through code that
-    is read, is annotated, or is used as only an optimizer can be. Where one is given to code that
-    is not there, the line is told.
+    An object is rewritten only if the code shows that it is an optimizer: it comes from flax.optim
+    through code that is read, is annotated, or is used as only an optimizer can be. If an optimizer
+    goes to code out of view, the report names the line.
 
-    What cannot be migrated stays, with a reason. With --vendor, it runs on today's Flax all the
-    same: a copy of flax.optim is put into the project, and the imports that are left are pointed at
-    it. Later runs keep the copy for as long as anything needs it.
+    What cannot be migrated stays, with a reason. With --vendor, it still runs on today's Flax: a
+    copy of flax.optim is put into the project, and the remaining imports use the copy. Later runs
+    keep the copy as long as anything needs it.
 
-    A comment "# optim2optax: ignore[FO202]" leaves its line alone. Options can also be set in the
+    A comment "# optim2optax: ignore[FO202]" leaves its line alone. You can also set options in the
     table [tool.optim2optax] of pyproject.toml.
     """
     from_stdin = STDIN in paths

@@ -25,7 +25,7 @@ Examples:
     show_default=True,
 )
 def command(output_format: str) -> None:
-    """List all rules: what each rewrites or, for FO9, why a site is left."""
+    """List all rules: what each rewrites or, for FO9, why a site stays."""
     from codemods.rules import catalogue
 
     rules = catalogue().values()

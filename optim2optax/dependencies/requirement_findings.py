@@ -225,7 +225,7 @@ def locked(
     declared: Sequence[DeclaredRequirement], command: str, needs: Needs
 ) -> Iterator[Finding]:
     """At most one finding on a lock file: a version that is too old, or that optax is missing."""
-    remedy = f"Have it made anew, with `{command}`."
+    remedy = f"Regenerate it with `{command}`."
     # what was locked first comes first: flax, jax, jaxlib, optax
     for one in sorted(declared, key=lambda one: one.name):
         lowest = needs.lowest.get(one.name)

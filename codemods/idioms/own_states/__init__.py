@@ -27,16 +27,16 @@ from codemods.rewriting.edits import Edit, Keep
 
 class OwnStates(Idiom):
     """A `flax.struct.dataclass` that holds one optimizer, and perhaps its step a second time,
-    becomes a subclass of `TrainState` with the other fields. This holds where the optimizer is
-    never used but as a part of such an object: read, stepped and put back into the object that it
-    was taken from; where it is made plainly for a new object; and where the field `step`, if there
-    is one, always agrees with the optimizer's own: nothing sets it but steps, and nothing makes
-    such an object out of view. The class has no special method, nothing called `params`, `tx`,
-    `opt_state`, `apply_fn`, `create`, `apply_gradients`, `replace`, `cls` or `grads`, and no other
-    thing called `step`. Its objects go to functions in view, and to those of which it is known that
-    they do not ask for fields: not to `getattr`, `vars`, `dataclasses.asdict`, `to_state_dict`,
-    `pickle` or a pattern of `match`. In every other case the train state takes the place of the
-    optimizer alone.
+    becomes a subclass of `TrainState` with the other fields.
+
+    This requires that the optimizer is only used as a part of such an object: it is read, stepped
+    and put back into the object that it came from, and made directly for a new object. A field
+    `step` must always agree with the optimizer's own: only steps set it, and no such object is made
+    out of view. The class must have no special method, nothing called `params`, `tx`, `opt_state`,
+    `apply_fn`, `create`, `apply_gradients`, `replace`, `cls` or `grads`, and nothing else called
+    `step`. Its objects must only go to functions in view, and to functions that are known not to
+    read fields: not to `getattr`, `vars`, `dataclasses.asdict`, `to_state_dict`, `pickle` or a
+    pattern of `match`. Otherwise the train state replaces only the optimizer.
     """
 
     code = "FO214"

@@ -31,9 +31,9 @@ HEAD = """
         return jax.tree_util.tree_map(lambda g: g / len(parts), grads)
 
 """
-BEFORE = "The parameters are changed behind this step, at train.py:{line}, and not by a link of the chain: "
+BEFORE = "The parameters are changed after this step, at train.py:{line}, and not by a link of the chain: "
 ADDED = "The gradients are added up at train.py:{line}, and not by `optax.MultiSteps`: "
-GUARDED = "Whether all is finite decides on this step at train.py:{line}, and not `optax.apply_if_finite`: "
+GUARDED = "This step is skipped at train.py:{line} if values are not finite, and not by `optax.apply_if_finite`: "
 
 SILENT = {
     "decay ahead of the step": """

@@ -405,7 +405,7 @@ def test_no_site_is_told_that_it_reaches_itself() -> None:
             return type(optimizer), optimizer.apply_gradient(grads)
         """)
     messages = {site.before: site.message for site in result.sites if site.line == 6}
-    assert messages["type(optimizer)"].startswith("Its type is asked for")
+    assert messages["type(optimizer)"].startswith("Its type is read")
     assert messages["optimizer.apply_gradient"].startswith(
         "Another use of the same optimizer on this line cannot"
     )

@@ -16,14 +16,14 @@ def test_explanations_are_paragraphs_of_one_line_each() -> None:
             assert paragraph == " ".join(paragraph.split())
     first, second = catalogue()["FO701"].explanation.split("\n\n")
     assert first.startswith(
-        "A class that derives from `OptimizerDef` keeps its methods, and with them the same"
+        "A class that derives from `OptimizerDef` keeps its methods, and so its arithmetic"
     )
     assert first.endswith(
-        "`TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` take it."
+        "`TrainState.create(tx=Sign(0.1), …)` and `optax.chain(clip, Sign(0.1))` accept it."
     )
-    assert second.startswith("One that derives from another optimizer")
+    assert second.startswith("A class that derives from another optimizer")
     assert second.endswith(
-        "One that has a `create` or `state_dict` of its own is left, with a reason."
+        "A class with a `create` or `state_dict` of its own stays, with a reason."
     )
 
 

@@ -316,7 +316,7 @@ def test_the_command(tmp_path: Path) -> None:
         "  optimizer: legacy AdaBelief, Adam or LAMB, step 0, 2 parameters of 8 numbers",
         "    dense/kernel  (3, 2) float32",
         "    dense/bias    (2,) float32",
-        "  beside that: epoch (int)",
+        "  also: epoch (int)",
     ]
 
 
@@ -339,7 +339,7 @@ def train_state(_: Any) -> Any:
 SHOWN = {
     "no optimizer": (
         lambda _: {"epoch": 3},
-        ["  no optimizer and no train state", "  beside that: epoch (int)"],
+        ["  no optimizer and no train state", "  also: epoch (int)"],
     ),
     "a train state alone": (
         train_state,

@@ -93,7 +93,7 @@ def test_what_waits_for_a_site_is_counted_below_it(project: Path, run: Run) -> N
         file.write("describe(create_optimizer({}))\n")
     lines = run("rewrite", "--check", ".").stdout.splitlines()
     assert lines == [
-        "describe.py:5:12: FO924 Its type is asked for here: legacy optimizers had a type each, and all train states have the same.",
+        "describe.py:5:12: FO924 Its type is read here: each legacy optimizer had its own type, and all train states have the same.",
         "    fix: Tell optimizers apart by a name of their own.",
         "    waiting for this: 8 sites at train.py:2, 6, 11, 12; describe.py:1, 4, 5",
         "",

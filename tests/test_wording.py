@@ -1,0 +1,130 @@
+"""No page, help text or rule uses a phrase that readers stumbled over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from codemods.optimizers import optimizers
+from codemods.rules import catalogue
+from optim2optax.cli import application
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(ROOT.glob("docs/*.md")),
+    # the other folders are generated, from the rules and optimizers
+    *sorted(ROOT.glob("docs/guide/*.md")),
+    *sorted(ROOT.glob("docs/reference/*.md")),
+    ROOT / "fixtures" / "README.md",
+]
+PHRASES = (
+    "all else",
+    "anew",
+    "are left, with a reason",
+    "are told",
+    "as often as it takes",
+    "as said above",
+    "at random",
+    "beside that",
+    "by its own word",
+    "finds its place",
+    "for the sake of",
+    "for want of",
+    "for whoever",
+    "goes by calls of",
+    "holds back",
+    "holds nobody back",
+    "however it is got at",
+    "is asked backwards",
+    "is asked for here",
+    "is left, with a reason",
+    "is no pass",
+    "is told",
+    "it was asked for",
+    "left to itself",
+    "lets both go together",
+    "none of its business",
+    "of one's own",
+    "others than",
+    "say that this is your code",
+    "speak to a",
+    "speaks to a",
+    "stands in the way",
+    "stands ready",
+    "taken apart",
+    "tell of the",
+    "thrown away",
+    "told apart",
+    "what takes its place is",
+)
+
+
+def found(name: str, text: str) -> list[str]:
+    """Each phrase in a text, with its line. A phrase may continue on the next line."""
+    return [
+        f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {phrase!r}"
+        for phrase in PHRASES
+        for match in re.finditer(_pattern(phrase), text, re.IGNORECASE)
+    ]
+
+
+def _pattern(phrase: str) -> str:
+    words = r"\s+".join(map(re.escape, phrase.split()))
+    return rf"\b{words}\b"
+
+
+def help_texts(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+    """The help of a command and of those below it."""
+    context = click.Context(command, info_name=name)
+    yield f"{name} --help", command.get_help(context)
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            child = command.get_command(context, below)
+            assert child is not None
+            yield from help_texts(child, f"{name} {below}")
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_planted_phrase_is_found(phrase: str) -> None:
+    first, *rest = phrase.capitalize().split()
+    page = "# Title\n\nThe line:\n" + "\n".join([first, *rest]) + ".\n"
+    assert f"page.md:4: {phrase!r}" in found("page.md", page)
+
+
+@pytest.mark.parametrize("text", ["The task is toldest.", "Renaming is total."])
+def test_other_words_are_not_found(text: str) -> None:
+    assert found("page.md", text) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages(page: Path) -> None:
+    assert found(str(page.relative_to(ROOT)), page.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param(*pair, id=pair[0])
+        for pair in help_texts(application, "optim2optax")
+    ],
+)
+def test_help(name: str, text: str) -> None:
+    assert found(name, text) == []
+
+
+@pytest.mark.parametrize("code", catalogue())
+def test_rules(code: str) -> None:
+    rule = catalogue()[code]
+    text = f"{rule.summary}\n{rule.explanation}"
+    assert found(f"optim2optax explain {code}", text) == []
+
+
+@pytest.mark.parametrize("name", optimizers())
+def test_optimizers(name: str) -> None:
+    text = optimizers()[name].documentation
+    assert found(f"optim2optax explain {name}", text) == []
