@@ -60,7 +60,7 @@ def convert(
       before: `FILE:FUNCTION` of the program before its migration, by which a step of both is
         compared.
       dry_run: whether to do all but write.
-      params_only: whether moments and steps start anew.
+      params_only: whether moments and steps start from zero.
 
     Returns:
       The checkpoint that was read, and the places of leaves with infinite numbers or NaN.

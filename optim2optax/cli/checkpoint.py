@@ -167,7 +167,7 @@ def _print_differences(
 @click.option(
     "--params-only",
     is_flag=True,
-    help="Take the parameters alone, for another optimizer; moments and steps start anew.",
+    help="Take the parameters alone, for another optimizer; moments and steps start from zero.",
 )
 @click.option("--dry-run", is_flag=True, help="Do everything except writing.")
 @click.option("--force", is_flag=True, help="Allow NEW to replace one checkpoint.")
@@ -257,7 +257,7 @@ def convert(
                 tell(f"error: {error}")
                 if isinstance(error, OtherOptimizerError):
                     tell(
-                        "    --params-only takes the parameters alone; moments and steps start anew"
+                        "    --params-only takes the parameters alone; moments and steps restart"
                     )
                 code = max(code, _code(error))
                 continue
