@@ -24,6 +24,9 @@ SAME_AS_GIVEN = full_names("builtins", "abs max min") | full_names(
 )
 """Functions that give a number for a number, and an array for an array."""
 
+SQUARE = 2
+"""The largest whole exponent whose powers of steps are in the range of an array's numbers."""
+
 
 class PlainNumbers:
     """Follows what is computed of a number to all places where it is used."""
@@ -142,12 +145,15 @@ class PlainNumbers:
             # step / warmup, 1.0 / step: an array divides by zero
             case ast.Div() | ast.FloorDiv() | ast.Mod():
                 does = bool(self._number(other)) if is_left else self._is_positive(node)
-            # step ** -0.5: 0 has no such power, and (step - 5) ** 0.5 is complex
+            # step ** -0.5: 0 has no such power, and (step - 5) ** 0.5 is complex; step ** 40 is too
+            # large for an array
             case ast.Pow() if is_left:
                 power = self._number(other) or 0
                 is_step = bool(self.facts.legacy_objects(node, "step"))
                 is_real = is_step or isinstance(power, int)
-                does = (power > 0 and is_real) or self._is_positive(node)
+                is_large = power > SQUARE and power % 1 == 0
+                is_power = (power > 0 and is_real) or self._is_positive(node)
+                does = is_power and not is_large
             # 0.1 * (step > 10), but not (step > 10) + (step > 20), which is one of True in JAX
             case _:
                 does = not is_truth or self._number(other) is not None

@@ -451,8 +451,6 @@ class View:
                 return self._sources_of_field(cls, name)
             # train(params, **options)
             case ("item of", owner, None | int() | str() as key):
-                whole = isinstance(owner, ast.expr)
-                owner = ("expression", owner, None) if whole else owner
                 return self._elements(owner, key)
             # table[name] = value
             case ("bound", Binding(source=ast.expr() as value, steps=()), _):
@@ -529,7 +527,12 @@ class View:
             index = None
             if argument in positional[offset:]:
                 index = positional.index(argument) - offset
-            yield from site.given(index, argument.arg)
+            for place in site.given(index, argument.arg):
+                match place:
+                    case ("item of", ast.expr() as owner, key):
+                        yield ("item of", ("expression", owner, None), key)
+                    case _:
+                        yield place
 
     def _is_unseen(self, place: Place) -> bool:
         """Whether a place is an element of a container of which nothing is known."""

@@ -76,10 +76,8 @@ APPLY_GRADIENTS_WITH = Support(
     name="apply_gradients_with",
     source='''def apply_gradients_with(state, grads, **hyper_params):
     """One step of a train state with other hyperparameters than usual."""
-    given = state.tx.update_hyper_params(**hyper_params)
-    params, opt_state = state.tx.apply_gradient(
-        given, state.params, state.opt_state, grads
-    )
+    tx, given = state.tx, state.tx.update_hyper_params(**hyper_params)
+    params, opt_state = tx.apply_gradient(given, state.params, state.opt_state, grads)
     return state.replace(step=state.step + 1, params=params, opt_state=opt_state)
 ''',
     imports=(),

@@ -114,6 +114,7 @@ ARRAYS_NEEDED = {
     "a method of a field that is computed": "Metrics(optimizer.state.step + 1).kind()",
     "a quotient by 0": "jnp.minimum(1.0, 1.0 / optimizer.state.step)",
     "a quotient by what may be 0": "jnp.minimum(1.0, (optimizer.state.step + 1) / params.get('warmup', 0))",
+    "a power that is too large": "float((optimizer.state.step + 1) ** 40)",
     "a power of 0": "jnp.minimum(1.0, optimizer.state.step ** -0.5)",
     "a method of a value that a list was given": "last([], optimizer.state.step).item()",
     "a method of a sum that a list was given": "last([0], optimizer.state.step + 1).item()",
