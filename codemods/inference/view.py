@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from codemods.inference.annotations import TypeWithin, quoted_types, types_within
+from codemods.inference.containers import METHODS
 from codemods.inference.engine import Inference
 from codemods.inference.library import Library
 from codemods.inference.objects import (
@@ -434,7 +435,7 @@ class View:
                     if isinstance(one, Instance):
                         found.append(("field", one.cls, name))
                     # types.SimpleNamespace(rate=0.1).rate
-                    elif isinstance(one, Container):
+                    elif isinstance(one, Container) and name not in METHODS:
                         found += self._elements(("expression", value, None), name)
                     elif isinstance(one, LegacyObject) and name == "target":
                         found.append(("target", one))
