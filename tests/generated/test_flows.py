@@ -35,7 +35,7 @@ def test_one_carrier_before_a_read_of_the_target(carrier: str) -> None:
 
 @pytest.mark.usefixtures("legacy_wheel")
 @settings(
-    max_examples=MANY,
+    max_examples=MANY // 2,
     deadline=None,
     derandomize="OPTIM2OPTAX_PROGRAMS" not in os.environ,
     suppress_health_check=[*HealthCheck],

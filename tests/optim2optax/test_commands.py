@@ -76,6 +76,7 @@ ALIKE = {
     "optim2optax parity --before main~3 -- python train.py --steps 20",
     "optim2optax parity --before main~3 src/",
     "optim2optax parity --platform cpu train.py",
+    "optim2optax parity src/",
 }
 """What others do as well, and more."""
 

@@ -248,7 +248,7 @@ subprocess.run(["python", "-u", "-X", "dev", "-W", "error", "ending.py"], check=
 @pytest.mark.parametrize(
     "command",
     [
-        "python launch.py",
+        pytest.param("python launch.py", marks=pytest.mark.thorough),
         "python workers.py",
         pytest.param("bash run.sh", marks=pytest.mark.thorough),
         pytest.param("make train", marks=pytest.mark.thorough),

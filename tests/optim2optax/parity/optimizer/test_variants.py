@@ -133,7 +133,16 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize(("old", "new"), SAME.values(), ids=SAME)
+LONG = ("a boolean", "factors by size")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(*pair, id=name, marks=pytest.mark.thorough if name in LONG else [])
+        for name, pair in SAME.items()
+    ],
+)
 def test_the_same_function_in_every_way(old: str, new: str) -> None:
     found = case(old, new)
     assert found.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), found
