@@ -115,7 +115,10 @@ WRITTEN = [(SCHEDULED, *pair) for pair in RATES.values()] + [
 ]
 
 
-@pytest.mark.parametrize("style", ["train-state", "functional"])
+THOROUGH_STYLE = pytest.param("functional", marks=pytest.mark.thorough)
+
+
+@pytest.mark.parametrize("style", ["train-state", THOROUGH_STYLE])
 @pytest.mark.parametrize(("program", "rate", "numbers"), WRITTEN)
 def test_a_schedule_at_its_edges(
     rate: str, numbers: str, program: str, style: Style, legacy_wheel: Path
@@ -147,6 +150,9 @@ FACTORS = [
 ]
 """What the gradients of each step are multiplied by."""
 
+LIMITS = ("-1.0", "float('inf')", "2")
+"""Limits beside the usual one and 0."""
+
 SCALED = {
     "the least": "g * jnp.minimum(1.0, limit / norm)",
     "a choice": "jnp.where(norm < limit, g, g / norm * limit)",
@@ -158,7 +164,10 @@ SCALED = {
 
 
 @pytest.mark.parametrize("factors", FACTORS)
-@pytest.mark.parametrize("limit", ["0.5", "0.0", "-1.0", "float('inf')", "2"])
+@pytest.mark.parametrize(
+    "limit",
+    ["0.5", "0.0", *(pytest.param(one, marks=pytest.mark.thorough) for one in LIMITS)],
+)
 @pytest.mark.parametrize("scaled", SCALED.values(), ids=SCALED)
 def test_clipping_at_its_edges(
     scaled: str, limit: str, factors: str, legacy_wheel: Path

@@ -16,6 +16,7 @@ from optim2optax.checkpoints.carrying import Carrying, parts_of
 from optim2optax.checkpoints.flax_msgpack import read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.precision import precise
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -113,7 +114,11 @@ def old_run(definition: str, path: Path) -> Any:
         return optimizer.target
 
 
-@pytest.mark.parametrize("definition", OPTIMIZERS.values(), ids=OPTIMIZERS)
+# the grid of checkpoints has all of them, written by the old Flax itself
+@pytest.mark.parametrize(
+    "definition",
+    thinned(OPTIMIZERS, "Adam", "centered RMSProp", "WeightNorm", "MultiOptimizer"),
+)
 def test_goes_on_as_if_nothing_had_happened(definition: str, tmp_path: Path) -> None:
     """As a transformation of optax, and as one that keeps its interface."""
     expected = old_run(definition, tmp_path / "checkpoint_50")
