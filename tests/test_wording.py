@@ -80,7 +80,9 @@ def _pattern(phrase: str) -> str:
 
 def help_texts(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
     """The help of a command and of those below it."""
-    context = click.Context(command, info_name=name)
+    # a command keeps the names of its option for help from the first context that asks
+    settings = application.context_settings
+    context = click.Context(command, info_name=name, **settings)
     yield f"{name} --help", command.get_help(context)
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
