@@ -1,10 +1,10 @@
-"""What parity promises, on a GPU or TPU, in one run of at most ten minutes: verdicts as on the CPU, and what a step costs there.
+"""What parity promises, on a GPU or TPU, in one run of at most eight minutes: verdicts as on the CPU, and what it costs.
 
     python -m benchmarks.gpu --markdown gpu.md
 
-Three parts, each a table: a training program as a command, in each of the manners in which programs use a device, with a fault
-planted in the last; the fixtures, on the device and on the CPU of the same machine, with every case in which the two verdicts
-differ; and one step of each optimizer, new over old. Each part has its share of the time, and says what it left out. Fixtures run
+Four parts, each a table: a training program as a command, in each of the manners in which programs use a device, with a fault
+planted in the last; the time and the memory of such a command with 100 million parameters; the fixtures, on the device and on the
+CPU of the same machine, with every case in which the two verdicts differ; and one step of each optimizer, new over old. Each part has its share of the time, and says what it left out. Fixtures run
 a few at a time, as long as the next few will be done, and those first that hold the most optimizers. `--platform cpu` tries the
 script.
 """
@@ -25,13 +25,16 @@ from pathlib import Path
 import click
 
 from benchmarks.steps import CALLS
+from benchmarks.training import compared, ratio, verdict
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PARITY = (sys.executable, "-m", "optim2optax", "parity")
 PASSED = ("identical", "equivalent")
 
-COMMANDS_UNTIL, VERDICTS_UNTIL = 0.35, 0.8
-"""The shares of the time that are over when the first part has to end, and the second. What one leaves over is the next one's."""
+COMMANDS_UNTIL, TRAINING_UNTIL, VERDICTS_UNTIL = 0.25, 0.5, 0.8
+"""The shares of the time that are over when each part but the last has to end. What one leaves over is the next one's."""
+
+PARAMETERS, STEPS = 100_000_000, 20
 
 FIRST = (
     "optimizer_zoo",
@@ -123,7 +126,7 @@ MANNERS: Mapping[str, Mapping[str, str]] = {
     show_default=True,
 )
 @click.option(
-    "--minutes", type=float, default=9.5, show_default=True, help="When to stop."
+    "--minutes", type=float, default=8.0, show_default=True, help="When to stop."
 )
 @click.option(
     "--fixtures",
@@ -140,13 +143,14 @@ MANNERS: Mapping[str, Mapping[str, str]] = {
 def main(
     platform: str, jobs: int, minutes: float, fixtures: str, markdown: Path | None
 ) -> None:
-    """Run all three parts, and print their tables as they come."""
+    """Run all parts, and print their tables as they come."""
     # Several processes share the device: none may take all of its memory.
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     lines = [f"# Parity on {device_of(platform)}", ""]
     start, seconds = time.monotonic(), 60 * minutes
     for part in (
         commands(platform, start + COMMANDS_UNTIL * seconds),
+        training(platform, start + TRAINING_UNTIL * seconds),
         verdicts(platform, jobs, in_order(fixtures), start + VERDICTS_UNTIL * seconds),
         costs(platform, start + seconds),
     ):
@@ -323,11 +327,13 @@ def commands(platform: str, end: float) -> Iterator[str]:
             ]
             report.unlink(missing_ok=True)
             try:
-                subprocess.run(
+                ran = subprocess.run(
                     [*words, "python", "train.py", manner],
                     cwd=new,
                     env={**os.environ, **environment},
-                    capture_output=True,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    text=True,
                     check=False,
                     timeout=max(1.0, end - time.monotonic()),
                 )
@@ -338,11 +344,37 @@ def commands(platform: str, end: float) -> Iterator[str]:
                 )
                 return
             if not report.exists():
-                yield f"| {manner} | parity itself failed | |"
+                why = (ran.stderr.strip().splitlines() or ["no report"])[-1]
+                yield f"| {manner} | parity itself failed: {why} | |"
                 continue
             [case] = json.loads(report.read_text(encoding="utf-8"))["cases"]
             error = "" if case["error"] is None else f"{case['error']:.1e}"
             yield f"| {manner} | {case['verdict']} {case['reason']} | {error} |"
+
+
+def training(platform: str, end: float) -> Iterator[str]:
+    """A program with many parameters: plain runs of both sides, and their comparison."""
+    yield from (
+        "",
+        f"## {PARAMETERS // 1_000_000} million parameters, {STEPS} steps",
+        "",
+        "| Run | Seconds | Memory |",
+        "|---|---|---|",
+    )
+    costs = {}
+    try:
+        for name, cost in compared(
+            PARAMETERS, STEPS, platform, max(1.0, end - time.monotonic())
+        ):
+            yield f"| {name} | {cost.seconds:.1f} | {cost.memory / 1024:.2f} GB |"
+            costs[name] = cost
+    except RuntimeError as error:
+        yield from ("", f"Not done in time, or failed: {error}")
+        return
+    yield from (
+        "",
+        f"{ratio(costs):.2f} times the two plain runs. {verdict(costs['compared'])}",
+    )
 
 
 def costs(platform: str, end: float) -> Iterator[str]:

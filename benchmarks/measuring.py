@@ -76,7 +76,7 @@ class Taken:
     has_crashed: bool
 
 
-def measured(command: Sequence[str], limit: int, folder: Path = Path("/")) -> Taken:
+def measured(command: Sequence[str], limit: float, folder: Path = Path("/")) -> Taken:
     """Run a command in a folder, for so many seconds at most."""
     watched = [sys.executable, "-c", WATCHING, str(limit), *command]
     done = subprocess.run(

@@ -1,6 +1,9 @@
-"""What it costs to compare a training command: its processor time over that of two plain runs, and its memory.
+"""What it costs to compare a training command: its time over that of two plain runs, and its memory.
 
-python -m benchmarks.training [--parameters N] [--steps N]
+python -m benchmarks.training [--parameters N] [--steps N] [--platform gpu]
+
+On a CPU, time is processor time, and memory that of the largest process. On a GPU, time is what a clock shows, and memory what
+all processes together took from the device.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measuring import measured
+from benchmarks.measuring import Taken, measured
 
 PROGRAM = """\
 import sys
@@ -58,7 +63,68 @@ with legacy_flax():
 """Runs a program with the old Flax."""
 
 
-LIMIT = 3_600
+DEVICE_MEMORY = (
+    "nvidia-smi",
+    "--query-gpu=memory.used",
+    "--format=csv,noheader,nounits",
+    "--loop-ms=100",
+)
+LIMIT = 3_600.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took: its output, seconds, and MB at the peak."""
+
+    output: str
+    seconds: float
+    memory: float
+
+
+def cost(words: Sequence[str], folder: Path, platform: str, limit: float) -> Cost:
+    """Run a command in a folder. Raises RuntimeError with its output if it fails."""
+    if platform == "cpu":
+        taken = _succeeded(measured(words, limit, folder))
+        return Cost(taken.output, taken.processor, taken.memory)
+    watch = subprocess.Popen(DEVICE_MEMORY, stdout=subprocess.PIPE, text=True)
+    try:
+        taken = _succeeded(measured(words, limit, folder))
+    finally:
+        watch.terminate()
+        lines, _ = watch.communicate()
+    used = [int(line) for line in lines.split()]
+    return Cost(taken.output, taken.seconds, max(used) - used[0])
+
+
+def _succeeded(taken: Taken) -> Taken:
+    if taken.status:
+        raise RuntimeError(taken.output or f"exit code {taken.status}")
+    return taken
+
+
+def compared(
+    parameters: int, steps: int, platform: str, limit: float = LIMIT
+) -> Iterator[tuple[str, Cost]]:
+    """The cost of a plain run of the old program, of the new one, and of their comparison, each within a limit in seconds."""
+    words = ["train.py", str(parameters), str(steps)]
+    os.environ["JAX_PLATFORMS"] = "cuda" if platform == "gpu" else platform
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    ours = [sys.executable, "-m", "optim2optax"]
+    with tempfile.TemporaryDirectory() as folder:
+        old, new = Path(folder, "old"), Path(folder, "new")
+        for tree in (old, new):
+            tree.mkdir()
+            (tree / "train.py").write_text(PROGRAM, encoding="utf-8")
+        subprocess.run(
+            [*ours, "rewrite", str(new)], check=True, stdout=subprocess.DEVNULL
+        )
+        parity = [*ours, "parity", "--platform", platform, "--before", str(old), "--"]
+        for name, command, where in (
+            ("old", [sys.executable, "-c", PLAIN, *words], old),
+            ("new", [sys.executable, *words], new),
+            ("compared", [*parity, "python", *words], new),
+        ):
+            yield name, cost(command, where, platform, limit)
 
 
 def main() -> None:
@@ -66,44 +132,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parameters", type=int, default=5_000_000)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--platform", choices=("cpu", "gpu"), default="cpu")
     options = parser.parse_args()
-    words = ["train.py", str(options.parameters), str(options.steps)]
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    with tempfile.TemporaryDirectory() as folder:
-        old, new = Path(folder, "old"), Path(folder, "new")
-        for tree in (old, new):
-            tree.mkdir()
-            (tree / "train.py").write_text(PROGRAM, encoding="utf-8")
-        rewriting = [sys.executable, "-m", "optim2optax", "rewrite", str(new)]
-        subprocess.run(rewriting, check=True, stdout=subprocess.DEVNULL)
-        plain = [
-            measured([sys.executable, "-c", PLAIN, *words], LIMIT, old),
-            measured([sys.executable, *words], LIMIT, new),
-        ]
-        parity = [
-            sys.executable,
-            "-m",
-            "optim2optax",
-            "parity",
-            "--platform",
-            "cpu",
-            "--before",
-            str(old),
-        ]
-        compared = measured([*parity, "--", "python", *words], LIMIT, new)
-    print(
-        next(
-            (line for line in compared.output.splitlines() if " steps, " in line),
-            compared.output,
-        )
-    )
-    both = sum(side.processor for side in plain)
     print(f"{options.parameters:,} parameters, {options.steps} steps")
-    for name, side in (("old", plain[0]), ("new", plain[1]), ("compared", compared)):
-        print(
-            f"{name:10} {side.processor:6.1f} s of processor time, {side.memory / 1024:5.2f} GB"
-        )
-    print(f"{compared.processor / both:.2f} times the two plain runs")
+    costs = dict(compared(options.parameters, options.steps, options.platform))
+    for name, taken in costs.items():
+        print(f"{name:10} {taken.seconds:6.1f} s, {taken.memory / 1024:5.2f} GB")
+    print(f"{ratio(costs):.2f} times the two plain runs")
+    print(verdict(costs["compared"]))
+
+
+def ratio(costs: dict[str, Cost]) -> float:
+    """The time of the comparison over that of both plain runs."""
+    return costs["compared"].seconds / (costs["old"].seconds + costs["new"].seconds)
+
+
+def verdict(compared: Cost) -> str:
+    """What the comparison said of the command."""
+    return next(
+        (line for line in compared.output.splitlines() if " steps, " in line),
+        compared.output,
+    )
 
 
 if __name__ == "__main__":
