@@ -30,7 +30,12 @@ from optim2optax.project import (
     write_files,
 )
 from optim2optax.requirements import Declaring, with_dependencies
-from optim2optax.vendoring import Migrate, Vendoring, migrated_with_copies
+from optim2optax.vendoring import (
+    Migrate,
+    Vendoring,
+    may_concern,
+    migrated_with_copies,
+)
 from optim2optax.workers import share
 
 Results = dict[Found, FileResult]
@@ -75,7 +80,7 @@ def rewrite_files(
       progress: is called for each file that is read, analysed, or edited.
       prove: says which of some optimizers are proven; the others are left as they are, with a
         reason.
-      vendoring: whether code that cannot be migrated gets a copy of `flax.optim`, and where.
+      vendoring: whether code that cannot be migrated gets a copy of what it needs, and where.
       declaring: finds the files that declare dependencies; it is called if code is rewritten, or
         uses optax.
       choose: lets the user choose among what could be done to a project.
@@ -88,7 +93,7 @@ def rewrite_files(
       not be read or written is unchanged and has an `error`.
 
     Raises:
-      LegacyWheelError: if a copy of `flax.optim` is needed and cannot be made; nothing has been
+      LegacyWheelError: if a copy is needed and cannot be made; nothing has been
         written.
       UncommittedError: if a file that would change has changes in it that are neither committed
         nor staged, and `allow_dirty` is not set; nothing has been written.
@@ -175,7 +180,7 @@ def _project_results(
 ) -> Results:
     """The results for the files of a project, of its code and of its dependencies."""
     migrated: Results = {}
-    if _concern(contents.values(), options):
+    if _concern(contents.values(), options, vendoring):
         migrated = _migrated(contents, repository, migrate, options, vendoring)
     return _with_declared(contents, migrated, options, declaring)
 
@@ -208,7 +213,7 @@ def _at_once(
     work = [
         (repository, contents)
         for repository, contents in projects.items()
-        if _concern(contents.values(), options)
+        if _concern(contents.values(), options, Vendoring())
     ]
     speaking = sum(
         mentions_legacy(code) for _, files in work for code in files.values()
@@ -271,7 +276,7 @@ def _change(location: str, result: FileResult) -> FileChange:
 
 def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileResult]:
     """Run the engine, which is imported only if there is something for it to do."""
-    if not _concern((source.content for source in sources), options):
+    if not _concern((source.content for source in sources), options, Vendoring()):
         return [
             FileResult(source.path, source.content, source.content)
             for source in sources
@@ -281,9 +286,12 @@ def migrate_sources(sources: Sequence[Source], options: Options) -> list[FileRes
     return migrate(sources, options)
 
 
-def _concern(contents: Iterable[bytes], options: Options) -> bool:
+def _concern(contents: Iterable[bytes], options: Options, vendoring: Vendoring) -> bool:
     """Whether a project may have something to migrate; if not, not even the engine is imported."""
-    return options.modernize or any(map(mentions_legacy, contents))
+    return options.modernize or any(
+        mentions_legacy(content) or may_concern(content, vendoring)
+        for content in contents
+    )
 
 
 def _declared(declaring: Declaring, repository: str) -> Sequence[Found]:

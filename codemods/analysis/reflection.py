@@ -162,14 +162,15 @@ def _stored(facts: Queries, unit: Unit, call: ast.Call) -> list[Use]:
     return uses
 
 
-def looks_up_module(facts: Queries, node: ast.expr) -> bool:
+def looks_up_module(facts: Queries, node: ast.expr, module: str = PACKAGE) -> bool:
     """Whether this is `vars(flax)["optim"]` or `flax.__dict__["optim"]`."""
+    package, _, word = module.rpartition(".")
     match node:
         case ast.Subscript(
             value=ast.Call(args=[owner]) | ast.Attribute(value=owner, attr="__dict__"),
-            slice=ast.Constant(value="optim"),
+            slice=ast.Constant(value=key),
         ):
-            return "flax" in facts.externals(owner)
+            return key == word and package in facts.externals(owner)
     return False
 
 

@@ -14,7 +14,7 @@ from codemods.inference.objects import Container, Instance, LegacyObject, Place,
 from codemods.inference.scopes import Scope
 from codemods.optimizers.methods import CREATE
 from codemods.sources.modules import Unit
-from codemods.vocabulary import ARRAYS, listed
+from codemods.vocabulary import ARRAYS, OLD_MODELS, listed
 
 BUILTIN = listed("""
     builtins: dict list tuple
@@ -44,6 +44,8 @@ class Parameters:
         shapes = {self._is_bare(item) for item in self.facts.target(optimizer)} - {None}
         if shapes:
             return True in shapes
+        if self._is_model(optimizer):
+            return True
         params = _given(optimizer)
         if params is None:
             return None
@@ -58,6 +60,14 @@ class Parameters:
         if is_annotated or self._computes_array(origin(params, self.facts) or params):
             return True
         return False if self._has_keys(optimizer, params) else None
+
+    def _is_model(self, optimizer: LegacyObject) -> bool:
+        """Whether its target is used as only a `flax.nn.Model` can be: `optimizer.target(x)`."""
+        for unit, node in self.flow.stands_at(("target", optimizer)):
+            match unit.parents.get(node):
+                case ast.Call(func=called) if called is node:
+                    return True
+        return False
 
     def come_from_outside(self, optimizer: LegacyObject) -> bool:
         """Whether the params are an argument of a function that nobody in view calls."""
@@ -169,7 +179,7 @@ class Parameters:
             case Container():
                 return self._is_bare_container(item)
             case Result(name=name):
-                return True if name.startswith(ARRAYS) else None
+                return True if name.startswith(ARRAYS) or name in OLD_MODELS else None
             case Instance(cls=cls):
                 is_container = {"__contains__", "__iter__"} & cls.scope.names
                 return not (is_container or self.facts.derives_from(cls, *BUILTIN))

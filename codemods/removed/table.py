@@ -69,6 +69,9 @@ class RemovedUse:
     problem: str = ""
 
 
+MODELS = ("flax.nn", "flax.deprecated")
+"""What models were written with before `flax.linen`."""
+
 LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
 
 

@@ -134,6 +134,12 @@ removed = reason(
     """`--modernize` replaces names that JAX, Flax and NumPy only renamed. This one has no
     replacement, so you have to rewrite the code.""",
 )
+legacy_models = reason(
+    "FO897",
+    "models are written for flax.nn",
+    """Flax 0.4.0 removed `flax.nn`, with which models were written before `flax.linen`. `--vendor`
+    copies it into the project, so that the models stay as they are.""",
+)
 unproven = reason(
     "FO920",
     "parity is not proven",
@@ -170,23 +176,24 @@ unnamed = reason(
 )
 unpointed = reason(
     "FO927",
-    "an import cannot be pointed at the copy of flax.optim",
-    """With `--vendor`, code that cannot be migrated uses a copy of `flax.optim` within the project.
-    Imports, dotted names and strings that are a whole name are pointed at the copy. Any other
-    access, such as `getattr(flax, "optim")`, stays.""",
+    "an import cannot be pointed at a vendored copy",
+    """With `--vendor`, code that cannot be migrated uses a copy of `flax.optim` within the project,
+    and models that are written for `flax.nn` use one of that. Imports, dotted names and strings
+    that are a whole name are pointed at the copy. Any other access, such as `getattr(flax,
+    "optim")`, stays.""",
 )
 no_place = reason(
     "FO928",
-    "there is no place for a copy of flax.optim",
-    """A project has one copy, with one name, because two copies would not recognize each other's
-    objects. Scripts in several folders that each import modules from their own folder have no place
-    in common.""",
+    "there is no place for a vendored copy",
+    """A project has one copy of a package, with one name, because two copies would not recognize
+    each other's objects. Scripts in several folders that each import modules from their own folder
+    have no place in common.""",
 )
 unneeded_copy = reason(
     "FO929",
-    "nothing needs a copy of flax.optim any more",
-    """When the last optimizer has been migrated, nothing imports the copy that `--vendor` made, and
-    its folder can be deleted.""",
+    "nothing needs a vendored copy any more",
+    """When the last optimizer has been migrated, or the last model, nothing imports the copy that
+    `--vendor` made, and its folder can be deleted.""",
 )
 out_of_view = reason(
     "FO932",

@@ -16,7 +16,7 @@ from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
 from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
-from codemods.removed.table import once_modules
+from codemods.removed.table import MODELS, once_modules
 from codemods.removed.templates import Expression, expressions_of
 from codemods.renaming.full_names import Said, said
 from codemods.rewriting.edits import (
@@ -128,10 +128,14 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
         # jax.config.enable_omnistaging()
         case "drop":
             return _dropped(use, row)
-    return _refuse(row)
+    return refused(row)
 
 
-def _refuse(row: Removed) -> Refusal:
+def refused(row: Removed) -> Refusal:
+    """Why a name that nothing replaces stays."""
+    if row.name in MODELS:
+        what, _, remedy = row.note.partition(": ")
+        return reasons.legacy_models(f"{what}.", remedy)
     return reasons.removed(f"`{row.name}` was removed.", row.note)
 
 
@@ -227,16 +231,16 @@ def _dropped(use: Use, row: Removed) -> Edit | Refusal:
     call = use.call
     statement = use.unit.parents.get(call) if call is not None else None
     if call is None or not isinstance(statement, ast.Expr):
-        return _refuse(row)
+        return refused(row)
     if call.args or call.keywords:
-        return _refuse(row)
+        return refused(row)
     every_line = use.unit.code.split("\n")
     # the first of these lines is the one above the statement, which may be a comment on it
     above, *lines = every_line[max(statement.lineno - 2, 0) : statement.end_lineno]
     if above.lstrip().startswith("#"):
-        return _refuse(row)
+        return refused(row)
     if any("#" in line for line in lines):
-        return _refuse(row)
+        return refused(row)
     return ReplaceStatement(use.unit.span(statement), ())
 
 
@@ -314,7 +318,7 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     row = row_of(use.name)
     assert row is not None
     if row.how != "same":
-        return _refuse(row)
+        return refused(row)
     assert isinstance(use.node, ast.Import | ast.ImportFrom)
     # from jax import tree_map: nobody imports `map` under that name
     to = re.sub(r"^jax\.tree\.", "jax.tree_util.tree_", row.to)

@@ -22,6 +22,7 @@ USE = re.compile(
 """What a file may say of legacy optimizers that other files of its project name."""
 
 MAYBE = re.compile(rb"""\.state\.step\b|["']target["']""")
+NN = re.compile(rb"(?<![a-zA-Z0-9])nn(?!\w)")
 REMARK = MARKER.encode()
 REACH = 100
 """How far back from `.target` its owner may begin, in bytes."""
@@ -46,6 +47,11 @@ def mentions_legacy(content: bytes) -> bool:
     if (says_flax or b"jax" in content) and _reads_parts(content):
         return True
     return REMARK in content
+
+
+def mentions_models(content: bytes) -> bool:
+    """Whether a file could import `flax.nn`, or a copy of it. False is certain."""
+    return b"flax" in content and NN.search(content) is not None
 
 
 def _names_module(content: bytes) -> bool:

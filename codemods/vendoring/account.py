@@ -1,4 +1,4 @@
-"""What is left where a project has a copy of `flax.optim`.
+"""What is left where a project has a copy of a removed package.
 
 Sites that use the copy are vendored, and need nothing more.
 """
@@ -13,15 +13,7 @@ from codemods.model import FileResult, Refusal, Site
 from codemods.rules import reasons
 from codemods.sources.modules import Span, Unit
 from codemods.sources.places import Places
-
-OTHERS = "FO8"
-"""How codes begin that have nothing to do with optimizers."""
-
-
-def concerns(site: Site) -> bool:
-    """Whether a site is left that needs `flax.optim`, and does not wait for other files."""
-    is_left = site.status == "unresolved" and not site.related
-    return is_left and not site.code.startswith(OTHERS)
+from codemods.vendoring.packages import RemovedPackage
 
 
 @dataclass(frozen=True)
@@ -29,12 +21,14 @@ class Account:
     """Finds the status of each site.
 
     Attributes:
+      package: what there is a copy of.
       places: which files are in one program.
       pointed: the files that are pointed at a copy.
       failed: the files that need a copy but cannot be pointed at one.
-      left: what still refers to `flax.optim` in the files that are pointed.
+      left: what still refers to the package in the files that are pointed.
     """
 
+    package: RemovedPackage
     places: Places
     pointed: Collection[str]
     failed: Collection[str]
@@ -55,13 +49,13 @@ class Account:
         if self._is_served(result.path):
             sites = [self._vendored(site, lines) for site in sites]
         if without_place:
-            sites = [_without_place(site) for site in sites]
+            sites = [self._without_place(site) for site in sites]
         # a line that is reported already gets no second message
         reported = ("unresolved", "suppressed")
         known = {site.line for site in sites if site.status in reported}
         for unit, span, text in left:
             if unit.line(span[0]) not in known:
-                sites.append(_unpointed(unit, span, text))
+                sites.append(_unpointed(unit, span, text, self.package))
         in_order = sorted(sites, key=lambda site: (site.line, site.column))
         return result._replace(sites=tuple(in_order))
 
@@ -71,32 +65,30 @@ class Account:
         has_copy = not program.isdisjoint(self.pointed)
         return has_copy and program.isdisjoint(self.failed)
 
-    @staticmethod
-    def _vendored(site: Site, left: Collection[int]) -> Site:
-        is_vendored = concerns(site) and site.line not in left
+    def _vendored(self, site: Site, left: Collection[int]) -> Site:
+        is_vendored = self.package.concerns(site) and site.line not in left
         return replace(site, status="vendored") if is_vendored else site
 
+    def _without_place(self, site: Site) -> Site:
+        """A site of a file that cannot be pointed at a copy: its imports get the reason."""
+        if not self.package.concerns(site):
+            return site
+        # optim.Adam(rate), in the same file
+        if not site.before.startswith(("from ", "import ")):
+            return site
+        reason = reasons.no_place(
+            f"`--vendor` finds no place from which all files that need `{self.package.name}` "
+            "can import one copy by one name.",
+            "Give the folders of each program by themselves, or a place with `--vendor-as`.",
+        )
+        why = text_of(reason.reason)
+        remedy = text_of(reason.remedy)
+        return replace(site, code=reason.code, message=why, remedy=remedy, cause=None)
 
-def _without_place(site: Site) -> Site:
-    """A site of a file that cannot be pointed at a copy: its imports get the reason."""
-    if not concerns(site):
-        return site
-    # optim.Adam(rate), in the same file
-    if not site.before.startswith(("from ", "import ")):
-        return site
-    reason = reasons.no_place(
-        "`--vendor` finds no place from which all files that need `flax.optim` "
-        "can import one copy by one name.",
-        "Give the folders of each program by themselves, or a place with `--vendor-as`.",
-    )
-    why = text_of(reason.reason)
-    remedy = text_of(reason.remedy)
-    return replace(site, code=reason.code, message=why, remedy=remedy, cause=None)
 
-
-def _unpointed(unit: Unit, span: Span, text: str) -> Site:
+def _unpointed(unit: Unit, span: Span, text: str, package: RemovedPackage) -> Site:
     reason: Refusal = reasons.unpointed(
-        "This cannot be pointed at the copy of `flax.optim`.",
+        f"This cannot be pointed at the copy of `{package.name}`.",
         "Import that by its name, and say what is needed of it.",
     )
     first, start, last, end = span

@@ -1,44 +1,46 @@
-"""The copies of `flax.optim` that a project has, or gets.
+"""The copies of a removed package that a project has, or gets.
 
 Files are migrated as if there were none, and pointed at the copies after that.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from codemods.analysis.legacy import SUBPACKAGE
-from codemods.model import FileResult, Source
+from codemods.messages import text_of
+from codemods.model import FileResult, Site, Source
+from codemods.removed.table import row_of
 from codemods.rewriting.checking import undefined_names
+from codemods.rules.removed import refused
 from codemods.sources.modules import Unit
 from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
 from codemods.sources.parsing import parse
 from codemods.sources.places import ModuleName, Places
 from codemods.sources.suppression import suppressions
 from codemods.sources.text import Text, UndecodableError, decode
-from codemods.vendoring.account import Account, concerns
-from codemods.vendoring.pointing import Redirection, imports_any, pointed
+from codemods.vendoring.account import Account
+from codemods.vendoring.packages import MODELS, NN, OPTIM, RemovedPackage
+from codemods.vendoring.pointing import Redirection, importing, pointed
 from codemods.vendoring.unpointed import unpointed
-from codemods.vocabulary import PACKAGE
-
-IMPORTS = "FO101"
-"""The rule that a comment suppresses so that an import stays."""
 
 
 @dataclass(frozen=True)
 class Copies:
-    """The files of a project, of which some may import a copy of `flax.optim`.
+    """The files of a project, of which some may import a copy of a removed package.
 
     Attributes:
+      package: that package.
       sources: the files, without those of copies.
       existing: where copies are, by path.
       places: from where files can import what.
       users: the files that import a copy, or name it in a string: the copy, and its name there.
-      back: these files when they are pointed back at `flax.optim`; all lines keep their numbers.
+      back: these files when they are pointed back at the package; all lines keep their numbers.
     """
 
+    package: RemovedPackage
     sources: Sequence[Source]
     existing: Collection[str]
     places: Places
@@ -51,7 +53,7 @@ class Copies:
         return [self.back.get(source.path, source) for source in self.sources]
 
     def without_copy(self, results: Iterable[FileResult]) -> list[str]:
-        """The files that import no copy, and still have something that needs `flax.optim`."""
+        """The files that import no copy, and still have something that needs the package."""
         found: list[str] = []
         writable = {source.path for source in self.sources if source.writable}
         for result in results:
@@ -59,10 +61,12 @@ class Copies:
                 continue
             if result.path not in writable:
                 continue
-            if not any(map(concerns, result.sites)):
+            # of models, an import is enough
+            is_left = any(map(self.package.concerns, result.sites))
+            if not is_left and self.package is not NN:
                 continue
             unit = _unit(result.path, result.after)
-            if unit is not None and imports_any(unit, [PACKAGE], spared(unit)):
+            if unit is not None and self._importing(unit):
                 found.append(unit.path)
         return found
 
@@ -95,6 +99,9 @@ class Copies:
           place: where that is; None if there is no place for it.
         """
         names = self._names(results, new, place)
+        if self.package is NN:
+            needing = {*new, *self.users}
+            results = [self._told(one, one.path in needing) for one in results]
         units: list[Unit] = []
         failed = set(new if place is None else ())
         finished = []
@@ -107,16 +114,16 @@ class Copies:
                 units += filter(None, [_unit(result.path, after)])
             elif result.path in names and result.error is None:
                 # from flax.optim import Adam, which is still needed
-                found = _pointed(result.path, result.after, names[result.path])
+                found = self._pointed(result.path, result.after, names[result.path])
                 if found is None:
                     failed.add(result.path)
                 else:
                     after, unit = found
                     units.append(unit)
             finished.append(result._replace(before=source.content, after=after))
-        account = Account(
-            self.places, {unit.path for unit in units}, failed, unpointed(units)
-        )
+        served = {unit.path for unit in units}
+        left = unpointed(units, self.package)
+        account = Account(self.package, self.places, served, failed, left)
         accounted = []
         for result in finished:
             is_without_place = place is None and result.path in new
@@ -142,7 +149,7 @@ class Copies:
         new: Iterable[str],
         names: Mapping[str, ModuleName],
     ) -> dict[str, ModuleName]:
-        """The files of the same programs that only have a name of `flax.optim` in a string."""
+        """The files of the same programs that only have a name of the package in a string."""
         program = {one for path in new for one in self.places.together(path)}
         importing = (name for path, name in names.items() if path in new)
         full = next(importing).full
@@ -153,13 +160,67 @@ class Copies:
             if not source.writable:
                 continue
             # "flax.optim.Adam"
-            if PACKAGE.encode() in one.after:
+            if any(name.encode() in one.after for name in self.package.names):
                 found[one.path] = ModuleName(full, full)
         return found
 
+    def _pointed(
+        self, path: str, content: bytes, name: ModuleName
+    ) -> tuple[bytes, Unit] | None:
+        """A file with its imports pointed at a copy; None if the result is not valid."""
+        unit = _unit(path, content)
+        text = _read(path, content)
+        assert unit is not None
+        assert text is not None
+        old = self.package.names
+        stays = spared(unit, self.package)
+        code = pointed(unit, Redirection(old, name.said, old, name.full, spared=stays))
+        try:
+            new = Unit(path, code, parse(code), unit.places)
+            after = text.encode(code)
+        except (SyntaxError, UndecodableError):
+            return None
+        # a name that an import bound is still read somewhere
+        if undefined_names(new) - undefined_names(unit):
+            return None
+        return after, new
+
+    def _importing(self, unit: Unit) -> list[ast.stmt | ast.expr]:
+        """What imports the package in a file, unless a comment keeps that."""
+        stays = spared(unit, self.package)
+        return [*importing(unit, self.package.names, stays)]
+
+    def _told(self, result: FileResult, is_needed: bool) -> FileResult:
+        """A result that says once that there are models, if its file needs the package for them."""
+        unit = _unit(result.path, result.before) if is_needed else None
+        nodes = self._importing(unit) if unit is not None else []
+        if unit is None or not nodes:
+            return result
+        node = min(nodes, key=unit.span)
+        first, start, last, end = unit.span(node)
+        row = row_of(self.package.name)
+        assert row is not None
+        site = Site(
+            code=MODELS,
+            line=unit.line(first),
+            column=start + 1,
+            end_line=unit.line(last),
+            end_column=end + 1,
+            status="unresolved",
+            evidence="proven",
+            message=text_of(refused(row).reason),
+            before=unit.source(node),
+        )
+        sites = (one for one in result.sites if one.code != MODELS)
+        hints = tuple(one for one in result.hints if one.code != MODELS)
+        return result._replace(sites=(*sites, site), hints=hints)
+
 
 def read_copies(
-    sources: Sequence[Source], existing: Collection[str], others: Iterable[str] = ()
+    sources: Sequence[Source],
+    existing: Collection[str],
+    others: Iterable[str] = (),
+    package: RemovedPackage = OPTIM,
 ) -> Copies:
     """The files of a project that has some copies.
 
@@ -167,6 +228,7 @@ def read_copies(
       sources: all its files, those of copies included.
       existing: the paths of the copies' folders.
       others: the paths of other files that exist.
+      package: what the copies are of.
     """
     own: list[Source] = []
     units: dict[str, Unit] = {}
@@ -178,8 +240,7 @@ def read_copies(
         unit = _unit(source.path, source.content)
         if unit is not None:
             units[source.path] = unit
-    modules = [f"{module}.py" for module in ("__init__", *SUBPACKAGE)]
-    packages = (f"{copy}/{module}" for copy in existing for module in modules)
+    packages = (f"{copy}/{module}" for copy in existing for module in package.modules)
     codes = {path: unit.code for path, unit in units.items()}
     written = [source.path for source in sources if source.writable]
     places = Places(codes, (*others, *packages), written=written)
@@ -193,7 +254,7 @@ def read_copies(
             # most files do not have the name of the copy anywhere
             if PurePosixPath(copy).name not in unit.code:
                 continue
-            found = _pointed_back(unit, copy, places)
+            found = _pointed_back(unit, copy, places, package)
             if found is None:
                 continue
             name, code = found
@@ -201,17 +262,17 @@ def read_copies(
             assert text is not None
             users[source.path] = (copy, name)
             back[source.path] = replace(source, content=text.encode(code))
-    return Copies(own, existing, places, users, back)
+    return Copies(package, own, existing, places, users, back)
 
 
-def spared(unit: Unit) -> set[int]:
-    """The lines of a file with a comment by which imports stay."""
+def spared(unit: Unit, package: RemovedPackage) -> set[int]:
+    """The lines of a file with a comment by which imports of a package stay."""
     comments = suppressions(unit.code)
-    return {comment.line for comment in comments if comment.covers(IMPORTS)}
+    return {comment.line for comment in comments if comment.covers(package.code)}
 
 
 def _pointed_back(
-    unit: Unit, copy: str, places: Places
+    unit: Unit, copy: str, places: Places, package: RemovedPackage
 ) -> tuple[ModuleName, str] | None:
     """The name of a copy in a file, and the code when it is pointed back.
 
@@ -223,33 +284,14 @@ def _pointed_back(
     full = name.full if name is not None else min(said, default="")
     if not full:
         return None
-    stays = spared(unit)
-    way = Redirection(said, PACKAGE, full, PACKAGE, in_line=True, spared=stays)
+    stays = spared(unit, package)
+    name_of = package.name
+    way = Redirection(said, name_of, [full], name_of, in_line=True, spared=stays)
     code = pointed(unit, way)
     if code == unit.code:
         return None
     name_there = min(said, default=full)
     return ModuleName(name_there, full), code
-
-
-def _pointed(path: str, content: bytes, name: ModuleName) -> tuple[bytes, Unit] | None:
-    """A file with its imports pointed at a copy; None if the result is not valid."""
-    unit = _unit(path, content)
-    text = _read(path, content)
-    assert unit is not None
-    assert text is not None
-    stays = spared(unit)
-    way = Redirection([PACKAGE], name.said, PACKAGE, name.full, spared=stays)
-    code = pointed(unit, way)
-    try:
-        new = Unit(path, code, parse(code), unit.places)
-        after = text.encode(code)
-    except (SyntaxError, UndecodableError):
-        return None
-    # a name that an import bound is still read somewhere
-    if undefined_names(new) - undefined_names(unit):
-        return None
-    return after, new
 
 
 def _read(path: str, content: bytes) -> Text | Notebook | None:

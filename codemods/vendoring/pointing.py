@@ -1,4 +1,4 @@
-"""The imports of a file, pointed from one module at another: at a copy of `flax.optim`, or back."""
+"""The imports of a file, pointed from one module at another: at a copy of it, or back."""
 
 from __future__ import annotations
 
@@ -26,21 +26,19 @@ class Redirection:
 
     old: Collection[str]
     new: str
-    old_full: str
+    old_full: Collection[str]
     new_full: str
     in_line: bool = False
     spared: Collection[int] = ()
 
 
-def imports_any(
+def importing(
     unit: Unit, modules: Collection[str], spared: Collection[int] = ()
-) -> bool:
-    """Whether a file imports one of some modules, or something of it.
-
-    It does so by a statement or `import_module`.
-    """
-    importing = _importing(unit, Bindings(unit, modules))
-    return any(node.lineno not in spared for node in importing)
+) -> Iterator[ast.stmt | ast.expr]:
+    """The statements and expressions of a file that import one of some modules."""
+    for node in _importing(unit, Bindings(unit, modules)):
+        if node.lineno not in spared:
+            yield node
 
 
 def _importing(unit: Unit, bindings: Bindings) -> Iterator[ast.stmt | ast.expr]:
@@ -201,8 +199,9 @@ class _Pointing:
             return
         # import flax, where only `flax.optim` was read, becomes a new import
         first = others[0]
-        is_import = isinstance(first.statement, ast.Import)
-        is_plain = is_import and "." not in first.alias.name
+        # from flax import deprecated
+        is_from = isinstance(first.statement, ast.ImportFrom)
+        is_plain = is_from or "." not in first.alias.name
         # other files may read what a package imports
         is_unread = not is_needed and not self.unit.is_package
         if is_plain and is_unread and len(others) == 1:

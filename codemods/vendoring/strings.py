@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from codemods.sources.modules import Unit
 from codemods.vendoring.splicing import Splice, extent
@@ -30,12 +30,15 @@ def quoted_annotations(unit: Unit) -> Iterator[ast.Constant]:
                 yield from _strings(returns)
 
 
-def names_in_strings(unit: Unit, old: str, new: str) -> Iterator[tuple[int, Splice]]:
-    """The new texts of other strings that are the name of a module, or of something in it.
+def names_in_strings(
+    unit: Unit, old: Collection[str], new: str
+) -> Iterator[tuple[int, Splice]]:
+    """The new texts of other strings that are a name of a module, or of something in it.
 
     There may be a dot at the end, or a colon in the place of one. Each comes with its line.
     """
-    whole = re.compile(rf"{re.escape(old)}((?:[.:]\w+)*[.:]?)")
+    names = "|".join(map(re.escape, old))
+    whole = re.compile(rf"(?:{names})((?:[.:]\w+)*[.:]?)")
     others = {*quoted_annotations(unit), *_parts(unit)}
     for node in unit.nodes:
         if not isinstance(node, ast.Constant) or node in others:

@@ -144,12 +144,12 @@ class StoppedError(click.ClickException):
 )
 @click.option(
     "--vendor/--no-vendor",
-    help="Copy flax.optim into the project for what cannot be migrated, and import the copy.",
+    help="Copy flax.optim or flax.nn into the project for code that needs it, and import the copy.",
 )
 @click.option(
     "--vendor-as",
     metavar="FOLDER",
-    help="The folder of that copy; by default one that all files can import.",
+    help="The folder of the copy of flax.optim; by default one that all files can import.",
 )
 @click.option(
     "--verify",
@@ -226,8 +226,8 @@ def command(
     goes to code out of view, the report names the line.
 
     What cannot be migrated stays, with a reason. With --vendor, it still runs on today's Flax: a
-    copy of flax.optim is put into the project, and the remaining imports use the copy. Later runs
-    keep the copy as long as anything needs it.
+    copy of flax.optim is put into the project, and the remaining imports use the copy. So do models
+    that are written for flax.nn. Later runs keep a copy as long as anything needs it.
 
     A comment "# optim2optax: ignore[FO202]" leaves its line alone. You can also set options in the
     table [tool.optim2optax] of pyproject.toml.

@@ -11,10 +11,11 @@ from itertools import chain
 from packaging.version import Version
 
 from codemods.model import Options, Source
-from codemods.removed.table import LEGACY, NEVER, Removed, RemovedUse, packages
+from codemods.removed.table import LEGACY, MODELS, NEVER, Removed, RemovedUse, packages
 
 MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"
+VENDOR = "optim2optax rewrite --vendor"
 RAISED = ("FO852", "FO853")
 PINS = (*RAISED, "FO951", "FO952", "FO955")
 """The codes of requirements that exclude the needed versions."""
@@ -155,6 +156,8 @@ def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obsta
     since = f"{TITLES[row.package]} {row.removed_in}"
     if row == LEGACY:
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)
+    if row.name in MODELS:
+        return Obstacle(row.name, since, places, row.note, VENDOR)
     if row.how == "none":  # the note is the remedy, which is done by hand
         return Obstacle(row.name, since, places, row.note)
     remedy = "It is written in another way now."

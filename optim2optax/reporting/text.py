@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import click
 
@@ -22,7 +23,7 @@ from optim2optax.reporting.numbers import by_repository
 from optim2optax.reporting.report import Report
 from optim2optax.wording import counted, printable
 
-REMOVED, UNKNOWN = "FO899", "FO898"
+REMOVED, UNKNOWN, MODELS = "FO899", "FO898", "FO897"
 FILES, LINES = 3, 10
 """The number of files that are named of what is in several, and of lines in each."""
 
@@ -70,7 +71,7 @@ def _changed(report: Report, done: str) -> Iterator[str]:
             if result.sites:
                 yield f"{path}: {_edited(report, result, done)}"
             else:
-                yield f"{path}: {would_be}pointed at the copy of flax.optim by its name"
+                yield f"{path}: {would_be}pointed at the copy by its name"
     # of a copy of flax.optim, which has 14 files
     for folder, names in _new_files(report).items():
         title = click.style(folder, bold=True)
@@ -215,15 +216,17 @@ def _removed(report: Report) -> Iterator[str]:
     """Other removed names without a replacement, and unknown names, with the files."""
     removed = [(result.path, site) for result, site in report.sites if _is_left(site)]
     yield from _by_name(REMOVED, removed)
-    hints = _all_hints(report)
-    unknown = [(path, site) for path, site in hints if site.code == UNKNOWN]
-    yield from _by_name(UNKNOWN, unknown)
+    yield from _by_name(UNKNOWN, _hints_of(report, UNKNOWN))
 
 
 def _all_hints(report: Report) -> Iterator[tuple[str, Site]]:
     for result in report.results:
         for site in result.hints:
             yield result.path, site
+
+
+def _hints_of(report: Report, code: str) -> Iterator[tuple[str, Site]]:
+    return (found for found in _all_hints(report) if found[1].code == code)
 
 
 def _is_left(site: Site) -> bool:
@@ -255,7 +258,10 @@ def _hints(report: Report) -> Iterator[str]:
 
     They are those in the files that optimizers can get to: other files are not read.
     """
-    apart = (UNKNOWN, ESCAPE, *DEPENDENCIES)
+    for _, site in islice(_hints_of(report, MODELS), 1):
+        # The models are written for flax.nn, which …
+        yield f"{site.message.removesuffix('.')}: {site.remedy}"
+    apart = (UNKNOWN, ESCAPE, MODELS, *DEPENDENCIES)
     hints = [site for _, site in _all_hints(report) if not site.code.startswith(apart)]
     # --modernize resolves the hints without a remedy
     renamed = [site.before for site in hints if not site.remedy]

@@ -1,8 +1,13 @@
-"""Copies of `flax.optim` in a project, for code that cannot be migrated.
+"""Copies of `flax.optim` and `flax.nn` in a project, for code that cannot be migrated.
 
 Every later run recognises them.
 """
 
-from optim2optax.vendoring.migrating import Migrate, Vendoring, migrated_with_copies
+from optim2optax.vendoring.migrating import (
+    Migrate,
+    Vendoring,
+    may_concern,
+    migrated_with_copies,
+)
 
-__all__ = ["Migrate", "Vendoring", "migrated_with_copies"]
+__all__ = ["Migrate", "Vendoring", "may_concern", "migrated_with_copies"]

@@ -1,29 +1,48 @@
-"""A migration of a project that has a copy of `flax.optim`, or gets one."""
+"""A migration of a project that has copies of what Flax removed, or gets some."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from codemods.model import FileResult, Source
-from codemods.sources.prefilter import mentions_legacy
 from optim2optax.project import Found, Root
-from optim2optax.vendoring.content import PACKAGE_NAME, package_files
+from optim2optax.vendoring.content import Content, is_vendored
+from optim2optax.vendoring.nn import NN_CONTENT
+from optim2optax.vendoring.optim import OPTIM_CONTENT
 from optim2optax.vendoring.recognising import copies_among, copies_near, packages_around
 
 Migrate = Callable[[Sequence[Source]], list[FileResult]]
 
+CONTENTS = (OPTIM_CONTENT, NN_CONTENT)
+
 
 @dataclass(frozen=True)
 class Vendoring:
-    """Whether files that need `flax.optim` get a copy of it, and where.
+    """Whether files that need `flax.optim` or `flax.nn` get a copy of it, and where.
 
-    `location` is the path of the package, or None for the best place.
+    `location` is the path of the copy of `flax.optim`, beside which another one is; None stands for
+    the best places.
     """
 
     wanted: bool = False
     location: str | None = None
+
+    def location_of(self, content: Content) -> str | None:
+        """The path of a copy, if it is given."""
+        if self.location is None or content is OPTIM_CONTENT:
+            return self.location
+        return os.path.join(os.path.dirname(self.location), content.name)
+
+
+def may_concern(content: bytes, vendoring: Vendoring) -> bool:
+    """Whether a file is of a copy, or may need one. False is certain."""
+    if is_vendored(content):
+        return True
+    packages = (one.package for one in CONTENTS)
+    return vendoring.wanted and any(one.mentions(content) for one in packages)
 
 
 def migrated_with_copies(
@@ -33,7 +52,7 @@ def migrated_with_copies(
     migrate: Migrate,
     vendoring: Vendoring,
 ) -> list[FileResult]:
-    """Migrate a project as if it had no copy of `flax.optim`, and point what is left at the copy.
+    """Migrate a project as if it had no copies, and point what is left at them.
 
     Args:
       root: the root of the project.
@@ -46,27 +65,44 @@ def migrated_with_copies(
       A result for each source, in the same order, and one for each new file.
 
     Raises:
-      LegacyWheelError: if a copy is needed, and the wheel of Flax 0.5.3, which has it, cannot be
-        found or fetched.
+      LegacyWheelError: if a copy is needed, and the wheel that has it cannot be found or fetched.
     """
+    for content in CONTENTS:
+        migrate = partial(_migrated_with_copy, root, files, content, migrate, vendoring)
+    return migrate(sources)
+
+
+def _migrated_with_copy(
+    root: Root,
+    files: Sequence[Found],
+    content: Content,
+    migrate: Migrate,
+    vendoring: Vendoring,
+    sources: Sequence[Source],
+) -> list[FileResult]:
+    """Migrate a project as if it had no copy of one package."""
     # a copy may be among the files of the run, or elsewhere in the project
-    own = copies_among([source for source in sources if source.writable])
+    written = [source for source in sources if source.writable]
+    own = copies_among(written, content)
     existing = {copy.path for copy in own}
-    existing |= copies_near(root, _legacy_folders(files, sources))
+    existing |= copies_near(root, _folders(root, sources, content), content)
     if not existing and not vendoring.wanted:
         return migrate(sources)
     from codemods.vendoring.copies import read_copies
 
-    copies = read_copies(sources, existing, packages_around(root, files))
+    copies = read_copies(
+        sources, existing, packages_around(root, files), content.package
+    )
     # `from . import legacy_flax_optim as optim` is read as `from flax import optim`
     migrated = migrate(copies.pointed_back)
-    results, modules = migrated[: len(sources)], migrated[len(sources) :]
+    count = len(copies.sources)
+    results, modules = migrated[:count], migrated[count:]
     new = copies.without_copy(results) if vendoring.wanted else []
     place: str | None = None
     if new:
         # --vendor-as kit/old_optim is imported as `old_optim`
-        location = vendoring.location
-        name = os.path.basename(location) if location else PACKAGE_NAME
+        location = vendoring.location_of(content)
+        name = os.path.basename(location) if location else content.name
         wanted = root.path(os.path.abspath(location)) if location else None
         place = copies.place_for(new, name, wanted)
     if place is not None and not _is_free(place, root, existing):
@@ -81,7 +117,7 @@ def migrated_with_copies(
     kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
     if place is None or place in existing:
         return [*kept, *modules]
-    return [*kept, *modules, *_new_files(place)]
+    return [*kept, *modules, *_new_files(place, content)]
 
 
 def _is_free(place: str, root: Root, existing: Collection[str]) -> bool:
@@ -91,12 +127,12 @@ def _is_free(place: str, root: Root, existing: Collection[str]) -> bool:
     return root.is_around(place) and not os.path.lexists(root.location(place))
 
 
-def _legacy_folders(files: Sequence[Found], sources: Sequence[Source]) -> set[str]:
-    """The folders of the files that mention `flax.optim`."""
+def _folders(root: Root, sources: Iterable[Source], content: Content) -> set[str]:
+    """The folders of the files that mention a package."""
     folders: set[str] = set()
-    for file, source in zip(files, sources, strict=True):
-        if mentions_legacy(source.content):
-            folders.add(os.path.dirname(file.location))
+    for source in sources:
+        if content.package.mentions(source.content):
+            folders.add(os.path.dirname(root.location(source.path)))
     return folders
 
 
@@ -104,9 +140,10 @@ def _unchanged(source: Source) -> FileResult:
     return FileResult(source.path, source.content, source.content)
 
 
-def _new_files(place: str) -> Iterator[FileResult]:
+def _new_files(place: str, content: Content) -> Iterator[FileResult]:
     """The files of a new copy, from the wheel of Flax."""
     from optim2optax.legacy_wheel import find_wheel
 
-    for name, content in package_files(find_wheel()).items():
-        yield FileResult(f"{place}/{name}", b"", content, kind="new")
+    wheel = find_wheel(release=content.release)
+    for name, text in content.files(wheel).items():
+        yield FileResult(f"{place}/{name}", b"", text, kind="new")

@@ -1,4 +1,4 @@
-"""The copies of `flax.optim` in a project, found by the line of origin in their files."""
+"""The copies of a package in a project, found by the line of origin in their files."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ from optim2optax.project import (
     find_files,
     read_file,
 )
-from optim2optax.vendoring.content import origin_of
+from optim2optax.vendoring.content import Content
 
 INIT = "__init__.py"
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy whose files are all among those of a run: the path of its folder, and the files."""
+    """A copy whose files are all among those of a run: the path of its folder, and the files.
+
+    `package` is the name of what it is of.
+    """
 
     path: str
     files: tuple[Source, ...]
+    package: str
 
     def if_unneeded(
         self, results: Iterable[FileResult], root: Root, files: Iterable[Found]
@@ -40,18 +44,41 @@ class Copy:
         if any(name in text for text in _others(root.folder, files)):
             return None
         [init] = [one for one in self.files if one.path.endswith(f"/{INIT}")]
-        return FileResult(init.path, init.content, init.content, (_unneeded(init),))
+        return FileResult(
+            init.path, init.content, init.content, (self._unneeded(init),)
+        )
+
+    def _unneeded(self, source: Source) -> Site:
+        from codemods.rules import reasons
+
+        reason = reasons.unneeded_copy(
+            f"Nothing needs this copy of `{self.package}` any more.",
+            "Delete its folder.",
+        )
+        line = source.content.decode("utf-8", "replace").splitlines()[0]
+        return Site(
+            reason.code,
+            1,
+            1,
+            1,
+            len(line) + 1,
+            "unresolved",
+            "proven",
+            text_of(reason.reason),
+            line,
+            remedy=text_of(reason.remedy),
+        )
 
 
-def copies_among(sources: Sequence[Source]) -> list[Copy]:
+def copies_among(sources: Sequence[Source], content: Content) -> list[Copy]:
     """The copies among the files of a run."""
     copies: list[Copy] = []
     for source in sources:
-        if _begins_copy(source.path, source.content):
+        if _begins_copy(source, content):
             # the package has no folders in it
             folder = _folder(source)
             files = [other for other in sources if _folder(other) == folder]
-            copies.append(Copy(folder, tuple(files)))
+            copies.append(Copy(folder, tuple(files), content.package.name))
     return copies
 
 
@@ -59,13 +86,13 @@ def _folder(source: Source) -> str:
     return source.path.rpartition("/")[0]
 
 
-def copies_near(root: Root, folders: Collection[str]) -> set[str]:
+def copies_near(root: Root, folders: Collection[str], content: Content) -> set[str]:
     """The paths of the copies in some folders, and in those around them in the project."""
     found: set[str] = set()
     for folder in _around(root.folder, folders):
         with contextlib.suppress(OSError):
             locations = [os.path.join(folder, name) for name in os.listdir(folder)]
-            found.update(filter(_is_copy, locations))
+            found.update(one for one in locations if _is_copy(one, content))
     return {root.path(location) for location in found}
 
 
@@ -92,19 +119,20 @@ def _up_to(root: str, folder: str) -> Iterator[str]:
         folder = outer
 
 
-def _is_copy(folder: str) -> bool:
+def _is_copy(folder: str, content: Content) -> bool:
     location = os.path.join(folder, INIT)
     try:
         if not os.path.isfile(location):
             return False
         with open(location, "rb") as file:
-            return origin_of(file.read()) == INIT
+            return content.origin_of(file.read()) == INIT
     except OSError:
         return False
 
 
-def _begins_copy(path: str, content: bytes) -> bool:
-    return path.endswith(f"/{INIT}") and origin_of(content) == INIT
+def _begins_copy(source: Source, content: Content) -> bool:
+    is_init = source.path.endswith(f"/{INIT}")
+    return is_init and content.origin_of(source.content) == INIT
 
 
 def _others(root: str, files: Iterable[Found]) -> Iterator[bytes]:
@@ -114,24 +142,3 @@ def _others(root: str, files: Iterable[Found]) -> Iterator[bytes]:
         if file.location not in known:
             with contextlib.suppress(UnreadableError):
                 yield read_file(file)
-
-
-def _unneeded(source: Source) -> Site:
-    from codemods.rules import reasons
-
-    reason = reasons.unneeded_copy(
-        "Nothing needs this copy of `flax.optim` any more.", "Delete its folder."
-    )
-    line = source.content.decode("utf-8", "replace").splitlines()[0]
-    return Site(
-        reason.code,
-        1,
-        1,
-        1,
-        len(line) + 1,
-        "unresolved",
-        "proven",
-        text_of(reason.reason),
-        line,
-        remedy=text_of(reason.remedy),
-    )

@@ -98,7 +98,7 @@ REPORTS = {
     # google/flax#3296: activations under their old names
     "flax.nn": Report(
         {"bind.py": "import flax\nimport gin\n\ngin.config.external_configurable(flax.nn.relu, module='flax.nn')\n"},
-        ("flax.nn.relu, gone since Flax 0.4.2: bind.py:4\n    fix: It is `jax.nn.relu` now.",),
+        ("flax.nn.relu, gone since Flax 0.4.0: bind.py:4\n    fix: It is `jax.nn.relu` now.",),
         {"bind.py": "external_configurable(jax.nn.relu, module='flax.nn')"},
     ),
     # google-research/scenic#821: a name that optax never had

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from codemods.optimizers import optimizers
 from codemods.optimizers.base import LegacyOptimizer
-from optim2optax.vendoring.content import MODULES
+from codemods.vendoring.packages import OPTIM
 
 
 def published() -> Mapping[str, LegacyOptimizer]:
@@ -15,5 +15,5 @@ def published() -> Mapping[str, LegacyOptimizer]:
     return {
         name: optimizer
         for name, optimizer in known
-        if f"{optimizer.module}.py" in MODULES
+        if f"{optimizer.module}.py" in OPTIM.modules
     }

@@ -295,10 +295,6 @@ RENAMED = {
     ),
 }
 GONE = {
-    "the old models": (
-        "from flax import nn\n\nclass M(nn.Module): ...\n",
-        "`flax.nn` was removed.",
-    ),
     "an imported module": (
         "import jax.lib.xla_bridge\n",
         "`jax.lib.xla_bridge` was removed.",

@@ -24,7 +24,7 @@ def at_copy(
     full = f"kit{module}" if module.startswith(".") else module
     return pointed(
         unit(text),
-        Redirection(["flax.optim"], module, "flax.optim", full, spared=spared),
+        Redirection(["flax.optim"], module, ["flax.optim"], full, spared=spared),
     )
 
 
@@ -32,7 +32,7 @@ def back(text: str, module: str = "kit.legacy_flax_optim") -> str:
     full = f"kit{module}" if module.startswith(".") else module
     return pointed(
         unit(text),
-        Redirection([module], "flax.optim", full, "flax.optim", in_line=True),
+        Redirection([module], "flax.optim", [full], "flax.optim", in_line=True),
     )
 
 

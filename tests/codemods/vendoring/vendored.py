@@ -8,7 +8,7 @@ from functools import cache
 from codemods import FileResult, Options, Source, migrate
 from codemods.vendoring.copies import read_copies
 from optim2optax.legacy_wheel import find_wheel
-from optim2optax.vendoring.content import PACKAGE_NAME, package_files
+from optim2optax.vendoring.optim import OPTIM_CONTENT
 
 Files = dict[str, str]
 
@@ -16,7 +16,8 @@ Files = dict[str, str]
 @cache
 def _package() -> Mapping[str, str]:
     return {
-        name: content.decode() for name, content in package_files(find_wheel()).items()
+        name: content.decode()
+        for name, content in OPTIM_CONTENT.files(find_wheel()).items()
     }
 
 
@@ -33,7 +34,7 @@ def vendored(
     migrated = migrate(copies.pointed_back, options)
     results, modules = migrated[: len(files)], migrated[len(files) :]
     new = copies.without_copy(results) if wanted else []
-    place = copies.place_for(new, PACKAGE_NAME, None) if new else None
+    place = copies.place_for(new, OPTIM_CONTENT.name, None) if new else None
     results = copies.pointed_at(results, new, place)
     changed = (*results, *modules)
     after = {**files, **{result.path: result.after.decode() for result in changed}}

@@ -112,7 +112,7 @@ def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None
         "jax.tree_map": ("JAX 0.6.0", "optim2optax rewrite --modernize"),
         "jax.config.config": ("JAX 0.4.25", "optim2optax rewrite --modernize"),
         "flax.optim": ("Flax 0.6.0", "optim2optax rewrite"),
-        "flax.nn": ("Flax 0.4.2", ""),
+        "flax.nn": ("Flax 0.4.0", "optim2optax rewrite --vendor"),
     }
 
 

@@ -18,12 +18,7 @@ import pytest
 from codemods.analysis.legacy import SUBPACKAGE
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
-from optim2optax.vendoring.content import (
-    MODULES,
-    ORIGIN,
-    origin_of,
-    package_files,
-)
+from optim2optax.vendoring.optim import OPTIM_CONTENT
 
 NAME = "legacy_flax_optim"
 STEPS = 12
@@ -57,7 +52,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory, legacy_wheel: Path) -> Iterat
     """The copy, imported."""
     folder = tmp_path_factory.mktemp("copy")
     (folder / NAME).mkdir()
-    for name, content in package_files(legacy_wheel).items():
+    for name, content in OPTIM_CONTENT.files(legacy_wheel).items():
         (folder / NAME / name).write_bytes(content)
     sys.path.insert(0, str(folder))
     try:
@@ -148,16 +143,21 @@ def test_it_has_all_that_there_was(copy: Any) -> None:
     with legacy_optim() as optim:
         assert set(copy.__all__) == set(optim.__all__)
         assert {name for name in vars(optim) if name[:1].isupper()} <= {*vars(copy)}
-    assert {f"{name}.py" for name in SUBPACKAGE} | {"__init__.py"} == {*MODULES}
+    assert {f"{name}.py" for name in SUBPACKAGE} | {"__init__.py"} == {
+        *OPTIM_CONTENT.package.modules
+    }
 
 
 def test_each_file_says_where_it_comes_from(legacy_wheel: Path) -> None:
-    for name, content in package_files(legacy_wheel).items():
+    for name, content in OPTIM_CONTENT.files(legacy_wheel).items():
         text = content.decode()
         assert text.startswith("# Copyright ")
         assert "\n#     http://www.apache.org/licenses/LICENSE-2.0\n" in text
-        assert f"# limitations under the License.\n#\n{ORIGIN}{name}; changed: " in text
+        assert (
+            f"# limitations under the License.\n#\n{OPTIM_CONTENT.origin}{name}; changed: "
+            in text
+        )
         assert "jax.tree_map" not in text
         assert "from .." not in text
-        assert origin_of(content) == name
-    assert origin_of(b"import flax\n") == ""
+        assert OPTIM_CONTENT.origin_of(content) == name
+    assert OPTIM_CONTENT.origin_of(b"import flax\n") == ""
