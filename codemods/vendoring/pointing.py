@@ -204,7 +204,9 @@ class _Pointing:
         is_plain = is_from or "." not in first.alias.name
         # other files may read what a package imports
         is_unread = not is_needed and not self.unit.is_package
-        if is_plain and is_unread and len(others) == 1:
+        # `flax.nn` and `flax.deprecated.nn` are both missing in it
+        is_alone = len({one.alias for one in others}) == 1
+        if is_plain and is_unread and is_alone:
             self._exchange(first, statement)
         else:
             self.changes[first.statement].new.append(statement)

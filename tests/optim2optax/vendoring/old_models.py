@@ -25,6 +25,7 @@ PROGRAMS: dict[str, Program] = {}
 KEY = jax.random.PRNGKey(3)
 X = jnp.asarray(np.sin(np.arange(24.0)).reshape(2, 12), jnp.float32)
 IMAGES = jnp.asarray(np.cos(np.arange(96.0)).reshape(2, 4, 4, 3), jnp.float32)
+ROWS = IMAGES.reshape(8, 12)
 WORDS = jnp.asarray(np.sin(np.arange(48.0)).reshape(2, 4, 6), jnp.float32)
 
 
@@ -110,7 +111,7 @@ def Module(nn: Any) -> Any:
             kernel = self.param(
                 "kernel", (x.shape[-1], features), nn.initializers.lecun_normal()
             )
-            scale = self.param("scale", None, lambda key, _: jnp.float32(2))
+            scale = self.param("scale", None, lambda *_: jnp.float32(2))
             return x @ kernel * scale + self.get_param("kernel").sum()
 
     class Net(nn.Module):
@@ -173,7 +174,7 @@ def Model(nn: Any) -> Any:
     mapped = jax.pmap(lambda model, x: model(x))(states, X[None])
     halved = model.replace(params=jax.tree_util.tree_map(lambda p: p / 2, model.params))
     inner = model.truncate_at({"it": "/inner"})(X)
-    vmapped = jax.vmap(lambda x: model(x))(X)
+    vmapped = jax.vmap(model)(X)
     return mapped, halved(X), inner, vmapped
 
 
@@ -230,13 +231,13 @@ class _Counting:
 def stateful(nn: Any) -> Any:
     net = _Counting(nn).net
     with nn.stateful() as state:
-        _, params = net.init(KEY, X)
+        _, params = net.init(KEY, ROWS)
 
     @jax.jit
     def step(params: Any, state: Any) -> Any:
         def loss(params: Any) -> Any:
             with nn.stateful(state) as new_state:
-                return jnp.sum(net.call(params, X) ** 3), new_state
+                return jnp.sum(net.call(params, ROWS) ** 3), new_state
 
         (value, new), grad = jax.value_and_grad(loss, has_aux=True)(params)
         return value, new, grad
@@ -244,7 +245,7 @@ def stateful(nn: Any) -> Any:
     first = step(params, state)
     second = step(params, first[1])
     with nn.stateful(second[1], mutable=False):
-        evaluated = net.call(params, X, train=False)
+        evaluated = net.call(params, ROWS, train=False)
     return first[0], second[0], second[1].as_dict(), second[2], evaluated
 
 
@@ -505,7 +506,7 @@ def ConvLSTM(nn: Any) -> Any:
 
 def described(result: Any) -> Any:
     """Of each array: its shape, two sums, and its first numbers."""
-    leaves, tree = jax.tree_util.tree_flatten(jax.device_get(result))
+    leaves = jax.tree_util.tree_leaves(jax.device_get(result))
     found = []
     for leaf in leaves:
         array = np.asarray(leaf, np.float64)
