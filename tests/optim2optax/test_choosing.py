@@ -16,17 +16,12 @@ from optim2optax.vendoring import Vendoring
 CASES = sorted((Path(__file__).parents[2] / "fixtures").glob("*/before.*"))
 SEVERAL = (
     "bare_definition",
-    "carried_by_loops",
-    "derived_rule",
     "group_rates",
-    "handwritten_schedules",
-    "maml",
     "scheduled_hyper_params",
     "soft_actor_critic",
-    "state_beside_optimizer",
     "three_optimizers",
 )
-"""The fixtures with several optimizers, and more than that in common."""
+"""Fixtures with several optimizers that have more than that in common; those like them are thorough."""
 
 CHOSEN = [
     pytest.param(

@@ -25,6 +25,21 @@ PARTS = (
     ".pre-commit-hooks.yaml",
 )
 
+CONFIGURATION = """\
+repos:
+  - repo: {}
+    rev: released
+    hooks:
+      - id: optim2optax-check
+      - id: optim2optax
+"""
+
+
+@pytest.fixture(autouse=True)
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is installed for a few runs is not compiled ahead of them."""
+    monkeypatch.setenv("PIP_NO_COMPILE", "1")
+
 
 @pytest.fixture
 def hooks(tmp_path: Path) -> Path:
@@ -51,13 +66,16 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
     commit_all(project)
     (project / "steps.py").write_text(f"# staged\n{STEPS}")
     git(project, "add", "steps.py")
+    git(hooks, "tag", "released")
+    (project / ".pre-commit-config.yaml").write_text(CONFIGURATION.format(hooks))
+    git(project, "add", ".pre-commit-config.yaml")
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_")
     }
     environment["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
 
-    def try_repo(hook: str) -> subprocess.CompletedProcess[str]:
-        words = ("-m", "pre_commit", "try-repo", str(hooks), hook, "--color=never")
+    def run_hook(hook: str) -> subprocess.CompletedProcess[str]:
+        words = ("-m", "pre_commit", "run", hook, "--color=never")
         return subprocess.run(
             [sys.executable, *words],
             cwd=project,
@@ -67,7 +85,7 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
             check=False,
         )
 
-    checked = try_repo("optim2optax-check")
+    checked = run_hook("optim2optax-check")
     assert checked.returncode == 1, checked.stdout + checked.stderr
     assert (
         "steps.py:3:12: FO931 This optimizer is used in train.py too" in checked.stdout
@@ -75,7 +93,7 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
     assert "1 site in 1 file" in checked.stdout
     assert (project / "train.py").read_text() == TRAIN
 
-    first = try_repo("optim2optax")
+    first = run_hook("optim2optax")
     assert first.returncode == 1, first.stdout + first.stderr
     assert "files were modified by this hook" in first.stdout
     assert "10 sites in 3 files: 10 rewritten" in first.stdout
@@ -84,7 +102,7 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
 
     git(project, "add", "--all")
     for hook in ("optim2optax", "optim2optax-check"):
-        again = try_repo(hook)
+        again = run_hook(hook)
         assert again.returncode == 0, again.stdout + again.stderr
 
 

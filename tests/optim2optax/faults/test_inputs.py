@@ -14,6 +14,7 @@ import pytest
 from codemods import Source, migrate
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import LEGACY
+from tests.thinned import thinned
 
 DEEP = {
     "brackets": "x = " + "(" * 3_000 + ")" * 3_000,
@@ -29,7 +30,9 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize(
+    "name", thinned({name: name for name in DEEP}, "brackets", "attributes", "elif")
+)
 def test_deep_nesting(project: Path, name: str) -> None:
     """In a process of its own, since what overflows the stack of a process ends it."""
     deep = f"{LEGACY}\n{DEEP[name]}\n"

@@ -78,6 +78,7 @@ def test_a_program_that_insists_on_float32(tmp_path: Path) -> None:
     assert found.verdict is not Verdict.DIFFERENT, found
 
 
+@pytest.mark.thorough
 def test_a_command_that_insists_on_float32(tmp_path: Path) -> None:
     for folder, text in (
         ("old", INSISTING),

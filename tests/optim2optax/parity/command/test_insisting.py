@@ -57,7 +57,7 @@ LARGE = FAILING.replace(
 @pytest.mark.parametrize(
     "program",
     [
-        pytest.param(FAILING, id="fails in float64"),
+        pytest.param(FAILING, id="fails in float64", marks=pytest.mark.thorough),
         pytest.param(KEEPING, id="keeps float32"),
         pytest.param(LARGE, id="has a large leaf", marks=pytest.mark.thorough),
     ],

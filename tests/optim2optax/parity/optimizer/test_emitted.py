@@ -12,6 +12,7 @@ from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.reports.result import Outcome
 from tests.codemods.optimizers.published import published
+from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
@@ -63,7 +64,9 @@ def test_parts_from_elsewhere_are_put_in_their_place() -> None:
     assert not by_line[10, "Momentum"].injected
 
 
-@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize(
+    "number", thinned({str(number): (number,) for number in range(5)}, "3", "4")
+)
 def test_a_whole_program_is_proven(number: int) -> None:
     case = optimizer_case("case", emitted(PROGRAM)[number], steps=100, seed=1)
     assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
@@ -83,7 +86,7 @@ SCHEDULED = """
         return optimizer
     """
 TAKING_RATES = sorted(published().keys() - {"MultiOptimizer", "WeightNorm"})
-USUAL = ("Adam", "Momentum", "Adafactor")
+USUAL = ("Adam", "Adafactor")
 """Of which a schedule is tried in each run."""
 
 
@@ -162,7 +165,14 @@ def test_predicates_of_which_nobody_knows_the_words_are_still_opposite(
     assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
 
 
-@pytest.mark.parametrize("name", ["AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum"])
+@pytest.mark.parametrize(
+    "name",
+    thinned(
+        {name: name for name in ("AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum")},
+        "Adam",
+        "LAMB",
+    ),
+)
 def test_a_mask_is_the_two_groups_that_it_takes_the_place_of(name: str) -> None:
     found = emitted(MASKED.replace("{name}", name))
 
@@ -260,7 +270,9 @@ PREDICATES = {
 
 
 @pytest.mark.parametrize("wrong", ["", "sgd(0.2", "adam(0.1"])
-@pytest.mark.parametrize(("first", "second"), PREDICATES.values(), ids=PREDICATES)
+@pytest.mark.parametrize(
+    ("first", "second"), thinned(PREDICATES, "leaves", "two words at once")
+)
 def test_each_group_has_leaves_of_its_own(
     first: str, second: str, wrong: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

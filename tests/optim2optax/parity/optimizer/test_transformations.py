@@ -38,23 +38,13 @@ def compare(
 inject = partial(optax.inject_hyperparams, static_args=("b1", "b2", "eps", "eps_root"))
 
 
-@pytest.mark.parametrize(
-    ("definition", "transformation"),
-    [
-        (lambda optim: optim.GradientDescent(0.1), optax.sgd(0.1)),
-        (
-            lambda optim: optim.Momentum(0.1, 0.9, weight_decay=1e-3, nesterov=True),
-            optax.chain(
-                optax.add_decayed_weights(1e-3), optax.sgd(0.1, 0.9, nesterov=True)
-            ),
+def test_forms_without_a_differing_bit_are_identical() -> None:
+    comparison = compare(
+        lambda optim: optim.Momentum(0.1, 0.9, weight_decay=1e-3, nesterov=True),
+        optax.chain(
+            optax.add_decayed_weights(1e-3), optax.sgd(0.1, 0.9, nesterov=True)
         ),
-    ],
-    ids=["sgd", "momentum"],
-)
-def test_forms_without_a_differing_bit_are_identical(
-    definition: Definition, transformation: Any
-) -> None:
-    comparison = compare(definition, transformation)
+    )
     assert comparison.verdict is Verdict.IDENTICAL, comparison
     assert comparison.error == comparison.drift == 0.0
 
@@ -101,32 +91,6 @@ def test_adafactor_is_judged_in_float64_although_it_asks_for_float32() -> None:
     assert comparison.verdict is not Verdict.DIFFERENT, comparison
 
 
-@pytest.mark.usefixtures("judged")
-@pytest.mark.parametrize(
-    ("definition", "transformation"),
-    [
-        (lambda optim: optim.Adam(1e-3), optax.adam(1e-3, eps=1.1e-8)),
-        (lambda optim: optim.Adam(1e-3), optax.adam(1e-3, b2=0.999 + 1e-7)),
-        (lambda optim: optim.GradientDescent(0.1), optax.sgd(0.1 * (1 + 1e-7))),
-        (lambda optim: optim.RMSProp(1e-3), optax.rmsprop(1e-3, decay=0.9, eps=1e-8)),
-        (lambda optim: optim.Adam(1e-3, weight_decay=1e-2), optax.adam(1e-3)),
-        (lambda optim: optim.LAMB(1e-3), optax.lamb(1e-3)),
-    ],
-    ids=[
-        "epsilon",
-        "beta2",
-        "learning rate",
-        "epsilon in the root",
-        "no decay",
-        "zero leaves of LAMB",
-    ],
-)
-def test_planted_faults_are_found(definition: Definition, transformation: Any) -> None:
-    comparison = compare(definition, transformation)
-    assert comparison.verdict is Verdict.DIFFERENT, comparison
-    assert comparison.first_difference is not None
-
-
 def test_float32_has_a_veto_where_it_overflows_on_one_side_alone() -> None:
     """Gradients that are blown up and shrunk again are the same in float64, and infinite in float32."""
     ahead = optax.chain(
@@ -169,16 +133,18 @@ def test_one_step_would_miss_a_wrong_beta2() -> None:
         (inject(optax.adam)(1.0), decay, Verdict.EQUIVALENT),
         (inject(optax.adam)(1.0), decay(np.arange(120)), Verdict.EQUIVALENT),
         (optax.adam(decay), decay, Verdict.EQUIVALENT),
-        (
+        pytest.param(
             optax.adam(lambda count: count / 3),
             lambda step: step / 3,
             Verdict.EQUIVALENT,
+            marks=pytest.mark.thorough,
         ),
         (optax.adam(lambda count: decay(count + 1)), decay, Verdict.DIFFERENT),
-        (
+        pytest.param(
             optax.chain(optax.identity(), inject(optax.adam)(1.0)),
             decay,
             Verdict.EQUIVALENT,
+            marks=pytest.mark.thorough,
         ),
         (optax.adam(1.0), decay, Verdict.DIFFERENT),
     ],
