@@ -250,12 +250,6 @@ WITHOUT_PICKLE = ("multiprocessing.dummy.", "multiprocessing.pool.ThreadPool")
 
 STRUCT = frozenset(("flax.struct.dataclass",))
 STRUCTS = STRUCT | {"flax.struct.PyTreeNode", "chex.dataclass"}
-OLD_MODELS = frozenset(
-    f"flax.{module}.Model"
-    for module in ("nn", "nn.base", "deprecated.nn", "deprecated.nn.base")
-)
-"""A module with its params, of the Flax before `flax.linen`."""
-
 MODELS = frozenset(("flax.linen.Module", "flax.linen.module.Module"))
 ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", "jax.Array", "chex.Array")
 """What the names of functions and classes that give arrays begin with."""

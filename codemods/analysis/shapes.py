@@ -14,7 +14,13 @@ from codemods.inference.objects import Container, Instance, LegacyObject, Place,
 from codemods.inference.scopes import Scope
 from codemods.optimizers.methods import CREATE
 from codemods.sources.modules import Unit
-from codemods.vocabulary import ARRAYS, OLD_MODELS, listed
+from codemods.vocabulary import ARRAYS, listed
+
+OLD_MODELS = frozenset(
+    f"flax.{module}.Model"
+    for module in ("nn", "nn.base", "deprecated.nn", "deprecated.nn.base")
+)
+"""A module with its params, of the Flax before `flax.linen`."""
 
 BUILTIN = listed("""
     builtins: dict list tuple
@@ -44,8 +50,6 @@ class Parameters:
         shapes = {self._is_bare(item) for item in self.facts.target(optimizer)} - {None}
         if shapes:
             return True in shapes
-        if self._is_model(optimizer):
-            return True
         params = _given(optimizer)
         if params is None:
             return None
@@ -60,14 +64,6 @@ class Parameters:
         if is_annotated or self._computes_array(origin(params, self.facts) or params):
             return True
         return False if self._has_keys(optimizer, params) else None
-
-    def _is_model(self, optimizer: LegacyObject) -> bool:
-        """Whether its target is used as only a `flax.nn.Model` can be: `optimizer.target(x)`."""
-        for unit, node in self.flow.stands_at(("target", optimizer)):
-            match unit.parents.get(node):
-                case ast.Call(func=called) if called is node:
-                    return True
-        return False
 
     def come_from_outside(self, optimizer: LegacyObject) -> bool:
         """Whether the params are an argument of a function that nobody in view calls."""

@@ -104,8 +104,8 @@ def _scanned(
     numbers: Mapping[Number, Any],
 ) -> Sequence[Any]:
     """The results of a scan: the last carry, then the stacked results of its steps."""
-    first = parameters["num_consts"]
-    last = first + parameters["num_carry"]
+    first, carried = _sizes_of_scan(parameters)
+    last = first + carried
     # `jax.lax.scan(step, start, inputs)`, where `step` reads what is outside of it.
     outside = given[:first]
     start = given[first:last]
@@ -127,6 +127,15 @@ def _scanned(
     return [*carry, *stacked]
 
 
+def _sizes_of_scan(parameters: Mapping[str, Any]) -> tuple[int, int]:
+    """How many arguments of a scan its function reads from outside, and how many it carries."""
+    if "ft_in" in parameters:
+        # From JAX 0.11 on: the three parts of the arguments.
+        outside, start, _ = map(list, parameters["ft_in"].unpack())
+        return len(outside), len(start)
+    return parameters["num_consts"], parameters["num_carry"]
+
+
 Number: TypeAlias = tuple[np.dtype[Any], float]
 """A literal by its type and value."""
 
@@ -145,8 +154,8 @@ ENTERED = {
 No derivative is taken of them any more, so that custom rules for it do not matter.
 """
 
-OF_SCAN = ("length", "num_carry", "num_consts", "reverse", "unroll")
-"""The parameters in which two scans with the same function may differ."""
+OF_SCAN = ("length", "reverse", "unroll")
+"""In these, and in their sizes, two scans with the same function may differ."""
 
 
 def literals(jaxpr: Jaxpr) -> Iterator[Literal]:
@@ -217,8 +226,10 @@ def _form_of_parameters(equation: JaxprEqn, places: Mapping[Number, int]) -> Has
     if inner is None:
         return _form_of_value(equation.params)
     constants = tuple(map(_form_of_value, inner.consts))
-    names = OF_SCAN if equation.primitive.name == SCAN else ()
-    own = tuple(equation.params[name] for name in names)
+    own: tuple[Hashable, ...] = ()
+    if equation.primitive.name == SCAN:
+        sizes = _sizes_of_scan(equation.params)
+        own = (*sizes, *(equation.params[name] for name in OF_SCAN))
     return constants, form_of(inner.jaxpr, places), own
 
 

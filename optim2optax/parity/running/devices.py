@@ -52,8 +52,11 @@ def _choose(asked: str) -> None:
     """Let JAX compute on a platform. Raises PlatformError."""
     import jax
 
-    # JAX calls it cuda in this variable.
+    # JAX calls a GPU cuda in this variable.
     name = "cuda" if asked == "gpu" else asked
+    # The host functions that steps call (`jax.debug.callback`) take their arguments on the CPU.
+    if "cpu" not in name.split(","):
+        name += ",cpu"
     os.environ["JAX_PLATFORMS"] = name
     jax.config.update("jax_platforms", name)  # type: ignore[no-untyped-call]
     try:

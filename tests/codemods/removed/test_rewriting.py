@@ -532,7 +532,7 @@ def test_without_the_option_there_are_hints_beside_an_optimizer_and_nothing_else
     assert b"jax.tree_map" in result.after
     assert {site.status for site in result.sites} == {"rewritten"}
     assert [(site.code, site.status, bool(site.remedy)) for site in result.hints] == [
-        ("FO899", "hint", True),
+        ("FO897", "hint", True),
         ("FO801", "hint", False),
     ]
     assert run("import jax\n\njax.tree_map(f, x)\n", Options()).hints == ()
