@@ -53,17 +53,16 @@ def _choose(asked: str) -> None:
     import jax
 
     # JAX calls a GPU cuda in this variable.
-    name = "cuda" if asked == "gpu" else asked
+    first, *others = ("cuda" if asked == "gpu" else asked).split(",")
     # The host functions that steps call (`jax.debug.callback`) take their arguments on the CPU.
-    if "cpu" not in name.split(","):
-        name += ",cpu"
-    os.environ["JAX_PLATFORMS"] = name
-    jax.config.update("jax_platforms", name)  # type: ignore[no-untyped-call]
+    names = ",".join(dict.fromkeys([first, *others, "cpu"]))
+    os.environ["JAX_PLATFORMS"] = names
+    jax.config.update("jax_platforms", names)  # type: ignore[no-untyped-call]
     try:
-        jax.devices()
+        jax.devices(first)
     # JAX asserts that it has a plugin for the platform.
     except (RuntimeError, AssertionError) as error:
-        raise PlatformError(_why_not(asked, error)) from error
+        raise PlatformError(_why_not(first, error)) from error
 
 
 def _why_not(asked: str, error: Exception) -> str:
