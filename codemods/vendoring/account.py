@@ -53,9 +53,10 @@ class Account:
         # a line that is reported already gets no second message
         reported = ("unresolved", "suppressed")
         known = {site.line for site in sites if site.status in reported}
+        unpointed = _unpointed(self.package)
         for unit, span, text in left:
             if unit.line(span[0]) not in known:
-                sites.append(_unpointed(unit, span, text, self.package))
+                sites.append(left_site(unit, span, text, unpointed))
         in_order = sorted(sites, key=lambda site: (site.line, site.column))
         return result._replace(sites=tuple(in_order))
 
@@ -86,16 +87,13 @@ class Account:
         return replace(site, code=reason.code, message=why, remedy=remedy, cause=None)
 
 
-def _unpointed(unit: Unit, span: Span, text: str, package: RemovedPackage) -> Site:
-    reason: Refusal = reasons.unpointed(
-        f"This cannot be pointed at the copy of `{package.name}`.",
-        "Import that by its name, and say what is needed of it.",
-    )
+def left_site(unit: Unit, span: Span, text: str, refusal: Refusal) -> Site:
+    """A site of what still refers to a removed package, for a reason of its own."""
     first, start, last, end = span
     cell = unit.cell(first)
-    why = text_of(reason.reason)
+    why = text_of(refusal.reason)
     return Site(
-        code=reason.code,
+        code=refusal.code,
         line=unit.line(first),
         column=start + 1,
         end_line=unit.line(last),
@@ -104,5 +102,12 @@ def _unpointed(unit: Unit, span: Span, text: str, package: RemovedPackage) -> Si
         evidence="proven",
         message=f"{cell}: {why}" if cell else why,
         before=text,
-        remedy=text_of(reason.remedy),
+        remedy=text_of(refusal.remedy),
+    )
+
+
+def _unpointed(package: RemovedPackage) -> Refusal:
+    return reasons.unpointed(
+        f"This cannot be pointed at the copy of `{package.name}`.",
+        "Import that by its name, and say what is needed of it.",
     )

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from codemods.messages import text_of
-from codemods.model import FileResult, Site, Source
+from codemods.model import FileResult, Source
 from codemods.removed.table import row_of
 from codemods.rewriting.checking import undefined_names
 from codemods.rules.removed import refused
@@ -21,7 +20,7 @@ from codemods.sources.parsing import parse
 from codemods.sources.places import ModuleName, Places
 from codemods.sources.suppression import suppressions
 from codemods.sources.text import Text, UndecodableError, decode
-from codemods.vendoring.account import Account
+from codemods.vendoring.account import Account, left_site
 from codemods.vendoring.packages import MODELS, NN, OPTIM, RemovedPackage
 from codemods.vendoring.pointing import Redirection, importing, pointed
 from codemods.vendoring.unpointed import unpointed
@@ -197,20 +196,9 @@ class Copies:
         if unit is None or not nodes:
             return result
         node = min(nodes, key=unit.span)
-        first, start, last, end = unit.span(node)
         row = row_of(self.package.name)
         assert row is not None
-        site = Site(
-            code=MODELS,
-            line=unit.line(first),
-            column=start + 1,
-            end_line=unit.line(last),
-            end_column=end + 1,
-            status="unresolved",
-            evidence="proven",
-            message=text_of(refused(row).reason),
-            before=unit.source(node),
-        )
+        site = left_site(unit, unit.span(node), unit.source(node), refused(row))
         sites = (one for one in result.sites if one.code != MODELS)
         hints = tuple(one for one in result.hints if one.code != MODELS)
         return result._replace(sites=(*sites, site), hints=hints)
