@@ -199,6 +199,7 @@ class Copies:
         row = row_of(self.package.name)
         assert row is not None
         site = left_site(unit, unit.span(node), unit.source(node), refused(row))
+        site = replace(site, remedy=None)
         sites = (one for one in result.sites if one.code != MODELS)
         hints = tuple(one for one in result.hints if one.code != MODELS)
         return result._replace(sites=(*sites, site), hints=hints)
