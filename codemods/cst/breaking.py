@@ -222,17 +222,16 @@ def joined(
     updated: cst.SimpleStatementLine,
     indent: int,
 ) -> cst.SimpleStatementLine:
-    """A statement on one line, if it was too long for one before, and is not any more."""
+    """A statement that was too long for one line, on fewer lines if it needs no more."""
     text = _lines(module, updated)
     # Comments end in a line break, and strings may have some.
     if "#" in text or '"""' in text or "\\" in text:
         return updated
-    flat = _flat(updated)
-    old = _lines(module, _flat(original))
-    new = _lines(module, flat)
-    if indent + len(old) > limit >= indent + len(new):
-        return flat
-    return updated
+    if indent + len(_lines(module, _flat(original))) <= limit:
+        return updated
+    again = fit(module, limit, original, _flat(updated), indent)
+    is_shorter = _lines(module, again).count("\n") < text.count("\n")
+    return again if is_shorter else updated
 
 
 def _flat(statement: cst.SimpleStatementLine) -> cst.SimpleStatementLine:

@@ -107,10 +107,14 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
         graphs=facts.graphs,
         written=[unit.path for unit in facts.project.read if unit.writable],
     )
-    # a notebook runs in any folder
     files = [unit for unit in moving if not unit.places]
     for place, together in _by_place(files, facts, outcome.places).items():
         _move(place, together, needs, outcome)
+    # a notebook runs in any folder: it finds the new module only where it imports the package
+    for unit in moving:
+        for place in outcome.modules:
+            if unit.places and outcome.places.imports_beside(unit.path, place):
+                _import(unit, place, needs[unit], outcome)
     for together in _programs(
         [unit for unit in moving if _has_shared(needs[unit])], facts
     ):
@@ -186,28 +190,30 @@ def _move(place: str, units: list[Unit], needs: Needs, outcome: Shared) -> None:
     """Put helpers of some files into a module that all of them can import."""
     counts = Counter(chain.from_iterable(needs[unit] for unit in units))
     supports = _commonest(needs[unit] for unit in units)
-    words = {name: {*WORD.findall(one.source)} for name, one in supports.items()}
-    moved = {name for name, one in supports.items() if is_long(one) or counts[name] > 1}
-    # what they call goes with them
-    pending = [*moved]
-    while pending:
-        further = supports.keys() & words[pending.pop()] - moved
-        moved |= further
-        pending += further
-    for name, support in supports.items():
-        if name in moved:
-            outcome.modules[place][name] = support
+    is_needed = any(is_long(one) or counts[name] > 1 for name, one in supports.items())
+    if not is_needed:
+        return
+    outcome.modules[place].update(supports)
     if any(NARROW.search(unit.code) for unit in units):
         outcome.narrow.add(place)
     for unit in units:
-        module = outcome.name(unit, place) or ""
-        # where a helper is another one here, what calls it is, too
-        own: set[str] = set()
-        for name, support in needs[unit].items():
-            if support != supports[name] or not own.isdisjoint(words[name]):
-                own.add(name)
-        shared_here = moved.intersection(needs[unit]) - own
-        outcome.imported[unit] = dict.fromkeys(sorted(shared_here), module)
+        _import(unit, place, needs[unit], outcome)
+
+
+def _import(
+    unit: Unit, place: str, needed: dict[str, Support], outcome: Shared
+) -> None:
+    """Let a file import what it needs of a new module."""
+    there = outcome.modules[place]
+    # where a helper is another one here, what calls it is, too
+    own: set[str] = set()
+    for name, support in needed.items():
+        words = WORD.findall(support.source)
+        if support != there.get(name) or not own.isdisjoint(words):
+            own.add(name)
+    module = outcome.name(unit, place) or ""
+    imported = sorted(needed.keys() - own)
+    outcome.imported[unit] = dict.fromkeys(imported, module)
 
 
 def _commonest(needs: Iterable[dict[str, Support]]) -> dict[str, Support]:

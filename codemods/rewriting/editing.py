@@ -12,6 +12,7 @@ import libcst as cst
 
 from codemods.containment import Failure
 from codemods.cst.alignment import realigned
+from codemods.cst.breaking import limit_of_rewritten
 from codemods.model import Form
 from codemods.optimizers.base import (
     TRAIN_STATE,
@@ -165,7 +166,8 @@ def _finished(
         return work.code, applied, Problem(text, _renaming(other))
     for support in supports.values():
         editor.require(support.imports)
-    editor.require(_statements(work, imported))
+    limit = limit_of_rewritten(work.code, original.module.default_indent)
+    editor.require(_statements(work, imported, limit))
     finished = editor.finish(updated)
     supported = insert_support(finished, list(sources.values()), original)
     if supported is None:
@@ -233,7 +235,7 @@ def _imported(work: Work, code: str, sources: Mapping[str, str]) -> dict[str, st
     return modules
 
 
-def _statements(work: Work, imported: Mapping[str, str]) -> Iterator[str]:
+def _statements(work: Work, imported: Mapping[str, str], limit: int) -> Iterator[str]:
     """The imports of helpers from other modules: one for each module."""
     own_names = {called: name for name, called in work.called.items()}
     for module in sorted(set(imported.values())):
@@ -242,7 +244,11 @@ def _statements(work: Work, imported: Mapping[str, str]) -> Iterator[str]:
             name = own_names.get(called, called)
             if imported[called] == module:
                 names.append(name if name == called else f"{name} as {called}")
-        yield f"from {module} import {', '.join(names)}"
+        line = f"from {module} import {', '.join(names)}"
+        if len(line) > limit and len(names) > 1:
+            lines = "".join(f"    {name},\n" for name in names)
+            line = f"from {module} import (\n{lines})"
+        yield line
 
 
 def _clashes(

@@ -163,6 +163,7 @@ def _call_rewritten(
             file.left.comments.extend(comments_of(argument))
     indent = file.indent_within(edit.span)
     new = enclose(call, callee, arguments, file.is_narrow, indent)
+    file.left.shrinks = file.left.shrinks or len(arguments) < len(call.args)
     if not edit.then:
         return new
     # optimizer.create(params).replace(step=0)

@@ -53,7 +53,7 @@ class ImportedName:
 
 @dataclass(frozen=True)
 class Addition:
-    """A one-line import to add.
+    """An import to add.
 
     It goes to the module's top, or beside the nested import that starts at `near`.
     """

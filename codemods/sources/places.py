@@ -10,7 +10,12 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from codemods.sources.modules import Layout
-from codemods.sources.relevance import Graph, import_graph, reachable
+from codemods.sources.relevance import (
+    Graph,
+    absolute,
+    import_graph,
+    reachable,
+)
 
 Named = tuple[str, tuple[str, ...]]
 """The name of a module in a file, and the paths, without ending, that it may mean."""
@@ -84,14 +89,24 @@ class Places:
         if name is None or name.said.startswith("."):
             return name is not None
         package, _, _ = name.full.partition(".")
-        folder = PurePosixPath(place).parent
         if package == name.full:
-            beside = (one for one, _ in self._named(path) if "." not in one)
-            modules = (self._layout.at(str(folder / one)) for one in beside)
-            is_beside = any(found is not None and not found[1] for found in modules)
-            return is_beside or PurePosixPath(path).parent == folder
-        says = (one.partition(".")[0] for one, _ in self._named(path))
-        return package in says or self._belongs(path, package)
+            is_in = PurePosixPath(path).parent == PurePosixPath(place).parent
+        else:
+            is_in = self._belongs(path, package)
+        return is_in or self.imports_beside(path, place)
+
+    def imports_beside(self, path: str, place: str) -> bool:
+        """Whether a file imports the package of a place, or a module beside the place."""
+        name = self.name(path, place)
+        if name is None:
+            return False
+        package, _, _ = name.full.partition(".")
+        said = [one for one, _ in self._named(path)]
+        if package != name.full:
+            return package in {one.partition(".")[0] for one in said}
+        folder = PurePosixPath(place).parent
+        modules = (self._layout.at(str(folder / one)) for one in said if "." not in one)
+        return any(found is not None and not found[1] for found in modules)
 
     def _belongs(self, path: str, package: str) -> bool:
         """Whether a file is in a package of this name, or others import it from there."""
@@ -119,7 +134,7 @@ class Places:
             return False
         # no other module may be found by the name
         [name] = full
-        return all(layout.absolute(path, name) == (place,) for path in paths)
+        return all(absolute(path, name, layout) == (place,) for path in paths)
 
     def name(self, path: str, place: str) -> ModuleName | None:
         """The name of a module at a place in a file; None if the file cannot import it."""
@@ -238,7 +253,7 @@ class Places:
             relative = self._layout.relative(path, level, rest)
             paths: tuple[str, ...] = (relative,)
         else:
-            paths = self._layout.absolute(path, rest)
+            paths = absolute(path, rest, self._layout)
         return tuple(one for one in paths if self._layout.at(one) is not None)
 
     def _is_package(self, folder: PurePosixPath) -> bool:

@@ -209,14 +209,14 @@ def _modules(path: str, text: str, layout: Layout) -> Iterator[str]:
             listed = COMMENT.sub("", match["modules"])
             modules = re.sub(r"\bas\s+\w+", "", listed)
             for name in re.findall(r"[\w.]+", modules):
-                yield from _with_packages(_absolute(path, name, layout), name)
+                yield from _with_packages(absolute(path, name, layout), name)
         else:
             yield from _modules_of_from(path, match, layout)
     # importlib.import_module("package.module")
     if "import_module" in text or "__import__" in text:
         for match in NAMED.finditer(text):
             name = match[1]
-            yield from _with_packages(layout.absolute(path, name), name)
+            yield from _with_packages(absolute(path, name, layout), name)
 
 
 def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterator[str]:
@@ -228,7 +228,7 @@ def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterato
         relative = layout.relative(path, level, name)
         sources: tuple[str, ...] = (relative,)
     else:
-        sources = _absolute(path, name, layout)
+        sources = absolute(path, name, layout)
     yield from _with_packages(sources, name)
     if sources:
         members = COMMENT.sub("", match["members"])
@@ -238,7 +238,11 @@ def _modules_of_from(path: str, match: re.Match[str], layout: Layout) -> Iterato
                 yield member if source == "." else f"{source}/{member}"
 
 
-def _absolute(path: str, name: str, layout: Layout) -> tuple[str, ...]:
+def absolute(path: str, name: str, layout: Layout) -> tuple[str, ...]:
+    """The paths, without ending, that an absolute import in a file may mean.
+
+    `jax` is the library, also below a folder of that name.
+    """
     root = name.partition(".")[0]
     # a script's neighbour may be called as a module of the standard library
     is_outside = root in OUTSIDE and root not in sys.stdlib_module_names

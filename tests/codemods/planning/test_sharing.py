@@ -73,26 +73,72 @@ def test_what_nobody_shares_or_can_import_is_where_it_is_needed(
     assert "optax_compat.py" not in shared
 
 
-def test_a_notebook_keeps_what_it_needs() -> None:
+def notebook(code: str) -> str:
     cell: dict[str, object] = {
         "cell_type": "code",
         "execution_count": None,
         "metadata": {},
         "outputs": [],
-        "source": module("first", GROUPS).splitlines(keepends=True),
+        "source": code.splitlines(keepends=True),
     }
-    book = json.dumps(
-        {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1
-    )
+    book = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(book, indent=1) + "\n"
+
+
+def test_a_notebook_that_imports_nothing_of_the_project_keeps_what_it_needs() -> None:
     found = after(
         {
-            f"demo{SUFFIX}": book + "\n",
+            f"demo{SUFFIX}": notebook(module("first", GROUPS)),
             "one.py": module("first", GROUPS),
             "main.py": "from one import first\n",
         }
     )
     assert "def partition_by_path" in found[f"demo{SUFFIX}"]
     assert "def partition_by_path" not in found["one.py"]
+
+
+def test_a_notebook_imports_a_helper_from_a_package_that_it_imports() -> None:
+    found = after(
+        {
+            "kit/__init__.py": "",
+            "kit/one.py": module("first", GROUPS),
+            f"notebooks/demo{SUFFIX}": notebook(
+                module("second", GROUPS, "from kit import one")
+            ),
+        }
+    )
+    book = found[f"notebooks/demo{SUFFIX}"]
+    assert "from kit.optax_compat import partition_by_path" in book
+    assert "def partition_by_path" not in book
+
+
+def test_below_a_folder_that_is_called_as_a_library_it_has_its_full_name() -> None:
+    found = after(
+        {
+            "kit/__init__.py": "",
+            "kit/jax/__init__.py": "",
+            "kit/jax/one.py": module("first", GROUPS, "from kit.jax import rates"),
+            "kit/jax/rates.py": "RATE = 0.1\n",
+        }
+    )
+    assert "from kit.optax_compat import partition_by_path" in found["kit/jax/one.py"]
+
+
+def test_short_helpers_go_along_and_the_import_is_within_the_line_length() -> None:
+    groups = GROUPS.replace(", (others", ",\n        (others")
+    both = f"{groups}    optim.LAMB(0.1), optim.LARS(0.1, weight_decay=0.1)\n"
+    found = after(
+        {"one.py": module("first", both), "main.py": "from one import first\n"}
+    )
+    lines = [
+        "from optax_compat import (",
+        "    partition_by_path,",
+        "    scale_by_decayed_trust_ratio,",
+        "    scale_by_norm_ratio,",
+        ")",
+    ]
+    assert "\n".join(lines) in found["one.py"]
+    assert found["one.py"].count("def ") == 1
 
 
 IMPORTED = {
