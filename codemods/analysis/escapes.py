@@ -38,7 +38,7 @@ def escapes(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
     """The places at which some objects go out of view; one in a line."""
     asked = {obj for obj in objects if obj.kind in KINDS}
     found: dict[tuple[Unit, int], Use] = {}
-    for unit in facts.project.units if asked else ():
+    for unit in facts.in_programs_of({obj.unit for obj in asked}):
         for node in unit.nodes:
             for given, owner in _escapes(facts, node):
                 line = unit, given.lineno
@@ -62,10 +62,12 @@ def _given(facts: Facts, node: ast.expr, is_value: bool) -> Iterator[LegacyObjec
             yield from _given(facts, several, is_value)
         case ast.Subscript(slice=ast.Name() as key) if _is_chosen(facts, node, key):
             return
-        case _ if not facts.are_params(node):
+        case _:
             place = facts.flow.places[node]
-            yield from facts.flow.carried(place)
-            yield from () if is_value else facts.within(place)
+            found = [*facts.flow.carried(place)]
+            found += () if is_value else facts.within(place)
+            if found and not facts.are_params(node):
+                yield from found
 
 
 def _is_chosen(facts: Facts, node: ast.expr, key: ast.Name) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import DEFINITIONS, LegacyName, Unnamed, legacy_name
 from codemods.analysis.queries import Queries
+from codemods.analysis.uses import Use
 from codemods.inference.objects import Container, External, Instance
 from codemods.vocabulary import words
 
@@ -19,14 +21,29 @@ ASKING = words("add count discard get index pop remove setdefault")
 """The methods of containers that compare their first argument with the elements."""
 
 
-def exposed_classes(facts: Queries) -> frozenset[LegacyName]:
+def exposed_classes(facts: Facts) -> frozenset[LegacyName]:
     """The names of the legacy classes that are compared, have attributes read, or escape."""
+    holding = {use.unit for use in facts.uses if _goes_on(use)}
     return frozenset(
         name
-        for unit in facts.project.units
+        for unit in facts.in_programs_of(holding)
         for node in unit.nodes
         for name in _exposed_at(facts, node)
     )
+
+
+def _goes_on(use: Use) -> bool:
+    """Whether more than a call may become of a class, or of the module with all of them."""
+    match use.kind, use.node, use.parent:
+        # getattr(optim, name)(1e-3), not `make = getattr(optim, name)`
+        case "module", module, ast.Call(
+            func=ast.Name(id="getattr"), args=[first, *_]
+        ) as lookup if first is module:
+            return use.unit.call_of(lookup) is None
+        # make(1e-3), not getattr(optim, name)(1e-3)
+        case "dynamic", ast.Call(func=function), _:
+            return not isinstance(function, ast.Call)
+    return use.kind in ("module", "value")
 
 
 def _exposed_at(facts: Queries, node: ast.AST) -> Iterator[LegacyName]:

@@ -89,6 +89,11 @@ class Queries:
             )
         return self._together[unit.path]
 
+    def in_programs_of(self, units: Iterable[Unit]) -> list[Unit]:
+        """The files that may run in one program with any of some."""
+        paths = set[str]().union(*map(self.together, units))
+        return [unit for unit in self.project.units if unit.path in paths]
+
     def importers_of(self, unit: Unit) -> set[str]:
         """The paths of the files that import a file themselves."""
         return self.graphs[1][unit.path]

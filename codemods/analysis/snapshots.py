@@ -25,6 +25,7 @@ from codemods.inference.objects import (
 )
 from codemods.inference.out_of_view import COMPUTING
 from codemods.inference.reading import Binding
+from codemods.sources.modules import Unit
 from codemods.vocabulary import words
 
 READING = frozenset(("get", "items", "values", "keys", "__getitem__", "unfreeze"))
@@ -40,17 +41,23 @@ SETTING = frozenset(
 
 
 class Snapshots:
-    """Follows states, and what is read from them, to where they may be changed."""
+    """Follows states, and what is read from them, to where they may be changed.
 
-    def __init__(self, facts: Queries) -> None:
+    Args:
+      facts: where states are.
+      units: the files that read some.
+    """
+
+    def __init__(self, facts: Queries, units: Iterable[Unit]) -> None:
         self.facts = facts
+        self.units = facts.in_programs_of(units)
 
     @cached_property
     def changed(self) -> frozenset[LegacyObject]:
         """The states that are changed in place, or escape to code that may do so."""
         return frozenset(
             state
-            for unit in self.facts.project.units
+            for unit in self.units
             for node in unit.nodes
             for value in self._touched(node)
             for state in self._behind(value)
@@ -149,7 +156,7 @@ class Snapshots:
     def _unpacked(self) -> dict[Place, list[ast.expr]]:
         """By variable the expressions that it is unpacked from."""
         found: dict[Place, list[ast.expr]] = defaultdict(list)
-        nodes = chain.from_iterable(unit.nodes for unit in self.facts.project.units)
+        nodes = chain.from_iterable(unit.nodes for unit in self.units)
         for node in nodes:
             match node:
                 # for name, leaf in states.items()

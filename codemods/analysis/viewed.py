@@ -46,7 +46,8 @@ class Viewed:
             if isinstance(name, str) and not others and is_viewable(name):
                 viewable[state] = name
         # what is changed in place is lost if the state is made anew at each read
-        changed = Snapshots(self.facts).changed if viewable else ()
+        units = {use.unit for use in self._reads()} if viewable else ()
+        changed = Snapshots(self.facts, units).changed
         return {state: name for state, name in viewable.items() if state not in changed}
 
     def _reads(self) -> Iterator[Use]:
