@@ -13,11 +13,17 @@ from codemods.model import EmittedOptimizer
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.optimizer.coverage import scheduled_rate
 from optim2optax.parity.optimizer.harmless import possible_effect, possible_effect_of
-from optim2optax.parity.optimizer.sampling import KNOWN_MODULES, Sample, names_in
+from optim2optax.parity.optimizer.sampling import (
+    KNOWN_MODULES,
+    Sample,
+    first_outside,
+    names_in,
+)
 from optim2optax.parity.optimizer.texts import (
     SCHEDULE,
     TRAVERSAL,
     Counterpart,
+    names_defined,
     sampled_texts,
 )
 
@@ -81,6 +87,13 @@ def _check(emitted: EmittedOptimizer, sampled: Sample) -> None:
             raise UnevaluableError(
                 f"`{changed[0]}` is not the same in both trees, "
                 "and needs more of its program than values; "
+                "a scenario can run the program itself"
+            )
+        given = {*sampled.values, SCHEDULE, TRAVERSAL.__name__}
+        given.update(names_defined(sampled.supports))
+        if unknown := first_outside(sampled.optax, {*KNOWN_MODULES, *given}):
+            raise UnevaluableError(
+                f"the new code needs `{unknown}`, of which the old definition says nothing; "
                 "a scenario can run the program itself"
             )
     if found:

@@ -47,6 +47,27 @@ def starts_outside(node: ast.AST, known: Container[str]) -> bool:
     return not hasattr(builtins, root.id)
 
 
+def first_outside(text: str, known: Container[str]) -> str | None:
+    """The first attribute, item or call in an expression that starts at a name of the program.
+
+    Names that the expression binds itself are none of the program.
+    """
+    tree = ast.parse(text, mode="eval")
+    bound: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+    for node in ast.walk(tree):
+        is_chain = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+        if is_chain and starts_outside(node, known):
+            root = root_of(node)
+            if isinstance(root, ast.Name) and root.id not in bound:
+                return ast.unparse(node)
+    return None
+
+
 class Exchange(ast.NodeTransformer):
     """Puts expressions in the place of others, which are known by their source texts."""
 

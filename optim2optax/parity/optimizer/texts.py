@@ -45,7 +45,7 @@ def sampled_texts(emitted: EmittedOptimizer) -> Sample:
         sampled = sample(emitted.legacy_expression, expression, helpers, (), ())
         # The helpers that `rewrite` emits have no names of the program.
         return replace(sampled, supports=emitted.supports)
-    helpers += _defined_in(emitted.legacy_supports)
+    helpers += names_defined(emitted.legacy_supports)
     sampled = sample(
         emitted.legacy_expression,
         expression,
@@ -69,7 +69,7 @@ def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
     found: list[str] = []
     # A source may need those before it, so the last one is looked at first.
     for source in reversed(sources):
-        if wanted.intersection(_defined_in([source])):
+        if wanted.intersection(names_defined([source])):
             found.insert(0, source)
             wanted |= {*names_in(source, "exec")}
     return tuple(found)
@@ -77,10 +77,10 @@ def _reached(text: str, sources: Sequence[str]) -> tuple[str, ...]:
 
 def helper_names(emitted: EmittedOptimizer) -> list[str]:
     """The functions and classes that the emitted helpers define."""
-    return _defined_in(emitted.supports)
+    return names_defined(emitted.supports)
 
 
-def _defined_in(sources: Iterable[str]) -> list[str]:
+def names_defined(sources: Iterable[str]) -> list[str]:
     """The names of the functions and classes that are at the top level of some sources."""
     statements = chain.from_iterable(ast.parse(source).body for source in sources)
     return [

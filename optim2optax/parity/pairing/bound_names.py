@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from codemods.inference.binding import Bound, bind, signature_of
 from codemods.inference.reading import Binding, Index, Reader
 from codemods.inference.scopes import Scope
 from codemods.sources.modules import Unit
@@ -26,7 +27,7 @@ class Imported:
     level: int = 0
 
 
-Bound: TypeAlias = ast.expr | Definition | Imported | None
+BoundTo: TypeAlias = ast.expr | Definition | Imported | None
 """What a name is bound to: an expression, a definition or an import; None if that is not known."""
 
 MUTATING = words("add append clear extend insert pop remove setdefault sort update")
@@ -125,20 +126,44 @@ class File:
         names = [scope.name for scope in around if isinstance(scope, Definition)]
         return ".".join(reversed(names))
 
-    def lookup(self, name: ast.Name) -> tuple[ast.AST, Bound] | None:
+    def lookup(self, name: ast.Name) -> tuple[ast.AST, BoundTo] | None:
         """The scope in which a name is bound, and to what; None if the file has no such name."""
         scope = self._scopes[name].binding(name.id)
         return None if scope is None else (scope.node, self._bound(scope, name.id))
+
+    def given(self, function: ast.AST, name: str) -> ast.expr | None:
+        """What all calls in the file give a parameter of a function, if that is the same text."""
+        if not isinstance(function, ast.FunctionDef):
+            return None
+        uses = [
+            node
+            for node in self.unit.nodes
+            if isinstance(node, ast.Name) and node.id == function.name
+            if self.lookup(node) == (self._module.node, function)
+        ]
+        signature = signature_of(function.args)
+        found: dict[str, ast.expr] = {}
+        for use in uses:
+            call = self.unit.call_of(use)
+            # train(create_optimizer): it is called elsewhere
+            bound = None if call is None else bind(signature, call)
+            if not isinstance(bound, Bound) or bound.unpacked:
+                return None
+            value = bound.complete.get(name)
+            if value is None:
+                return None
+            found[ast.unparse(value)] = value
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def imported(self, module: str, level: int) -> File | None:
         """The file of the project that an import means."""
         return self._project.module(module, level, self._path)
 
-    def of_module(self, name: str) -> Bound:
+    def of_module(self, name: str) -> BoundTo:
         """The value or definition that a name of the module itself is bound to."""
         return self._bound(self._module, name)
 
-    def _bound(self, scope: Scope, name: str) -> Bound:
+    def _bound(self, scope: Scope, name: str) -> BoundTo:
         """What a name is bound to; a name that is bound twice may have either value."""
         bindings = self._index.bindings.get((scope, name), [])
         if len(bindings) != 1 or (scope, name) in self._changed:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codemods.model import EmittedOptimizer, FileResult
+from optim2optax.parity.optimizer.sampling import names_in
 from optim2optax.parity.optimizer.texts import Counterpart, helper_names
 from optim2optax.parity.pairing.bound_names import File, Tree
 from optim2optax.parity.pairing.following import Slice, slice_of
@@ -26,6 +27,10 @@ UNPAIRED = (
     "no optimizer of the old tree has become this transformation, "
     "so that there is nothing to compare it with"
 )
+
+
+KEPT = frozenset({"optim"})
+"""What stays in the old definitions, however a file calls it."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,14 @@ def in_new_tree(
             # Both depend on the same code.
             paired.append(emitted)
             continue
-        counterpart = _exchanged(emitted, before, wanted_slice, found_slice)
+        at = before.place(emitted.legacy_expression, emitted.line)
+        legacy_slice = slice_of(before, at, KEPT)
+        # optax.adam(config.lr), with `make(config.lr)` and `optim.Adam(rate)` in the old tree
+        if _names(found_slice) - _names(legacy_slice):
+            wanted_slice = slice_of(expected, node, in_callers=True)
+            found_slice = slice_of(actual, place.node, in_callers=True)
+            legacy_slice = slice_of(before, at, KEPT, in_callers=True)
+        counterpart = _exchanged(emitted, legacy_slice, wanted_slice, found_slice)
         text = ast.unparse(place.node)
         schedule = _schedule(emitted, expected, node)
         paired.append(replace(counterpart, after=text, schedule=schedule))
@@ -160,12 +172,14 @@ def _counterpart(emitted: EmittedOptimizer, **others: Any) -> Counterpart:
     return Counterpart(**{**vars(emitted), **others})
 
 
+def _names(part: Slice) -> set[str]:
+    return {*names_in(part.expression)}
+
+
 def _exchanged(
-    emitted: EmittedOptimizer, before: File, wanted: Slice, found: Slice
+    emitted: EmittedOptimizer, legacy: Slice, wanted: Slice, found: Slice
 ) -> EmittedOptimizer:
     """The optimizer with the code of the new tree in the place of what `rewrite` emits."""
-    node = before.place(emitted.legacy_expression, emitted.line)
-    legacy = slice_of(before, node, kept=frozenset({"optim"}))
     alone = _without_clips(found.expression, wanted.expression, emitted)
     common = found.definitions.keys() & wanted.definitions.keys()
     same = {

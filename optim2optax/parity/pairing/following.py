@@ -10,10 +10,11 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from codemods.removed import table
 from optim2optax.parity.optimizer.harmless import may_have_effects
 from optim2optax.parity.optimizer.sampling import KNOWN_MODULES
 from optim2optax.parity.pairing.bound_names import (
-    Bound,
+    BoundTo,
     Definition,
     File,
     Imported,
@@ -37,9 +38,17 @@ class Slice:
     reached: tuple[ast.AST, ...] = field(compare=False)
 
 
-def slice_of(file: File, node: ast.expr, kept: frozenset[str] = frozenset()) -> Slice:
-    """An expression of a file, and the code that it depends on; the names in `kept` stay."""
-    follower = _Follower(file, kept)
+def slice_of(
+    file: File,
+    node: ast.expr,
+    kept: frozenset[str] = frozenset(),
+    in_callers: bool = False,
+) -> Slice:
+    """An expression of a file, and the code that it depends on; the names in `kept` stay.
+
+    Parameters stay too, unless they are to be followed to what all calls in the file give them.
+    """
+    follower = _Follower(file, kept, in_callers)
     expression = ast.unparse(ast.fix_missing_locations(follower.copied(node)))
     return Slice(expression, follower.definitions, tuple(follower.reached))
 
@@ -59,9 +68,10 @@ class _Follower:
     that are being copied, among which a recursion ends.
     """
 
-    def __init__(self, file: File, kept: frozenset[str]) -> None:
+    def __init__(self, file: File, kept: frozenset[str], in_callers: bool) -> None:
         self.file = file
         self.kept = kept
+        self.in_callers = in_callers
         self.definitions: dict[str, str] = {}
         self.reached: list[ast.AST] = []
         self._named: dict[str, ast.AST] = {}
@@ -86,7 +96,7 @@ class _Follower:
                 setattr(found, name, [self._copied_item(item) for item in value])
             else:
                 setattr(found, name, self._copied_item(value))
-        return found
+        return _by_its_name_today(found)
 
     def _copied_item(self, value: Any) -> Any:
         """A copy of the value of a field, or an item of it; the names of `global` are texts."""
@@ -125,9 +135,11 @@ class _Follower:
         around = (scope, *self.file.unit.ancestors(scope))
         if any(inner in around for inner in self._inside):
             return None
+        if bound is None and self.in_callers:
+            bound = self.file.given(scope, node.id)
         return self._of_bound(bound)
 
-    def _of_bound(self, bound: Bound) -> ast.AST | None:
+    def _of_bound(self, bound: BoundTo) -> ast.AST | None:
         """A copy of what a name is bound to; None if that is not known.
 
         For a function or class it is the name of a definition.
@@ -173,6 +185,16 @@ class _Follower:
             found.body = found.body[1:] or [ast.Pass()]
         self.definitions[name] = ast.unparse(ast.fix_missing_locations(found))
         return name
+
+
+def _by_its_name_today(node: ast.AST) -> ast.AST:
+    """What has another name in a package today, such as `optax.additive_weight_decay`."""
+    if not isinstance(node, ast.Attribute):
+        return node
+    row = table().get(ast.unparse(node))
+    if row is None or row.how != "same":
+        return node
+    return ast.parse(row.to, mode="eval").body
 
 
 def _joined(module: str, name: str) -> str:

@@ -115,6 +115,73 @@ def test_all_of_a_new_file_are_nobodys(tmp_path: Path) -> None:
     assert optimizer_case("case", found, 12, 0).outcome is Outcome.COULD_NOT_RUN
 
 
+BY_HAND = """
+    from flax import optim
+
+    def create_optimizer(params, learning_rate, beta, decay=1e-4):
+        definition = optim.Momentum(learning_rate, beta, weight_decay=decay)
+        return definition.create(params)
+
+    def train(params, config):
+        return create_optimizer(params, config.learning_rate, config.momentum)
+    """
+DEFINITION = """    definition = optax.chain(
+        optax.add_decayed_weights(decay), optax.sgd(learning_rate, momentum=beta)
+    )
+"""
+CREATED = "    return create_optimizer(params, config.learning_rate, config.momentum)\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "outcome"),
+    [
+        (
+            "additive_weight_decay(1e-4), optax.sgd(config.learning_rate, config.momentum)",
+            SAME,
+        ),
+        (
+            "additive_weight_decay(2e-4), optax.sgd(config.learning_rate, config.momentum)",
+            (Outcome.DIFFERENT,),
+        ),
+        (
+            "add_decayed_weights(1e-4), optax.sgd(config.learning_rate)",
+            (Outcome.DIFFERENT,),
+        ),
+    ],
+    ids=["as before, with a name of an old optax", "another decay", "no momentum"],
+)
+def test_parameters_are_what_the_calls_in_the_file_give(
+    now: Now, written: str, outcome: tuple[Outcome, ...]
+) -> None:
+    """As a person migrates: the function goes, and its arguments with it."""
+    found = now(
+        BY_HAND,
+        {
+            DEFINITION: "    definition = None\n",
+            CREATED: f"    return optax.chain(optax.{written})\n",
+        },
+    )
+    [found_outcome] = outcomes(found)
+    assert found_outcome in outcome
+
+
+def test_calls_that_are_not_alike_say_nothing_of_a_parameter(now: Now) -> None:
+    program = dedent(BY_HAND) + dedent("""
+        def warm_up(params, config):
+            return create_optimizer(params, config.first_rate, config.momentum)
+        """)
+    [emitted] = now(
+        program,
+        {
+            DEFINITION: "    definition = None\n",
+            CREATED: "    return optax.sgd(config.learning_rate, config.momentum)\n",
+        },
+    )
+    case = optimizer_case("case", emitted, 12, 0)
+    assert case.outcome is Outcome.COULD_NOT_RUN
+    assert "the new code needs `config.learning_rate`" in case.reason
+
+
 GROUPS = """
     from flax import optim
 
