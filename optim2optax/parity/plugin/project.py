@@ -127,7 +127,7 @@ class Project:
         """A copy of the old tree, if `--parity-before` names one.
 
         Raises:
-            pytest.Collector.CollectError: if there is no such tree.
+            pytest.UsageError: if there is no such tree.
         """
         from optim2optax.parity.running.trees import TreeError, copy_before
 
@@ -138,7 +138,13 @@ class Project:
         try:
             copy_before(before, self.root, folder)
         except TreeError as error:
-            raise pytest.Collector.CollectError(str(error)) from error
+            raise pytest.UsageError(str(error)) from error
+        inside = [*filter(None, map(self._inside, self.paths))]
+        if inside and not any((folder / path).exists() for path in inside):
+            raise pytest.UsageError(
+                f"the old code has no {inside[0]}: the folder of --before has to be laid out "
+                f"as {self.root}"
+            )
         return folder
 
     def before(self, path: Path) -> Path:

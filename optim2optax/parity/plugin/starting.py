@@ -181,9 +181,9 @@ class Listener:
         self.errors: list[str] = []
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep why something could not be collected."""
-        if report.failed:
-            self._keep(report.nodeid or "collection", report.longreprtext)
+        """Keep why something could not be collected; of the session, pytest itself says it."""
+        if report.failed and report.nodeid:
+            self._keep(report.nodeid, report.longreprtext)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep why a case failed ahead of any outcome."""

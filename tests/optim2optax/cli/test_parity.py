@@ -346,10 +346,18 @@ def test_an_old_tree_that_is_not_there(
     (project / "train.py").write_text(PROGRAM)
     result = run("parity", "--before", "no-such-branch", *words)
     assert result.exit_code == 2
-    why = "error: collection: no-such-branch is neither a folder nor a revision of "
-    assert any(line.startswith(why) for line in result.stderr.splitlines()), (
-        result.stderr
-    )
+    why = "ERROR: no-such-branch is neither a folder nor a revision of "
+    assert any(line.startswith(why) for line in result.stderr.splitlines())
+    assert "INTERNALERROR" not in result.output
+
+
+def test_an_old_tree_without_what_is_asked_for(project: Path, run: Run) -> None:
+    (project / "old").mkdir()
+    (project / "train.py").write_text(PROGRAM)
+    result = run("parity", "--before", "old", "train.py")
+    assert result.exit_code == 2
+    why = "ERROR: the old code has no train.py: the folder of --before has to be laid out as "
+    assert any(line.startswith(why) for line in result.stderr.splitlines())
 
 
 def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
