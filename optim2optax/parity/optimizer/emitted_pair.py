@@ -25,6 +25,7 @@ from optim2optax.parity.optimizer.coverage import (
     sizes,
 )
 from optim2optax.parity.optimizer.evaluating import UnevaluableError, evaluate
+from optim2optax.parity.optimizer.mistakes import likely_mistake
 from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.probed import compare_probed
 from optim2optax.parity.optimizer.same_function import replay
@@ -106,18 +107,40 @@ def with_link(
     params = {"kernel": random.normal(size=(4, 3)), "bias": random.normal(size=3)}
     rates = np.full(STEPS, 0.02) if sets_rate(emitted) else None
 
-    def movements(scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    def gradients_at(scale: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
         def gradients_of(leaf: NDArray[Any]) -> NDArray[Any]:
             # They keep the sign of the leaf, so that moments do not cancel.
             magnitudes = 0.5 + random.random((STEPS, *leaf.shape))
             signed: NDArray[Any] = scale * magnitudes * np.sign(leaf)
             return signed
 
-        gradients = jax.tree_util.tree_map(gradients_of, params)
+        return gradients_of
+
+    def movements(scale: float) -> tuple[NDArray[Any], NDArray[Any]]:
+        gradients = jax.tree_util.tree_map(gradients_at(scale), params)
         start, before, after = replay(old, new, params, gradients, rates)
         return _movement(start, before), _movement(start, after)
 
-    named = replace(first, link=_link(movements))
+    def agrees(wrong: EmittedOptimizer) -> bool:
+        """Whether another optimizer moves parameters as the new one does."""
+        try:
+            _, other = evaluate(wrong)
+        except UnevaluableError:
+            return False
+        for scale in (USUAL, TINY):
+            gradients = jax.tree_util.tree_map(gradients_at(scale), params)
+            start, after, found = replay(
+                new, other, params, gradients, rates, quick=True
+            )
+            if not _agree(_movement(start, after), _movement(start, found)):
+                return False
+        return True
+
+    link = _link(movements)
+    cause = likely_mistake(emitted, agrees)
+    if cause is None and link == "rate":
+        cause = f"each update is {_ratio(*movements(USUAL)):.4g} times as large"
+    named = replace(first, link=link, cause=cause)
     return replace(comparison, first_difference=named)
 
 
@@ -150,6 +173,12 @@ def _is_scaled(old: NDArray[Any], new: NDArray[Any]) -> bool:
     # Where parameters decay, a movement that is larger makes the next one smaller.
     spread = float(np.ptp(ratios))
     return bool(spread < 0.01 * abs(ratios[0] - 1))
+
+
+def _ratio(old: NDArray[Any], new: NDArray[Any]) -> float:
+    """How many times as far the new side moves as the old one."""
+    moved = old != 0
+    return float(np.median(new[moved] / old[moved]))
 
 
 def _movement(start: Any, steps: Any) -> NDArray[Any]:

@@ -80,7 +80,8 @@ def _details(case: Case) -> str:
     reason = case.reason if case.comparison is None else "\n".join(case.remarks)
     parts: list[str] = []
     if difference:
-        parts.append(f"First at {_cell(place(difference))}.\n")
+        text = place(difference)
+        parts.append(f"{_cell(text[0].upper() + text[1:])}.\n")
     if reason:
         parts.append(f"{_block(reason)}\n")
     sources = (

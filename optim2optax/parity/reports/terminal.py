@@ -48,7 +48,7 @@ def _case(case: Case) -> list[str]:
     measured = click.style(figures(comparison), dim=True)
     below: list[str] = []
     if comparison.first_difference is not None:
-        below.append(f"first at {place(comparison.first_difference)}")
+        below.append(place(comparison.first_difference))
     # Where nothing is proven, the remark is the message itself.
     prefix = "" if case.outcome is Outcome.NOTHING_PROVEN else "note: "
     below += [f"{prefix}{line}" for line in case.remarks]

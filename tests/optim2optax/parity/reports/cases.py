@@ -31,7 +31,14 @@ APART = replace(
     verdict=Verdict.DIFFERENT,
     error=float("inf"),
     first_difference=Difference(
-        1, "Dense_0/kernel", (0, 2), 0.5, float("nan"), None, "decay"
+        1,
+        "Dense_0/kernel",
+        (0, 2),
+        0.5,
+        float("nan"),
+        None,
+        "decay",
+        "the weight decay is missing",
     ),
 )
 VACUOUS = replace(
