@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jinja2
 
-from optim2optax.parity.judging.comparison import figures, place
+from optim2optax.parity.judging.comparison import REPLAY_GATE, in_words, place
 from optim2optax.parity.reports.result import Report, words
 from optim2optax.plots import plot
 
@@ -18,7 +18,12 @@ def render_html(report: Report) -> str:
     These are its verdict, sources, error over steps, leaves, and script.
     """
     return _template().render(
-        report=report, words=words, figures=figures, place=place, plot=plot
+        report=report,
+        words=words,
+        in_words=in_words,
+        place=place,
+        plot=plot,
+        gate=REPLAY_GATE,
     )
 
 

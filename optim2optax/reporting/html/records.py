@@ -456,7 +456,7 @@ def _mathematics(name: str) -> Record:
 
 
 def _proof(case: Case) -> Record:
-    from optim2optax.parity.judging.comparison import figures
+    from optim2optax.parity.judging.comparison import in_words
     from optim2optax.parity.reports.result import words
 
     found = case.comparison
@@ -470,7 +470,7 @@ def _proof(case: Case) -> Record:
     }
     return {
         **shown,
-        "figures": figures(found),
+        "figures": in_words(found),
         "remarks": case.remarks,
         "drawing": plot(series),
     }

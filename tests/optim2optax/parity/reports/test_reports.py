@@ -136,7 +136,7 @@ def test_html_is_one_balanced_page_with_nothing_outside() -> None:
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert page.count("<svg") == 2
-    assert "Not one bit differs in any step." in page
+    assert "not one bit differs in any of 3 steps" in page
     assert render_html(report()) == page
 
 

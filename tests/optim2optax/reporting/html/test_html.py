@@ -81,7 +81,10 @@ def test_proofs(project: Path, run: Run) -> None:
     result = run("rewrite", "--verify", "--html", "review.html", ".")
     assert result.exit_code == 0, result.output
     text = (project / "review.html").read_text()
-    assert 'class="passes">equivalent</b> 120 steps, error over movement' in text
+    assert (
+        'class="passes">equivalent</b> The same function: in 120 steps, the largest difference is '
+        in text
+    )
     assert text.count("<polyline") == 2
     assert "p ← p − η·m̂/(√v̂ + ε) − η·λ·p" in text
 
