@@ -391,11 +391,12 @@ def test_what_a_program_finds_around_it(lab: Lab, tmp_path: Path) -> None:
     lab.plant()
     before = sorted(path for path in lab.now.rglob("*"))
 
-    comparison = compare_command(
-        ("python", "train.py"), "HEAD", lab.now, RunOptions(links=[Path("data")])
-    )
+    comparison = compare_command(("python", "train.py"), "HEAD", lab.now)
 
     assert (comparison.verdict, comparison.steps) == (Verdict.DIFFERENT, 4), comparison
+    assert comparison.remarks[-1] == (
+        "The old side has a link to what git ignores in your tree: data."
+    )
     assert sorted(path for path in lab.now.rglob("*")) == before
 
 
