@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,17 @@ BASELINES: pytest.StashKey[dict[str, Baseline]] = pytest.StashKey()
 def baselines_of(config: pytest.Config) -> dict[str, Baseline]:
     """What the old sides of scenarios yielded in this session, by the names of their cases."""
     return config.stash.setdefault(BASELINES, {})
+
+
+RUN = re.compile(r"^def run\(", re.MULTILINE)
+
+
+def is_scenario(path: Path) -> bool:
+    """Whether a file drives old code and new, and is no module of the program itself."""
+    if path.name != SCENARIO:
+        return False
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return RUN.search(text) is not None or any(path.parent.glob("before.*"))
 
 
 class ScenarioFile(pytest.File):

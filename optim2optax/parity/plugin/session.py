@@ -15,11 +15,11 @@ import pytest
 from optim2optax.parity.plugin import FORMATS
 from optim2optax.parity.plugin.item import ParityItem
 from optim2optax.parity.plugin.levels import (
-    SCENARIO,
     CommandItem,
     OptimizerFile,
     ScenarioFile,
     baselines_of,
+    is_scenario,
     optimizer_items,
 )
 from optim2optax.parity.plugin.project import project_of
@@ -81,7 +81,7 @@ class ParitySession:
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
         """Collect a Python file if there is anything to compare in it."""
-        if file_path.name == SCENARIO:
+        if is_scenario(file_path):
             return ScenarioFile.from_parent(parent, path=file_path)
         # A baseline has what the old side of scenarios yielded, and no optimizers.
         if self.config.getoption("--parity-against"):
@@ -94,9 +94,7 @@ class ParitySession:
         self, module_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
         """Keep pytest from importing a legacy file or scenario that is given by name as a test."""
-        if module_path.name == SCENARIO or self.project.emitted.get(
-            module_path.resolve()
-        ):
+        if is_scenario(module_path) or self.project.emitted.get(module_path.resolve()):
             return NoTests.from_parent(parent, path=module_path)
         return None
 

@@ -360,6 +360,16 @@ def test_an_old_tree_without_what_is_asked_for(project: Path, run: Run) -> None:
     assert any(line.startswith(why) for line in result.stderr.splitlines())
 
 
+def test_a_module_of_the_program_that_is_called_scenario_drives_nothing(
+    project: Path, run: Run
+) -> None:
+    (project / "train.py").write_text(PROGRAM)
+    (project / "scenario.py").write_text("NAMES = ('easy', 'hard')\n")
+    result = run("parity", ".")
+    assert result.exit_code == 0, result.output
+    assert "1 case: " in result.stdout
+
+
 def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
     """Of notebooks, with several new sides, and two that are none."""
     [result] = migrate([Source("train.py", PROGRAM.encode())])
