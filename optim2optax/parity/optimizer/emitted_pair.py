@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from flax import traverse_util
 from numpy.typing import NDArray
 
 from codemods.model import EmittedOptimizer
@@ -29,7 +30,7 @@ from optim2optax.parity.optimizer.mistakes import likely_mistake
 from optim2optax.parity.optimizer.probe import probe_params
 from optim2optax.parity.optimizer.probed import compare_probed
 from optim2optax.parity.optimizer.same_function import replay
-from optim2optax.parity.optimizer.texts import Counterpart
+from optim2optax.parity.optimizer.texts import TRAVERSAL, Counterpart
 from optim2optax.parity.optimizer.variants import variants
 
 
@@ -70,7 +71,7 @@ def _compared(
     """Compare one variant; the same texts are compared once."""
     old, new = evaluate(emitted)
     overrides = rate if sets_rate(emitted) else None
-    params = probe_params(**probe_for(emitted, seed))
+    params = _of_one_group(probe_params(**probe_for(emitted, seed)), old)
     comparison = compare_probed(
         old,
         new,
@@ -82,6 +83,27 @@ def _compared(
         sizes=sizes(emitted),
     )
     return comparison, emitted
+
+
+def _of_one_group(params: Any, old: Any) -> Any:
+    """Parameters without those that several groups of a MultiOptimizer select.
+
+    The old side raises an error for these, so no program has any.
+    """
+    filters = [
+        traversal._filter_fn
+        for traversal in getattr(old, "traversals", ())
+        if isinstance(traversal, TRAVERSAL)
+    ]
+    if len(filters) < 2:
+        return params
+    kept = {}
+    flat = traverse_util.flatten_dict(params, sep="/")  # type: ignore[no-untyped-call]
+    for path, leaf in flat.items():
+        selecting = [one for one in filters if one(f"/{path}", leaf)]
+        if len(selecting) < 2:
+            kept[path] = leaf
+    return traverse_util.unflatten_dict(kept, sep="/")  # type: ignore[no-untyped-call]
 
 
 AGREE = 1e-9

@@ -185,6 +185,23 @@ def test_a_mask_is_the_two_groups_that_it_takes_the_place_of(name: str) -> None:
     assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
 
 
+def test_leaves_of_the_probe_are_in_one_group_each() -> None:
+    """Both predicates select `w/bias`, which the program need not have."""
+    found = emitted("""
+        from flax import optim
+
+        def create(params):
+            weights = optim.ModelParamTraversal(lambda path, _: "w" in path)
+            biases = optim.ModelParamTraversal(lambda path, _: "b" in path)
+            return optim.MultiOptimizer(
+                (weights, optim.Adam(0.01)), (biases, optim.Momentum(0.1))
+            ).create(params)
+        """)
+    [whole] = [one for one in found if one.name == "MultiOptimizer"]
+    case = optimizer_case("case", whole, steps=20, seed=0)
+    assert case.outcome in (Outcome.IDENTICAL, Outcome.EQUIVALENT), case
+
+
 WRONG = {
     "optax.adam(0.01 * (1 + 1e-7))": ("optim.Adam(0.01)", "rate"),
     "optax.adam(0.01, b2=0.9990001)": ("optim.Adam(0.01)", "moments"),
