@@ -25,6 +25,9 @@ MAKING_STATES = ("FO213", "FO703")
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
 
+CLASSES = ("check", "value")
+"""The kinds of uses of a class, which may be about any optimizer of a program."""
+
 Places = dict[LegacyObject, list[Location]]
 
 
@@ -102,7 +105,7 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
         concerned = (groups[obj] for obj in _concerned(decision, viewed, plan.facts))
         cause = next((causes[group] for group in concerned if group in causes), None)
         # isinstance(x, optim.Adam): any optimizer of the program may be of the class
-        if use.kind in ("check", "value") and not use.objects:
+        if use.kind in CLASSES and not use.objects:
             program = plan.facts.together(use.unit)
             near = (one for one in causes.values() if one.use.unit.path in program)
             cause = next(near, None)
@@ -138,6 +141,8 @@ def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
     # optimizer.apply_gradient(grads), optimizer.state.step
     if where == use.location:
         site = message("Another use of the same optimizer on this line")
+    elif use.kind in CLASSES and not use.objects:
+        site = message("This may be about the optimizer at {}, which", where)
     elif way is not None:
         created = "The same optimizer, created in {}, reaches {}{}, which"
         site = message(created, way.origin, where, way.through)

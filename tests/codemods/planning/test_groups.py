@@ -336,6 +336,8 @@ def test_a_check_for_both_stays_while_any_optimizer_does() -> None:
     )
     assert b"(optim.Optimizer, train_state.TrainState)" in result.after
     assert b"tx=optax.adam(0.1)" in result.after
+    [check] = [site for site in result.sites if site.line == 6]
+    assert check.message.startswith("This may be about the optimizer at train.py:12,")
 
 
 def test_an_optimizer_of_unknown_origin_may_be_any_that_is_made() -> None:
