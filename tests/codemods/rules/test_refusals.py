@@ -1356,3 +1356,20 @@ def test_a_class_without_a_function_in_its_place_is_to_be_named() -> None:
         """)
     [site] = [site for site in result.sites if site.code == "FO903"]
     assert site.remedy == "Name `OptimizerDef` itself where this value is used."
+
+
+def test_a_key_of_ones_own_in_a_state_dict() -> None:
+    text = """
+        from flax import optim
+
+        def save(params, epoch):
+            optimizer = optim.Adam(0.1).create(params)
+            saved = optimizer.state_dict()
+            saved["epoch"] = epoch
+            return optimizer.restore_state(saved), saved["target"]
+        """
+    result = result_of(text)
+    assert result.after.decode() == program(text)
+    [site] = [site for site in result.sites if site.code == "FO906"]
+    assert site.line == 6
+    assert site.message.startswith("A key of your own is in the optimizer's state dict")
