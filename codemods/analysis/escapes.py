@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.analysis.facts import Facts
+from codemods.analysis.receivers import Receivers
 from codemods.analysis.uses import Use
 from codemods.inference.binding import values_of
 from codemods.inference.containers import is_container_class
@@ -46,10 +47,22 @@ def escapes(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
                 is_value = isinstance(node, ast.BinOp)
                 gone = () if line in found else _given(facts, given, is_value)
                 lost = tuple(dict.fromkeys(obj for obj in gone if obj in asked))
-                if lost:
+                if lost and not _is_contradicted(facts, given, is_value, lost):
                     name = " ".join(unit.source(owner).split())
                     found[line] = Use(KIND, name, unit, given, lost)
     return list(found.values())
+
+
+def _is_contradicted(
+    facts: Facts, node: ast.expr, is_value: bool, objects: Iterable[LegacyObject]
+) -> bool:
+    """Whether something is called an optimizer by an annotation alone, and another denies it.
+
+    So does arithmetic, in which no optimizer is an operand.
+    """
+    if any(obj.evidence != "declared" for obj in objects):
+        return False
+    return is_value or facts.of(Receivers).is_declared_otherwise(node)
 
 
 def _given(facts: Facts, node: ast.expr, is_value: bool) -> Iterator[LegacyObject]:

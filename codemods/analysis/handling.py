@@ -40,7 +40,8 @@ LOOPS = CONTROL | MAP_SLICES
 """Functions that call others and return the result of one, or of each in turn."""
 
 PICKLED, COUNTED, BY_PATH = "pickled", "counted", "by path"
-KEYED, TYPED, TAKEN = "keyed", "typed", "taken for another"
+KEYED, OWN_KEY = "keyed", "own key"
+TYPED, TAKEN = "typed", "taken for another"
 FORMATTED = "formatted"
 ATTRIBUTE_OF_FIELD = re.compile(r"\{[\w.\[\]]*\.(?:target|state|optimizer_def)\b")
 """In a text that is formatted, a field such as `{0.state.step}`."""
@@ -182,7 +183,8 @@ class Handling:
                 asked = _asked(node)
                 dicts = self.facts.legacy_objects(asked, STATE_DICT) if asked else ()
                 if dicts and isinstance(node, ast.expr | ast.stmt):
-                    yield Use("whole", KEYED, unit, node, tuple(dicts))
+                    kind = OWN_KEY if isinstance(node, ast.Subscript) else KEYED
+                    yield Use("whole", kind, unit, node, tuple(dicts))
         yield from self._sorted_out()
 
     def _sorted_out(self) -> Iterator[Use]:
@@ -270,7 +272,7 @@ class Handling:
 def _asked(node: ast.AST) -> ast.expr | None:
     """The dict of which something is asked that differs for a train state."""
     match node:
-        # state_dict["momentum"]: of a train state, that is a KeyError
+        # state_dict["epoch"] = 3, of which `restore_state` took no notice
         case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
             return None if key in ("target", "state") else value
         # state_dict.values(): in another order, with counts among them

@@ -290,9 +290,10 @@ class UnfollowedChanges:
                 func=ast.Attribute(attr="replace" | "_replace", value=value)
             ) if sets_one:
                 changed = [value]
-            # partial(state.replace, step=0)
+            # partial(state.replace, step=0), not partial(package.solve, **options)
             case ast.Call(args=values) if sets_one and called & vocabulary.PARTIAL:
-                changed = values
+                origins = self.facts.flow.origin_names
+                changed = [value for value in values if "" in origins(value)]
         return not all([*self.facts.objects(value)] for value in changed)
 
     # Checkpoints

@@ -27,6 +27,7 @@ from codemods.inference.objects import (
     Place,
     Record,
     Result,
+    Stored,
     plain,
 )
 from codemods.inference.out_of_view import Effect
@@ -368,16 +369,34 @@ def apply_to_elements(_: Inference, arguments: Arguments) -> Answer:
 
 def pair_up(_: Inference, arguments: Arguments) -> Answer:
     """`zip(a, b, …)`: tuples with an element of each."""
+    # first, second = zip(*pairs)
+    if arguments.starred == 0 and len(arguments.positional) == 1:
+        return (yield from _transposed(arguments, arguments.positional[0]))
     parts: list[tuple[Key, Place]] = []
     for index, place in enumerate(arguments.positional):
         if arguments.starred is None:
             parts.append((index, ("each of", place)))
         else:
-            # zip(*pairs): an argument is an element of `pairs`, its elements are in the result
+            # zip(names, *rows): the elements of an argument are in the result
             parts.append((None, ("each of", ("each of", place))))
     pair = boxed(arguments, "tuple", *parts)
-    yield from ()
     return [boxed(arguments, "zip", (None, ("itself", pair)))]
+
+
+def _transposed(arguments: Arguments, rows: Place) -> Answer:
+    """`zip(*rows)`: for each index of a row, a tuple of what is there in all of them."""
+    keys: dict[Key, None] = {}
+    for row in (yield ("each of", rows)):
+        if not isinstance(plain(row), Container):
+            keys[None] = None
+            continue
+        entries = yield ("entries of", row, None)
+        keys |= {one.key: None for one in entries if isinstance(one, Stored)}
+    columns: list[tuple[Key, Place]] = []
+    for key in keys:
+        column = boxed(arguments, "tuple", (None, ("item of", ("each of", rows), key)))
+        columns.append((key, ("itself", column)))
+    return [boxed(arguments, "zip", *columns)]
 
 
 def enumerate_elements(_: Inference, arguments: Arguments) -> Answer:

@@ -113,10 +113,12 @@ class Exports:
             # what replaces it is offered in its place
             if self._exported_anew(item) is not None:
                 return None
+            is_star = item.name == "*"
+            names = f"The names of `{item.target}`" if is_star else f"`{item.name}`"
             return Reason(
                 "unresolved",
                 reasons.name_needed(
-                    f"`{item.name}` may be imported from this module by others.",
+                    f"{names} may be imported from this module by others.",
                     "Export what replaces it, or remove the import.",
                 ),
             )
@@ -352,7 +354,10 @@ def _takes(code: str, module: Unit, name: str) -> bool:
     word = path.parent.name if module.is_package else path.stem
     try:
         nodes = [*ast.walk(parse(code))]
-    except (SyntaxError, RecursionError, MemoryError):
+    # it cannot run
+    except SyntaxError:
+        return False
+    except (RecursionError, MemoryError):
         return True
     bound = {word}
     for node in nodes:

@@ -25,6 +25,9 @@ MAKING_STATES = ("FO213", "FO703")
 SIBLING = "FO901"
 """The reason of what stays because of another site of its group."""
 
+CLASSES = ("check", "value")
+"""The kinds of uses of a class, which may be about any optimizer of a program."""
+
 Places = dict[LegacyObject, list[Location]]
 
 
@@ -102,13 +105,15 @@ def complete_groups(plan: Plan, viewed: LegacyObject | None) -> None:
         concerned = (groups[obj] for obj in _concerned(decision, viewed, plan.facts))
         cause = next((causes[group] for group in concerned if group in causes), None)
         # isinstance(x, optim.Adam): any optimizer of the program may be of the class
-        if use.kind in ("check", "value") and not use.objects:
+        if use.kind in CLASSES and not use.objects:
             program = plan.facts.together(use.unit)
             near = (one for one in causes.values() if one.use.unit.path in program)
             cause = next(near, None)
         if cause is not None and decision.applies:
             way = traces.way(cause.use)
-            decision.refuse(_because_of(cause, use, way))
+            made = _made(use, plan.facts)
+            is_same = any(obj.node in made for obj in cause.use.objects)
+            decision.refuse(_because_of(cause, use, way, is_same))
             told = cause
             if use.unit.writable and not cause.use.unit.writable:
                 told = standing.setdefault(cause, decision)
@@ -130,19 +135,32 @@ def _concerned(
     return (*use.objects, *facts.of_unknown_origin(use.unit))
 
 
-def _because_of(cause: Decision, use: Use, way: Way | None) -> Refusal:
-    """Why a use stays for the sake of another of its group; of the same place, its reason."""
+def _made(use: Use, facts: Facts) -> set[ast.AST]:
+    """The calls that make the objects at a use, and what these are made of or become."""
+    own = {*use.objects}
+    pairs = (pair for pair in facts.legacy.links if not own.isdisjoint(pair))
+    return {obj.node for obj in own.union(*pairs)}
+
+
+def _because_of(cause: Decision, use: Use, way: Way | None, is_same: bool) -> Refusal:
+    """Why a use stays for the sake of another of its group; of the same place, its reason.
+
+    `is_same` says that one optimizer reaches both, and not two that meet elsewhere.
+    """
     if cause.refusal is not None and cause.use.node is use.node:
         return cause.refusal
     where = cause.use.location
+    which = "The same optimizer" if is_same else "An optimizer of the same group"
     # optimizer.apply_gradient(grads), optimizer.state.step
     if where == use.location:
         site = message("Another use of the same optimizer on this line")
+    elif use.kind in CLASSES and not use.objects:
+        site = message("This may be about the optimizer at {}, which", where)
     elif way is not None:
-        created = "The same optimizer, created in {}, reaches {}{}, which"
+        created = f"{which}, created in {{}}, reaches {{}}{{}}, which"
         site = message(created, way.origin, where, way.through)
     else:
-        site = message("The same optimizer reaches {}, which", where)
+        site = message(f"{which} reaches {{}}, which", where)
     if cause.status == "suppressed":
         return reasons.left_by_choice(
             message("{} is suppressed or not selected.", site),

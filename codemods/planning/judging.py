@@ -151,7 +151,9 @@ def _unlikely(use: Use, plan: Plan) -> Refusal | None:
     """The refusal of what is only likely to be a legacy object."""
     if use.evidence != "likely" or plan.options.unsafe:
         return None
-    why = "Nothing shows that this is a legacy optimizer but its name."
+    why = (
+        "Only its name or what is read of it suggests that this is a legacy optimizer."
+    )
     # the step alone suggests it
     if use.kind == "optimizer.apply_gradient" and any(
         obj.node is use.node for obj in use.objects

@@ -97,18 +97,21 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
                 BY_KEY,
             )
         return Keep()
+    is_value = f"The class `{use.name}` is used as a value"
+    # Base = optim.OptimizerDef
+    if use.name not in optimizers():
+        return reasons.run_time_class(
+            f"{is_value}.", f"Name `{use.name}` itself where this value is used."
+        )
     remedy = (
         "Use the optax function instead, and rename the arguments where it is called."
     )
-    if use.name not in optimizers() or not classes.isdisjoint(composite()):
-        return reasons.run_time_class(
-            f"The class `{use.name}` is used as a value.", remedy
-        )
+    if not classes.isdisjoint(composite()):
+        return reasons.run_time_class(f"{is_value}.", remedy)
     # optimizer_class is optim.Adam, optimizer_class.__name__
     if not use.objects or use.name in context.exposed:
         return reasons.run_time_class(
-            f"The class `{use.name}` is used as a value, and more than a call may become of it.",
-            remedy,
+            f"{is_value}, and more than a call may become of it.", remedy
         )
     return as_function(use, context)
 

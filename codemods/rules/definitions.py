@@ -160,7 +160,7 @@ def dynamic_scale(use: Use, context: Context) -> Edit | Refusal:
 def internals(use: Use, context: Context) -> Refusal:
     """Code that uses the internals of a definition stays, with a reason."""
     return reasons.definition_internals(
-        f"`.{use.name}` reaches into the optimizer definition.",
-        "Keep the value in a variable of your own, or read it from `opt_state.hyperparams` after "
-        "`optax.inject_hyperparams`.",
+        f"`.{use.name}` is asked of an optimizer definition; a gradient transformation has none, "
+        "or another.",
+        "Write a function of your own for what it does.",
     )

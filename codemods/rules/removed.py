@@ -392,7 +392,7 @@ def _is_of_removed(item: Import) -> bool:
 
 @rule(
     "FO803",
-    "jax.ops.index_update is x.at[…].set",
+    "functions of jax.ops are methods of x.at[…]",
     *(f"removed:jax.ops.index_{name}" for name in INDEXING),
     before="x = jax.ops.index_update(x, jax.ops.index[0, :], y)\n",
     after="x = x.at[0, :].set(y)\n",

@@ -66,7 +66,10 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     given = bare_step(use.call)
     statement = use.unit.parents.get(use.call) if use.call is not None else None
     if given is None or not is_path(given["params"]):
-        return _refuse()
+        return _refuse(
+            "This step is not given hyperparameters, parameters that have a name, state and "
+            "gradients, each by itself."
+        )
     rate = new_rate(given["hyper_params"])
     refusal = _refuse_hyper_params(given["hyper_params"], rate, use, context)
     if refusal is not None:
@@ -74,7 +77,10 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     updates = free_name(use.unit, "updates", "param_updates", "optax_updates")
     result = _result(statement, given["params"], updates, use.unit)
     if not isinstance(statement, ast.stmt) or result is None:
-        return _refuse()
+        return _refuse(
+            "The result of this step is not returned, or unpacked into names of its own, in a "
+            "statement of its own."
+        )
     if not _is_own_state(given["state"], use, context):
         return _refuse_state()
     new_state, last = result
@@ -106,7 +112,10 @@ def _refuse_hyper_params(
         return refuse_rate(use, context)
     # definition.apply_gradient(definition.hyper_params, …)
     if not context.facts.legacy_objects(hyper_params, "hyper_params"):
-        return _refuse()
+        return _refuse(
+            "The hyperparameters that this step is given are not shown to be those of its "
+            "definition."
+        )
     if not context.overrides.overridden.isdisjoint(use.objects):
         return keeps_rate("Set the learning rate here too.")
     return None
@@ -178,10 +187,7 @@ def _refuse_state() -> Refusal:
     )
 
 
-def _refuse() -> Refusal:
-    """Why a step stays that is not a statement of its own, or is given what is not known."""
+def _refuse(why: str) -> Refusal:
     return reasons.statement_form(
-        "The result of this step is not unpacked or returned in a statement of its own, or what it "
-        "is given is not known.",
-        "Use `update` of the transformation and `optax.apply_updates` instead.",
+        why, "Use `update` of the transformation and `optax.apply_updates` instead."
     )

@@ -7,6 +7,7 @@ from codemods.analysis.handling import (
     COUNTED,
     FORMATTED,
     KEYED,
+    OWN_KEY,
     PICKLED,
     TAKEN,
     TYPED,
@@ -61,6 +62,13 @@ WHY = {
         ),
         'Ask for `["target"]` by that word, or use the state dict of `optimizer.target`.',
     ),
+    OWN_KEY: (
+        (
+            "A key of your own is in the optimizer's state dict here; a train state is not "
+            "restored from a dict with such a key."
+        ),
+        "Keep that value beside the state dict.",
+    ),
 }
 
 
@@ -86,5 +94,5 @@ def whole(use: Use, context: Context) -> Refusal:
     """A train state goes where its optimizer went: into and out of functions, containers, `jit`,
     `pmap`, `scan` and checkpoints. Uses that only a legacy optimizer supports stay, with a reason.
     """
-    refuse = reasons.state if use.name == KEYED else reasons.unlike
+    refuse = reasons.state if use.name in (KEYED, OWN_KEY) else reasons.unlike
     return refuse(*WHY[use.name])

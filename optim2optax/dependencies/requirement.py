@@ -21,6 +21,12 @@ HEAD = re.compile(
     r"(?:\s*\()?(?:\s*(?P<version>[<>=!~][^;()]*))?[\s)]*(?:;|$)"
 )
 PLACE = re.compile(r"(?i)\b(?:git|hg|svn|bzr)\+|\bhttps?://|\bfile:|@")
+NEWEST = re.compile(
+    r"(?i).*\bgit\+\w+://github\.com/(?:google|(?:google-)?deepmind|jax-ml)/"
+    r"(?P<name>flax|jax|optax)(?:\.git)?/?(?:#[\w=&.-]*)?\s*"
+)
+"""What the repository of a package has now: no branch, tag or commit of it is named."""
+
 ABOUT = re.compile(r"(?i)(?<![\w-])(?P<name>flax|jaxlib|jax|optax)(?![\w]|-[a-z])")
 
 LONGEST = 1_000
@@ -50,6 +56,11 @@ def read_requirement(
         named = ABOUT.search(text)
         if named is None:
             return None
+        newest = NEWEST.fullmatch(text)
+        if newest is not None:
+            end = span[1] - quotes
+            name = newest["name"].lower()
+            return DeclaredRequirement(name, span, version=(end, end), spec="")
         if PLACE.search(text):  # flax @ git+https://github.com/google/flax
             return direct(span, named["name"].lower())
         return not_read(span, f"`{stripped}` is no requirement that is understood.")

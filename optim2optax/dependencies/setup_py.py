@@ -163,7 +163,9 @@ def _section(
             # f"jax=={VERSION}"
             whole = _span(element, columns)
             if PINNED.search(text[slice(*whole)]):
-                problems.append(not_read(whole, "It is not written out in one piece."))
+                problems.append(
+                    not_read(whole, "This requirement is not written out in one piece.")
+                )
             continue
         start, end = span
         found = read_requirement(text[start + 1 : end - 1], start + 1, quotes=1)

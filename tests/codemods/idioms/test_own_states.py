@@ -44,6 +44,7 @@ FIELD, END = "            stats: Any\n", "            return state.optimizer.tar
 CHECK = "\n            def __post_init__(self):\n                check(self.stats)\n"
 LISTING = "\n            def fields(self):\n                return vars(self)\n"
 PATTERN = "            match state:\n                case TrainState(optimizer=found):\n                    print(found)\n"
+PARTIAL = "from functools import partial\n            partial"
 READER = "\n        def read(any_state):\n            return any_state.optimizer\n"
 
 KEPT = {
@@ -58,6 +59,14 @@ KEPT = {
     "a step that goes by itself": (
         ("            state = train_step(", "            state = state.replace(step=3)\n            state = train_step("),
         f"{COUNT} (train.py:23)",
+    ),
+    "a partial change of something unknown": (
+        (END, f"            {PARTIAL}(stats.replace, **grads)()\n{END}"),
+        f"{COUNT} (train.py:25)",
+    ),
+    "a partial call of something unknown": (
+        (END, f"            {PARTIAL}(stats, **grads)()\n{END}"),
+        f"{COUNT} (train.py:25)",
     ),
     "the new optimizer is read": (
         ("stats=stats)\n\n        def train(", "stats=optimizer.target)\n\n        def train("),
@@ -425,6 +434,15 @@ def test_a_dataclass_becomes_a_train_state() -> None:
         """
     )
     assert migrated(result) == result
+
+
+def test_a_partial_call_of_another_package_changes_no_state() -> None:
+    solving = (
+        f"            import solver\n            {PARTIAL}(solver.solve, **grads)()\n"
+    )
+    after = migrated(HEAD + STATE.replace(END, solving + END))
+    assert "class TrainState(train_state.TrainState):\n    stats: Any\n" in after
+    assert "return state.apply_gradients(grads=grads, stats=stats)\n" in after
 
 
 def test_variables_for_the_optimizer_go() -> None:

@@ -336,6 +336,8 @@ def test_a_check_for_both_stays_while_any_optimizer_does() -> None:
     )
     assert b"(optim.Optimizer, train_state.TrainState)" in result.after
     assert b"tx=optax.adam(0.1)" in result.after
+    [check] = [site for site in result.sites if site.line == 6]
+    assert check.message.startswith("This may be about the optimizer at train.py:12,")
 
 
 def test_an_optimizer_of_unknown_origin_may_be_any_that_is_made() -> None:
@@ -414,3 +416,33 @@ def test_no_site_is_told_that_it_reaches_itself() -> None:
         for site in result.sites
         if f"reaches train.py:{site.line}," in site.message
     ]
+
+
+def test_what_waits_for_another_optimizer_says_so() -> None:
+    """The two only meet in `read`; and a definition is the same optimizer as what it creates."""
+    result = result_of(
+        """
+        from flax import optim
+
+        def read(optimizer):
+            return optimizer.target
+
+        def train(params, arguments):
+            definition = optim.Adam(0.1)
+            first = definition.create(params)
+            second = optim.WeightNorm(**arguments).create(params)
+            return first.optimizer_def, read(first), read(second)
+        """,
+        OPTAX_ALONE,
+    )
+    waiting = {
+        site.line: str(site.message).partition(" reaches train.py:9,")[0]
+        for site in result.sites
+        if site.code == "FO901" and site.line != 9
+    }
+    assert waiting == {
+        4: "The same optimizer",
+        7: "An optimizer of the same group",
+        8: "An optimizer of the same group",
+        10: "An optimizer of the same group",
+    }

@@ -258,6 +258,13 @@ def test_exports_stay_and_are_reported(text: str, name: str) -> None:
     ]
 
 
+def test_a_star_in_a_package_is_reported_as_the_names_it_brings() -> None:
+    [result] = project({"pkg/__init__": "from flax.optim import *\n"}).values()
+    assert [site.message for site in result.sites] == [
+        "The names of `flax.optim` may be imported from this module by others."
+    ]
+
+
 def test_imported_from_here_by_another_file_that_keeps_it() -> None:
     results = project(
         {

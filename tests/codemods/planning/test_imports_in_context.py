@@ -1222,6 +1222,35 @@ def test_an_import_that_is_dead_here_and_taken_by_others_stays(
     assert b"optax.clip_by_global_norm(1.0)" in results["train"].after
 
 
+def test_a_file_that_cannot_run_keeps_no_import_for_itself() -> None:
+    texts = {
+        "lab/rules": """
+            from flax import optim as rules
+
+            def make(rate):
+                return rules.Adam(rate)
+            """,
+        "lab/train": """
+            from lab import rules
+
+            def train(params, grads, rate):
+                return rules.make(rate).create(params).apply_gradient(grads)
+            """,
+    }
+    others = """
+        from lab import rules
+
+        def make(rate){}
+            return rules.rules, rate
+        """
+    kept = project({**texts, "lab/others": others.format(":")})
+    assert b"from flax import optim as rules\n" in kept["lab/rules"].after
+    gone = project({**texts, "lab/others": others.format("")})
+    assert b"flax.optim" not in gone["lab/rules"].after
+    assert b"from flax import optim" not in gone["lab/rules"].after
+    assert {site.status for site in gone["lab/rules"].sites} == {"rewritten"}
+
+
 def test_nothing_is_imported_twice_or_without_use() -> None:
     after = migrated("""
         from flax import optim

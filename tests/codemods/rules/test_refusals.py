@@ -1329,3 +1329,47 @@ def test_a_module_from_a_star_import_is_flax() -> None:
             return flax.optim.Momentum(0.1).create(params)
         """
     assert "tx=optax.sgd(0.1, momentum=0.9)" in migrated(text)
+
+
+def test_what_is_zipped_apart_is_not_mixed() -> None:
+    result = result_of("""
+        from flax import optim
+
+        def rates(groups):
+            choices, definitions = zip(*groups)
+            names = [name for choice in choices for name in choice.iterate({})]
+            return names, [one.hyper_params.learning_rate for one in definitions]
+
+        def make(params, kernels):
+            groups = ((kernels, optim.Adam(0.1)), (kernels, optim.Momentum(0.2)))
+            return rates(groups), optim.Adam(0.3).create(params).target
+        """)
+    left = [site.line for site in result.sites if site.code == "FO907"]
+    assert left == [6]
+
+
+def test_a_class_without_a_function_in_its_place_is_to_be_named() -> None:
+    result = result_of("""
+        from flax import optim
+
+        Base = optim.OptimizerDef
+        """)
+    [site] = [site for site in result.sites if site.code == "FO903"]
+    assert site.remedy == "Name `OptimizerDef` itself where this value is used."
+
+
+def test_a_key_of_ones_own_in_a_state_dict() -> None:
+    text = """
+        from flax import optim
+
+        def save(params, epoch):
+            optimizer = optim.Adam(0.1).create(params)
+            saved = optimizer.state_dict()
+            saved["epoch"] = epoch
+            return optimizer.restore_state(saved), saved["target"]
+        """
+    result = result_of(text)
+    assert result.after.decode() == program(text)
+    [site] = [site for site in result.sites if site.code == "FO906"]
+    assert site.line == 6
+    assert site.message.startswith("A key of your own is in the optimizer's state dict")

@@ -91,6 +91,20 @@ def test_what_is_left(line: str, code: str) -> None:
     assert code in {site.code for site in result.sites if site.line >= 7}
 
 
+WHY = {
+    STEP.replace("grads", "*rest"): "This step is not given",
+    STEP.replace("definition.hyper_params", "rest"): "The hyperparameters that",
+    STEP.replace("params, state =", "result ="): "The result of this step",
+    "rule = definition.init_param_state": "`.init_param_state` is asked of",
+}
+
+
+@pytest.mark.parametrize(("line", "why"), WHY.items())
+def test_the_reason_that_is_given(line: str, why: str) -> None:
+    sites = result_of(PROGRAM.format(line), OPTAX_ALONE).sites
+    assert any(site.message.startswith(why) for site in sites)
+
+
 REWRITTEN = {
     "a step": (
         STEP,

@@ -71,6 +71,12 @@ LEFT = {
         "FO951",
         2,
     ),
+    "a branch of a repository": (
+        "requirements.txt",
+        "flax @ git+https://github.com/google/flax@v0.5\noptax\n",
+        "FO951",
+        1,
+    ),
     "a version of the environment": ("requirements.txt", "flax==${FLAX}\n", "FO954", 1),
     "several in a line": (
         "setup.cfg",

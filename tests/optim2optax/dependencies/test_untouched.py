@@ -12,6 +12,14 @@ from tests.optim2optax.dependencies.files import CHANGING, result_of, text
 ENOUGH = {
     "a version that is admitted": ("requirements.txt", "flax==0.10.2\noptax==0.2.4\n"),
     "an open end": ("requirements.txt", "flax>=0.3.4\noptax\njax>=0.2.5\n"),
+    "what their repositories have now": (
+        "requirements.txt",
+        "flax @ git+https://github.com/google/flax.git#egg=flax\noptax\n",
+    ),
+    "what a repository has now, by its place alone": (
+        "requirements.txt",
+        "flax\ngit+https://github.com/google-deepmind/optax\n",
+    ),
     "an upper end above": ("requirements.txt", "flax>=0.3.4,<0.9\noptax~=0.2\n"),
     "versions that are left out": (
         "requirements.txt",
