@@ -10,10 +10,18 @@ from itertools import chain
 
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
+from codemods.inference.binding import is_unpacked
 from codemods.inference.recorded import Import
 from codemods.removed.indexing import IndexedUpdate, updated
 from codemods.removed.present import unknown
-from codemods.removed.table import Removed, once_modules, packages, row_of
+from codemods.removed.table import (
+    KEYWORD,
+    Removed,
+    changed_arguments,
+    once_modules,
+    packages,
+    row_of,
+)
 from codemods.sources.modules import Unit
 from codemods.vocabulary import INDEX
 
@@ -83,6 +91,13 @@ def names_removed(unit: Unit) -> bool:
             # "jnp.DeviceArray", as an annotation in quotes
             case ast.Constant(value=str(text)):
                 read = DOTTED.findall(text)
+            # jnp.clip(x, a_min=0)
+            case ast.Call(func=function):
+                root, _, rest = _dotted(function).partition(".")
+                names = (f"{target}.{rest}".rstrip(".") for target in bound[root])
+                if any(_changed_argument(node, name) for name in names):
+                    return True
+                continue
             case _:
                 continue
         for name in read:
@@ -90,6 +105,19 @@ def names_removed(unit: Unit) -> bool:
             if any(_is_gone(f"{target}.{rest}") for target in bound.get(root, ())):
                 return True
     return False
+
+
+def _changed_argument(call: ast.Call, function: str | None) -> Removed | None:
+    """The row of a keyword that has another name, or of an argument that a call has to give now."""
+    given = {word.arg for word in call.keywords}
+    for row in changed_arguments().get(function or "", ()):
+        if row.how == KEYWORD:
+            is_changed = row.parameter in given
+        else:
+            is_changed = not (call.args or row.to in given or is_unpacked(call))
+        if is_changed:
+            return row
+    return None
 
 
 def _is_gone(name: str) -> bool:
@@ -125,6 +153,11 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
             if row is not None:
                 covered.update(ast.walk(node))
                 covered.update(_index(unit, node, row, names))
+                yield Use("removed", row.name, unit, node, ())
+        # jnp.clip(x, a_min=0)
+        elif isinstance(node, ast.Call):
+            row = _changed_argument(node, names.full_name(node.func))
+            if row is not None and not is_guarded(unit, node):
                 yield Use("removed", row.name, unit, node, ())
         # state, params = variables.pop("params")
         elif says_flax and isinstance(node, ast.Assign) and _is_popped_pair(node):

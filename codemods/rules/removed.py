@@ -16,7 +16,13 @@ from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
 from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
-from codemods.removed.table import MODELS, once_modules
+from codemods.removed.table import (
+    ARGUMENT,
+    KEYWORD,
+    MODELS,
+    changed_arguments,
+    once_modules,
+)
 from codemods.removed.templates import Expression, expressions_of
 from codemods.renaming.full_names import Said, said
 from codemods.rewriting.edits import (
@@ -104,7 +110,9 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
     `jax.process_index` and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`,
     `np.float` and similar names are Python's own; `jnp.DeviceArray` is `jax.Array`. Some names
     become expressions: `jax.lax.tie_in(x, y)` becomes `y`, and `jnp.NINF` becomes `-jnp.inf`. Names
-    inside quoted annotations are replaced too.
+    inside quoted annotations are replaced too, and so are keywords: `jnp.clip(x, a_min=0)` is
+    `jnp.clip(x, min=0)`. A cell such as `nn.GRUCell()`, which has to be given its features now, is
+    reported.
     """
     row = row_of(use.name)
     assert row is not None
@@ -128,15 +136,33 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
         # jax.config.enable_omnistaging()
         case "drop":
             return _dropped(use, row)
+        # jnp.clip(x, a_min=0)
+        case "keyword":
+            return _with_keywords(use, row)
     return refused(row)
 
 
 def refused(row: Removed) -> Refusal:
     """Why a name that nothing replaces stays."""
+    if row.how == ARGUMENT:
+        return reasons.removed(f"`{row.name}` needs `{row.to}` now.", row.note)
     if row.name in MODELS:
         what, _, remedy = row.note.partition(": ")
         return reasons.legacy_models(f"{what}.", remedy)
     return reasons.removed(f"`{row.name}` was removed.", row.note)
+
+
+def _with_keywords(use: Use, row: Removed) -> Edit:
+    """A call whose keywords have their names of today."""
+    call = use.node
+    assert isinstance(call, ast.Call)
+    rows = changed_arguments()[row.name.partition("(")[0]]
+    new = {one.parameter: one.to for one in rows if one.how == KEYWORD}
+    keywords = [new.get(word.arg or "", word.arg) for word in call.keywords]
+    places = enumerate([None] * len(call.args) + keywords)
+    arguments = tuple(Argument(keyword, index) for index, keyword in places)
+    function = ("function", use.unit.span(call.func))
+    return RewriteCall(use.span, "{function}", arguments, (function,))
 
 
 def _refuse_name_taken(row: Removed) -> Refusal:
