@@ -83,6 +83,20 @@ class RemovedUse:
 MODELS = ("flax.nn", "flax.deprecated")
 """What models were written with before `flax.linen`."""
 
+FROZEN = {
+    name: Removed(
+        f"flax.core.FrozenDict.{name}",
+        "0.7.0",
+        "same",
+        f"flax.core.{name}",
+        "flax",
+        "",
+        "",
+    )
+    for name in ("copy", "pop", "unfreeze")
+}
+"""The methods of the variables of a model that the plain dicts of today lack, or have otherwise."""
+
 LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
 
 

@@ -10,6 +10,7 @@ import re
 
 from codemods.analysis.removed_names import UNKNOWN
 from codemods.analysis.uses import Use
+from codemods.inference.binding import values_of
 from codemods.inference.recorded import Import
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
@@ -18,6 +19,7 @@ from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
 from codemods.removed.table import (
     ARGUMENT,
+    FROZEN,
     KEYWORD,
     MODELS,
     changed_arguments,
@@ -481,19 +483,21 @@ def _is_array(
 @rule(
     "FO804",
     "variables.pop is flax.core.pop",
-    "removed:pop",
+    *(f"removed:{name}" for name in FROZEN),
     before='state, params = variables.pop("params")\n',
     after='state, params = flax.core.pop(variables, "params")\n',
 )
-def popped(use: Use, context: Context) -> Edit | Refusal:
+def frozen(use: Use, context: Context) -> Edit | Refusal:
     """The variables of a model were a `FrozenDict`, whose `pop` returned a pair: the rest and the
     value. They are a plain dict now, whose `pop` returns only the value. `flax.core.pop` returns
-    the pair for both.
+    the pair for both. In the same way, `params.unfreeze()` becomes `flax.core.unfreeze(params)`,
+    and `variables.copy({"batch_stats": mean})` becomes `flax.core.copy(variables, {…})`: a dict has
+    no `unfreeze`, and its `copy` takes no arguments.
     """
     assert isinstance(use.node, ast.Call)
     assert isinstance(use.node.func, ast.Attribute)
-    holes = (
-        ("owner", use.unit.span(use.node.func.value)),
-        ("key", use.unit.span(use.node.args[0])),
-    )
-    return Replace(use.span, "{flax}.core.pop({owner}, {key})", holes)
+    given = ["owner", "argument"][: 1 + len(values_of(use.node))]
+    nodes = (use.node.func.value, *values_of(use.node))
+    holes = tuple(zip(given, map(use.unit.span, nodes), strict=True))
+    arguments = ", ".join(f"{{{name}}}" for name in given)
+    return Replace(use.span, f"{{flax}}.core.{use.name}({arguments})", holes)

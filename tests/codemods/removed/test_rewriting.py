@@ -42,6 +42,15 @@ UNTOUCHED = {
         "from flax import linen as nn\n\nnn.GRUCell(features=3), nn.LSTMCell(3), nn.GRUCell(**options)\n"
     ),
     "other collections": "import collections\nfrom collections import deque\n\ncollections.OrderedDict(), deque()\n",
+    "copies of dicts and arrays": "import flax\n\nx.copy(), x.copy(y), x.copy(order='C'), x.copy({'a': 1})\n",
+    "what unfreezes itself": "import flax\n\nlayer.unfreeze()\n",
+    "methods of one's own": (
+        "import flax\n\nclass Layer:\n    def unfreeze(self): ...\n    def copy(self, x): ...\n\n"
+        "x = Layer().unfreeze(), Layer().copy({'params': 1})\n"
+    ),
+    "functions of Flax": (
+        "import flax\nfrom flax.core import frozen_dict\n\nflax.core.unfreeze(x), frozen_dict.copy(x, {'params': 1})\n"
+    ),
     "a pop of another pair": "import flax\n\nfirst, second = pairs.pop('x')\n",
 }
 RENAMED = {
@@ -170,6 +179,18 @@ RENAMED = {
         (
             "import collections\nimport collections.abc\nfrom collections.abc import Iterable\n\n"
             "isinstance(x, (collections.abc.Mapping, Iterable))\n"
+        ),
+    ),
+    "what only a frozen dict has": (
+        (
+            "import flax\n\nparams = state.params.unfreeze()\n"
+            "state = state.replace(variables=variables.copy({'batch_stats': mean}))\n"
+            "variables = (old or new).copy(add_or_replace=extra)\n"
+        ),
+        (
+            "import flax\n\nparams = flax.core.unfreeze(state.params)\n"
+            "state = state.replace(variables=flax.core.copy(variables, {'batch_stats': mean}))\n"
+            "variables = flax.core.copy((old or new), extra)\n"
         ),
     ),
     "a module that is imported by its full name": (
