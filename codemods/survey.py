@@ -22,6 +22,7 @@ from codemods.analysis.uses import Use
 from codemods.model import Source
 from codemods.removed.present import unknown
 from codemods.removed.table import (
+    FROZEN,
     LEGACY,
     NEVER,
     Removed,
@@ -34,10 +35,6 @@ from codemods.sources.notebook import SUFFIX, Notebook, read_notebook
 from codemods.sources.prefilter import mentions_legacy
 from codemods.sources.text import UndecodableError, decode
 from codemods.vocabulary import PACKAGE
-
-POP = Removed(
-    "flax.core.FrozenDict.pop", "0.7.0", "same", "flax.core.pop", "flax", "", ""
-)
 
 
 def survey(sources: Iterable[Source]) -> Iterator[RemovedUse]:
@@ -82,10 +79,8 @@ def _row(use: Use) -> Removed | None:
         if not found or not found.version:
             return None
         return Removed(found.name, found.version, NEVER, "", "", "", found.remedy)
-    # variables.pop("params"), of a FrozenDict
-    if use.name == "pop":
-        return POP
-    return once_modules().get(use.name) or row_of(use.name)
+    row = FROZEN.get(use.name) or once_modules().get(use.name)
+    return row or row_of(use.name)
 
 
 def _in_file(unit: Unit) -> Iterator[RemovedUse]:

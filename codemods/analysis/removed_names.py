@@ -10,10 +10,19 @@ from itertools import chain
 
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
+from codemods.inference.binding import is_unpacked
+from codemods.inference.objects import Instance
 from codemods.inference.recorded import Import
 from codemods.removed.indexing import IndexedUpdate, updated
 from codemods.removed.present import unknown
-from codemods.removed.table import Removed, once_modules, packages, row_of
+from codemods.removed.table import (
+    KEYWORD,
+    Removed,
+    changed_arguments,
+    once_modules,
+    packages,
+    row_of,
+)
 from codemods.sources.modules import Unit
 from codemods.vocabulary import INDEX
 
@@ -28,8 +37,8 @@ MODERNIZED = ("removed", "removed_import", "removed_module")
 IN_PLACE = ("call", "drop", "helper", "value")
 """How rows are replaced where their names are used, imported names included."""
 
-POPPED = ("params",)
-"""The collections that `variables.pop(…)` took out of the variables; it returned a pair."""
+COLLECTIONS = frozenset(("params", "batch_stats", "cache", "intermediates"))
+"""The parts of the variables of a model."""
 
 WITHOUT_NAME = ("AttributeError",)
 WITHOUT_IMPORT = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
@@ -71,7 +80,7 @@ def names_removed(unit: Unit) -> bool:
                     name = module if alias.name == "*" else f"{module}.{alias.name}"
                     bound[alias.asname or alias.name].add(name)
                     imported.append(name)
-            case ast.Assign() if _is_popped_pair(node):
+            case ast.Call() if _frozen_method(unit, node):
                 return True
     if any(name in once_modules() or _is_gone(name) for name in imported):
         return True
@@ -83,6 +92,13 @@ def names_removed(unit: Unit) -> bool:
             # "jnp.DeviceArray", as an annotation in quotes
             case ast.Constant(value=str(text)):
                 read = DOTTED.findall(text)
+            # jnp.clip(x, a_min=0)
+            case ast.Call(func=function):
+                root, _, rest = _dotted(function).partition(".")
+                names = (f"{target}.{rest}".rstrip(".") for target in bound[root])
+                if any(_changed_argument(node, name) for name in names):
+                    return True
+                continue
             case _:
                 continue
         for name in read:
@@ -90,6 +106,19 @@ def names_removed(unit: Unit) -> bool:
             if any(_is_gone(f"{target}.{rest}") for target in bound.get(root, ())):
                 return True
     return False
+
+
+def _changed_argument(call: ast.Call, function: str | None) -> Removed | None:
+    """The row of a keyword that has another name, or of an argument that a call has to give now."""
+    given = {word.arg for word in call.keywords}
+    for row in changed_arguments().get(function or "", ()):
+        if row.how == KEYWORD:
+            is_changed = row.parameter in given
+        else:
+            is_changed = not (call.args or row.to in given or is_unpacked(call))
+        if is_changed:
+            return row
+    return None
 
 
 def _is_gone(name: str) -> bool:
@@ -126,9 +155,15 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
                 covered.update(ast.walk(node))
                 covered.update(_index(unit, node, row, names))
                 yield Use("removed", row.name, unit, node, ())
-        # state, params = variables.pop("params")
-        elif says_flax and isinstance(node, ast.Assign) and _is_popped_pair(node):
-            yield Use("removed", "pop", unit, node.value, ())
+        # jnp.clip(x, a_min=0)
+        elif isinstance(node, ast.Call):
+            row = _changed_argument(node, names.full_name(node.func))
+            if row is not None and not is_guarded(unit, node):
+                yield Use("removed", row.name, unit, node, ())
+            # state, params = variables.pop("params")
+            method = _frozen_method(unit, node) if says_flax else None
+            if method is not None and not names.is_another(node.func):
+                yield Use("removed", method, unit, node, ())
     yield from _in_quotes(unit, names, covered)
     for item in names.imports:
         yield from _of_import(unit, item, names, covered)
@@ -197,6 +232,7 @@ class _Names:
 
     def __init__(self, facts: Queries, unit: Unit) -> None:
         self.unit = unit
+        self._facts = facts
         self.imports = facts.imported(unit)
         self._scopes = facts.flow.reading.scopes
         self._bound: dict[str, list[Import]] = defaultdict(list)
@@ -242,6 +278,13 @@ class _Names:
             for item in self._items(node)
         }
         return named.pop() if len(named) == 1 else None
+
+    def is_another(self, method: ast.expr) -> bool:
+        """Whether a method is that of a class in view, or a function of a module."""
+        assert isinstance(method, ast.Attribute)
+        owners = self._facts.objects(method.value)
+        is_own = any(isinstance(owner, Instance) for owner in owners)
+        return is_own or self.full_name(method) is not None
 
     def _items(self, node: ast.Name) -> list[Import]:
         """The imports that bind a name."""
@@ -335,16 +378,33 @@ def _index(
                 yield from ast.walk(value)
 
 
-def _is_popped_pair(node: ast.Assign) -> bool:
-    """Whether this is `state, params = variables.pop("params")`."""
-    match node:
-        case ast.Assign(
-            targets=[ast.Tuple(elts=[_, _])],
-            value=ast.Call(
-                func=ast.Attribute(attr="pop"),
-                args=[ast.Constant(value=str(name))],
-                keywords=[],
-            ),
-        ):
-            return name in POPPED
-    return False
+def _frozen_method(unit: Unit, call: ast.Call) -> str | None:
+    """The method of a `FrozenDict` that a call is of, if the call shows that by itself."""
+    parent = unit.parents.get(call)
+    match call:
+        # state, params = variables.pop("params")
+        case ast.Call(
+            func=ast.Attribute(attr="pop"),
+            args=[ast.Constant(value=str(name))],
+            keywords=[],
+        ) if name == "params":
+            match parent:
+                case ast.Assign(targets=[ast.Tuple(elts=[_, _])]):
+                    return "pop"
+        # params = params.unfreeze()
+        case ast.Call(func=ast.Attribute(attr="unfreeze"), args=[], keywords=[]):
+            is_used = not isinstance(parent, ast.Expr)
+            return "unfreeze" if is_used and not _defines(unit, "unfreeze") else None
+        # state.copy({"batch_stats": mean}), which copied and changed
+        case ast.Call(func=ast.Attribute(attr="copy"), args=[ast.Dict(keys=keys)]):
+            named = {key.value for key in keys if isinstance(key, ast.Constant)}
+            return "copy" if named & COLLECTIONS and not call.keywords else None
+        case ast.Call(func=ast.Attribute(attr="copy"), args=[], keywords=[word]):
+            return "copy" if word.arg == "add_or_replace" else None
+    return None
+
+
+def _defines(unit: Unit, name: str) -> bool:
+    """Whether a file has a function or method of a name."""
+    functions = (node for node in unit.nodes if isinstance(node, ast.FunctionDef))
+    return any(function.name == name for function in functions)

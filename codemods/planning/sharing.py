@@ -88,7 +88,9 @@ def shared(made: Iterable[Made], facts: Facts, form: Form) -> Shared:
     needs: Needs = defaultdict(dict)
     for unit, node, edit in made:
         for support in _supports(edit, node, unit, form):
-            needs[unit][support.name] = support
+            # one without code is only an import, which each file has itself
+            if support.source:
+                needs[unit][support.name] = support
     counts = Counter(chain.from_iterable(needs.values()))
     moving = [
         unit

@@ -1,6 +1,7 @@
 """The table of removed names, read from `names.tsv`.
 
-It has a row for each name that JAX, Flax, optax or NumPy had and have no more. The columns are
+It has a row for each name that JAX, Flax, optax, NumPy or Python's `collections` had and have no
+more. The columns are
 
 - `name`: the full name;
 - `removed_in`: the first version without it;
@@ -20,6 +21,8 @@ It has a row for each name that JAX, Flax, optax or NumPy had and have no more. 
 - `value`: `to` is an expression with the same value;
 - `attribute`: it was a module and is an attribute of the same name, so that only `import a.b`
   fails;
+- `keyword`: `name` is `function(keyword)`, and the keyword is `to` now;
+- `argument`: `name` is `function()`, which has to be given `to` now, as its first argument;
 - `none`: nothing takes its place.
 
 The names below a removed module have rows of their own only if something takes their place.
@@ -27,14 +30,17 @@ The names below a removed module have rows of their own only if something takes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from codemods.vocabulary import PACKAGE
 
+ARGUMENT = "argument"
 ATTRIBUTE = "attribute"
+KEYWORD = "keyword"
 NEVER = "never"
 """The `how` of a name that today's package does not have, though no removal is known.
 
@@ -58,6 +64,11 @@ class Removed:
     def package(self) -> str:
         return self.name.partition(".")[0]
 
+    @property
+    def parameter(self) -> str:
+        """`keyword` of `function(keyword)`."""
+        return self.name.partition("(")[2].removesuffix(")")
+
 
 @dataclass(frozen=True)
 class RemovedUse:
@@ -71,6 +82,20 @@ class RemovedUse:
 
 MODELS = ("flax.nn", "flax.deprecated")
 """What models were written with before `flax.linen`."""
+
+FROZEN = {
+    name: Removed(
+        f"flax.core.FrozenDict.{name}",
+        "0.7.0",
+        "same",
+        f"flax.core.{name}",
+        "flax",
+        "",
+        "",
+    )
+    for name in ("copy", "pop", "unfreeze")
+}
+"""The methods of the variables of a model that the plain dicts of today lack, or have otherwise."""
 
 LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
 
@@ -92,6 +117,16 @@ def table() -> Mapping[str, Removed]:
 def once_modules() -> Mapping[str, Removed]:
     """The modules that are attributes today, so that only `import a.b` fails."""
     return {row.name: row for row in _rows() if row.how == ATTRIBUTE}
+
+
+@cache
+def changed_arguments() -> Mapping[str, Sequence[Removed]]:
+    """The rows on arguments of each function."""
+    found: dict[str, list[Removed]] = defaultdict(list)
+    for row in table().values():
+        if row.how in (ARGUMENT, KEYWORD):
+            found[row.name.partition("(")[0]].append(row)
+    return found
 
 
 @cache

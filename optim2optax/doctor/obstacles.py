@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
+from platform import python_version
 
 from packaging.version import Version
 
 from codemods.model import Options, Source
-from codemods.removed.table import LEGACY, MODELS, NEVER, Removed, RemovedUse, packages
+from codemods.removed.table import (
+    ARGUMENT,
+    KEYWORD,
+    LEGACY,
+    MODELS,
+    NEVER,
+    Removed,
+    RemovedUse,
+    packages,
+)
 
 MODERNIZE = "optim2optax rewrite --modernize"
 REWRITE = "optim2optax rewrite"
@@ -24,6 +35,7 @@ NEWEST = Version("9999")
 """The version of a package that is not installed: it lacks all names that were ever removed."""
 
 TITLES = {
+    "collections": "Python",
     "flax": "Flax",
     "jax": "JAX",
     "jaxlib": "jaxlib",
@@ -59,6 +71,9 @@ def installed() -> dict[str, Version]:
     """
     found = {}
     for name in sorted(packages()):
+        if name in sys.stdlib_module_names:
+            found[name] = Version(python_version())
+            continue
         try:
             found[name] = Version(version(name))
         except PackageNotFoundError:
@@ -158,9 +173,12 @@ def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obsta
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)
     if row.name in MODELS:
         return Obstacle(row.name, since, places, row.note, VENDOR)
+    if row.how == ARGUMENT:
+        what = f"{row.name} without `{row.to}`"
+        return Obstacle(what, since, places, row.note)
     if row.how == "none":  # the note is the remedy, which is done by hand
         return Obstacle(row.name, since, places, row.note)
     remedy = "It is written in another way now."
-    if row.how == "same":
+    if row.how in (KEYWORD, "same"):
         remedy = f"It is `{row.to.removeprefix('builtins.')}` now."
     return Obstacle(row.name, since, places, remedy, MODERNIZE)

@@ -35,6 +35,22 @@ UNTOUCHED = {
         "import numpy as np\n\ndef f(x: 'np.int32', y: 'self.np.int', z: 'np.integer') -> 'np': ...\n"
     ),
     "a name of one's own in quotes": "import jax\n\ndef f(np, x: 'np.int') -> 'np.int': ...\n",
+    "arguments by position, or of NumPy": (
+        "import jax.numpy as jnp\nimport numpy as np\n\njnp.clip(x, 0, 1), np.clip(x, a_min=0, a_max=1)\n"
+    ),
+    "cells with features": (
+        "from flax import linen as nn\n\nnn.GRUCell(features=3), nn.LSTMCell(3), nn.GRUCell(**options)\n"
+    ),
+    "other collections": "import collections\nfrom collections import deque\n\ncollections.OrderedDict(), deque()\n",
+    "copies of dicts and arrays": "import flax\n\nx.copy(), x.copy(y), x.copy(order='C'), x.copy({'a': 1})\n",
+    "what unfreezes itself": "import flax\n\nlayer.unfreeze()\n",
+    "methods of one's own": (
+        "import flax\n\nclass Layer:\n    def unfreeze(self): ...\n    def copy(self, x): ...\n\n"
+        "x = Layer().unfreeze(), Layer().copy({'params': 1})\n"
+    ),
+    "functions of Flax": (
+        "import flax\nfrom flax.core import frozen_dict\n\nflax.core.unfreeze(x), frozen_dict.copy(x, {'params': 1})\n"
+    ),
     "a pop of another pair": "import flax\n\nfirst, second = pairs.pop('x')\n",
 }
 RENAMED = {
@@ -145,6 +161,37 @@ RENAMED = {
     "a pair from pop": (
         "import flax\n\nstate, params = model.init(key, x).pop('params')\n",
         "import flax\n\nstate, params = flax.core.pop(model.init(key, x), 'params')\n",
+    ),
+    "keywords": (
+        (
+            "import jax\nimport jax.numpy as jnp\nfrom jax.numpy import clip\n\n"
+            "y = jnp.clip(x, a_min=low,  # the least\n             a_max=jax.tree_map(f, z))\n"
+            "y = clip(a=y, a_max=1) + jnp.percentile(y, 5, interpolation='nearest')\n"
+        ),
+        (
+            "import jax\nimport jax.numpy as jnp\nfrom jax.numpy import clip\n\n"
+            "y = jnp.clip(x, min=low,  # the least\n             max=jax.tree.map(f, z))\n"
+            "y = clip(arr=y, max=1) + jnp.percentile(y, 5, method='nearest')\n"
+        ),
+    ),
+    "abstract collections": (
+        "import collections\nfrom collections import Iterable\n\nisinstance(x, (collections.Mapping, Iterable))\n",
+        (
+            "import collections\nimport collections.abc\nfrom collections.abc import Iterable\n\n"
+            "isinstance(x, (collections.abc.Mapping, Iterable))\n"
+        ),
+    ),
+    "what only a frozen dict has": (
+        (
+            "import flax\n\nparams = state.params.unfreeze()\n"
+            "state = state.replace(variables=variables.copy({'batch_stats': mean}))\n"
+            "variables = (old or new).copy(add_or_replace=extra)\n"
+        ),
+        (
+            "import flax\n\nparams = flax.core.unfreeze(state.params)\n"
+            "state = state.replace(variables=flax.core.copy(variables, {'batch_stats': mean}))\n"
+            "variables = flax.core.copy((old or new), extra)\n"
+        ),
     ),
     "a module that is imported by its full name": (
         "import jax.experimental.stax\nimport jax.experimental.optimizers as opt\n\njax.experimental.stax.Dense, opt.adam\n",
@@ -338,6 +385,14 @@ GONE = {
     "an annotation of two strings": (
         "import numpy as np\n\ndef f(x: 'np.' 'int'): ...\n",
         "`numpy.int` is `builtins.int` now.",
+    ),
+    "a cell without features": (
+        "from flax import linen as nn\n\ncell = nn.GRUCell(name='gru')\n",
+        "`flax.linen.GRUCell()` needs `features` now.",
+    ),
+    "the carry of a class of cells": (
+        "from flax import linen as nn\n\ncarry = nn.LSTMCell.initialize_carry(key, (2,), 3)\n",
+        "`flax.linen.LSTMCell.initialize_carry` was removed.",
     ),
     "internals": (
         "from jax.lib import xla_bridge\n\nxla_bridge\n",

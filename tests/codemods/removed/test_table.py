@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import platform
+import sys
 import warnings
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
+from typing import cast
 
 import pytest
 from packaging.version import Version
 
-from codemods.removed import table
+from codemods.removed import Removed, table
 from codemods.removed.present import present, unknown
+from codemods.removed.table import changed_arguments
 from codemods.removed.templates import expressions_of
 from codemods.rules.removed import HELPERS
 
-BACK = ("numpy.bool",)
+BACK = (
+    "numpy.bool",
+    "flax.linen.GRUCell.initialize_carry",
+    "flax.linen.LSTMCell.initialize_carry",
+    "flax.linen.OptimizedLSTMCell.initialize_carry",
+)
 """What some versions have again, or still, though as something else."""
 
 
@@ -57,13 +68,29 @@ def test_the_module_that_a_row_names_is_enough() -> None:
 
 
 def test_what_is_in_the_table_is_gone() -> None:
-    removed_in = [
-        row.name
-        for row in table().values()
-        if Version(row.removed_in) <= Version(version(row.package))
-    ]
+    removed_in = [row.name for row in table().values() if is_absent(row)]
     assert len(removed_in) > 1000
     assert [name for name in removed_in if is_there(name) and name not in BACK] == []
+
+
+def is_absent(row: Removed) -> bool:
+    is_python = row.package in sys.stdlib_module_names
+    installed = platform.python_version() if is_python else version(row.package)
+    return Version(row.removed_in) <= Version(installed)
+
+
+def test_the_arguments_of_functions_are_those_of_the_table() -> None:
+    functions = changed_arguments()
+    for name, rows in functions.items():
+        function = cast("Callable[..., object]", found(name))
+        parameters = inspect.signature(function).parameters
+        for row in rows:
+            assert row.to in parameters, row.name
+            if is_absent(row) and row.how == "keyword":
+                assert row.parameter not in parameters, row.name
+            if is_absent(row) and row.how == "argument":
+                with pytest.raises(TypeError, match=f"missing .*'{row.to}'"):
+                    function()
 
 
 def test_an_expression_has_each_argument_once() -> None:
@@ -81,7 +108,7 @@ def test_no_row_lacks_its_cells(column: str) -> None:
 
 def test_each_row_says_what_to_do() -> None:
     for row in table().values():
-        assert bool(row.note) == (row.how in ("none", "drop")), row.name
+        assert bool(row.note) == (row.how in ("none", "drop", "argument")), row.name
         assert bool(row.to) != (row.how in ("none", "drop")), row.name
     assert {row.to for row in table().values() if row.how == "helper"} == set(HELPERS)
 
