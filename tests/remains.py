@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 METHODS = frozenset(
     {
@@ -55,6 +55,7 @@ def remains(code: str, own: Collection[str] = ()) -> dict[int, str]:
     """
     tree = ast.parse(code)
     names = dict(_imported(tree))
+    others = set(_of_others(tree))
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level:
@@ -70,10 +71,32 @@ def remains(code: str, own: Collection[str] = ()) -> dict[int, str]:
         elif (
             isinstance(node, ast.Attribute)
             and node.attr not in own
+            and node not in others
             and _is_member(node, code, names)
         ):
             found[node.lineno] = f".{node.attr}"
     return found
+
+
+def _of_others(tree: ast.Module) -> Iterator[ast.expr]:
+    """Methods that are given what no legacy method takes: a function in the place of gradients, or another keyword."""
+    functions = {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="apply_gradient") as method,
+                args=args,
+                keywords=words,
+            ):
+                has_function = any(
+                    isinstance(one, ast.Lambda)
+                    or (isinstance(one, ast.Name) and one.id in functions)
+                    for one in args
+                )
+                if has_function or {word.arg for word in words} & {"flax_mutables"}:
+                    yield method
 
 
 def _imported(tree: ast.Module) -> list[tuple[str, str]]:
