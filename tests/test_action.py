@@ -99,8 +99,6 @@ def test_parity_leaves_reports_and_a_summary(project: Path) -> None:
 
 
 def test_what_could_not_run_fails_the_step(project: Path) -> None:
-    done = run(
-        "Parity", project, BEFORE=str(project / "src"), COMMAND="python src/none.py"
-    )
+    done = run("Parity", project, BEFORE=str(project), COMMAND="python src/none.py")
     assert done.returncode == 2
     assert "could not run" in (project / "summary").read_text()

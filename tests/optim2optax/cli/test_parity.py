@@ -470,7 +470,7 @@ def test_what_cannot_be_collected_is_told(project: Path, run: Run) -> None:
     assert "train.py::missing" in result.stderr
 
     (project / "train.py").unlink()
-    (project / "scenario.py").write_text("")
+    (project / "scenario.py").write_text("def run(module):\n    yield 0\n")
     result = run("parity", *QUICK, ".")
     assert result.exit_code == 2
     assert "1 could not run" in result.stdout
