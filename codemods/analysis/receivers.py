@@ -88,8 +88,9 @@ class Receivers:
         """What the receiver of `x.apply_gradient(…)` is shown to be, if nothing else is known.
 
         Its class contradicts that it is legacy: an annotation, or a class out of view of which
-        `x` is an instance, or from which its class derives. So does a call that a legacy object
-        would refuse: of something that is no gradient, or whose result is unpacked.
+        `x` is an instance, or from which its class derives. So do the parameters of another train
+        state, `x.params`, and a call that a legacy object would refuse: of something that is no
+        gradient, or whose result is unpacked.
 
         A class of the same program that has a method `apply_gradient` for such a call leaves it
         open which of the two this is. If `x` is also used as only an optimizer is, it is one;
@@ -105,7 +106,8 @@ class Receivers:
         ):
             return None
         by_hand = _steps_by_hand(node, call)
-        if by_hand is None and self._is_refused(unit, call):
+        is_refused = self._is_refused(unit, call) or self._has_params(node.value)
+        if by_hand is None and is_refused:
             return None
         kind: Kind = "optimizer" if by_hand is None else "definition"
         evidence = by_hand or "deduced"
@@ -193,6 +195,15 @@ class Receivers:
             case ast.Subscript(value=value):
                 return value is call
         return False
+
+    def _has_params(self, node: ast.expr) -> bool:
+        """Whether the same object has its `params` read, which an optimizer has not."""
+        roots = self.flow.roots(self.flow.places[node]).keys()
+        return any(
+            read.attr == "params"
+            and not roots.isdisjoint(self.flow.roots(self.flow.places[read.value]))
+            for _, read in self.flow.reading.attributes
+        )
 
     # What else it may be
 

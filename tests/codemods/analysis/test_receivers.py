@@ -30,6 +30,16 @@ def steps(
 # What must not be touched.
 
 NOT_OF_AN_OPTIMIZER = {
+    "a train state that has parameters of its own": """
+        import jax
+
+        def make_update(loss_fn, state):
+            def update(state, batch):
+                grads = jax.grad(loss_fn)(state.params, batch)
+                return state.apply_gradient(grads, learning_rate=0.3)
+
+            return jax.jit(update)
+        """,
     "a lambda as its argument": """
         import jax
 
