@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from codemods.analysis.legacy import SUBPACKAGE
 from optim2optax.legacy import legacy_optim
 from optim2optax.parity.optimizer.probe import probe_params, recorded_gradients
 from optim2optax.vendoring.optim import OPTIM_CONTENT
+from tests.optim2optax.vendoring.copies import imported
 
 NAME = "legacy_flax_optim"
 STEPS = 12
@@ -50,19 +48,9 @@ DEFINITIONS = {
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory, legacy_wheel: Path) -> Iterator[Any]:
     """The copy, imported."""
-    folder = tmp_path_factory.mktemp("copy")
-    (folder / NAME).mkdir()
-    for name, content in OPTIM_CONTENT.files(legacy_wheel).items():
-        (folder / NAME / name).write_bytes(content)
-    sys.path.insert(0, str(folder))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            yield importlib.import_module(NAME)
-    finally:
-        sys.path.remove(str(folder))
-        for name in [name for name in sys.modules if name.startswith(NAME)]:
-            del sys.modules[name]
+    files = OPTIM_CONTENT.files(legacy_wheel)
+    with imported(files, tmp_path_factory.mktemp("copy"), NAME) as module:
+        yield module
 
 
 def trained(optim: Any, definition: str, without_scalars: bool) -> list[Any]:

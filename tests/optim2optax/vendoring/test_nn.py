@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
-import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from optim2optax.legacy_wheel import NN_RELEASE, find_wheel
 from optim2optax.vendoring.nn import NN_CONTENT
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import UNRESOLVABLE
+from tests.optim2optax.vendoring.copies import imported
 from tests.optim2optax.vendoring.old_models import KEY, PROGRAMS, described
 
 NAME = NN_CONTENT.name
@@ -31,19 +29,10 @@ OTHER_NAMES = {"Module", "shared", "init_by_shape", "create", "activation"}
 @pytest.fixture(scope="module")
 def nn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The copy, imported; with random bits as old releases of JAX had them."""
+    files = NN_CONTENT.files(find_wheel(release=NN_RELEASE))
     folder = tmp_path_factory.mktemp("copy")
-    (folder / NAME).mkdir()
-    for name, content in NN_CONTENT.files(find_wheel(release=NN_RELEASE)).items():
-        (folder / NAME / name).write_bytes(content)
-    sys.path.insert(0, str(folder))
-    try:
-        with warnings.catch_warnings(), jax.threefry_partitionable(False):
-            warnings.simplefilter("error")
-            yield importlib.import_module(NAME)
-    finally:
-        sys.path.remove(str(folder))
-        for name in [name for name in sys.modules if name.startswith(NAME)]:
-            del sys.modules[name]
+    with jax.threefry_partitionable(False), imported(files, folder, NAME) as module:
+        yield module
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
