@@ -67,8 +67,8 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     statement = use.unit.parents.get(use.call) if use.call is not None else None
     if given is None or not is_path(given["params"]):
         return _refuse(
-            "This step is not given hyperparameters, parameters that have a name, state and "
-            "gradients, each by itself."
+            "This step does not get hyperparameters, named parameters, state and gradients as "
+            "separate arguments."
         )
     rate = new_rate(given["hyper_params"])
     refusal = _refuse_hyper_params(given["hyper_params"], rate, use, context)

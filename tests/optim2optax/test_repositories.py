@@ -174,7 +174,7 @@ def test_one_folder_for_the_copies_of_several(project: Path, run: Run) -> None:
     [
         pytest.param(
             KEEPING,
-            "each by itself (first/lab/train.py:7).",
+            "separate arguments (first/lab/train.py:7).",
             id="interface",
         ),
     ],

@@ -92,7 +92,7 @@ def test_what_is_left(line: str, code: str) -> None:
 
 
 WHY = {
-    STEP.replace("grads", "*rest"): "This step is not given",
+    STEP.replace("grads", "*rest"): "This step does not get",
     STEP.replace("definition.hyper_params", "rest"): "The hyperparameters that",
     STEP.replace("params, state =", "result ="): "The result of this step",
     "rule = definition.init_param_state": "`.init_param_state` is asked of",
