@@ -65,4 +65,16 @@ COMMANDS: dict[str, Given] = {
     "optax.partition with labels": _given("partition"),
     "numbers of NumPy in a carry, lax.conv": _given("carries"),
     "data that git ignores": _given("package", "python reads_data.py", links=("data",)),
+    "data that git ignores, without an option": _given(
+        "package", "python reads_data.py"
+    ),
+    "flags of absl": _given("package", "python with_absl.py --steps=15"),
+    "arguments": _given("package", "python with_arguments.py --trainer momentum"),
+    "a configuration": _given(
+        "package", "python with_arguments.py --config config.json"
+    ),
+    "a variable of the environment": _given(
+        "package", "env RATE=0.02 python with_arguments.py"
+    ),
+    "a test by pytest": _given("package", "python -m pytest -q test_training.py"),
 }
