@@ -16,14 +16,14 @@ from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from codemods.model import FileResult, Location, Options
 from optim2optax.project import Patterns, find_files
 from optim2optax.reporting import Report
 from optim2optax.reporting.html import render_html
 from optim2optax.rewriting import rewrite_files
-from tests.optim2optax.browsers import OPTIONS, find_chromium
+from tests.optim2optax.browsers import launched
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").glob("*/before.py"))
 FILES = 500
@@ -81,15 +81,11 @@ def _in_a_browser(path: Path) -> tuple[float, float]:
     """The seconds to open a page and to filter it: the medians of some runs."""
     opened: list[float] = []
     filtered: list[float] = []
-    with sync_playwright() as playwright:
-        for _ in range(RUNS):
-            browser = playwright.chromium.launch(
-                executable_path=find_chromium(), args=[*OPTIONS]
-            )
+    for _ in range(RUNS):
+        with launched() as browser:
             page = browser.new_page()
             opened.append(_seconds(page, lambda page: page.goto(path.as_uri())))
             filtered.append(_seconds(page, _choose))
-            browser.close()
     return sorted(opened)[RUNS // 2], sorted(filtered)[RUNS // 2]
 
 

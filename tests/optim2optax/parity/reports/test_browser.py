@@ -2,78 +2,48 @@
 
 from __future__ import annotations
 
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from optim2optax.parity.reports import render_html
-from tests.optim2optax.browsers import OPTIONS, find_chromium
+from tests.optim2optax.browsers import check_accessible, launched
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="module")
-def browser() -> str:
-    return find_chromium()
+def browser() -> Iterator[Browser]:
+    with launched() as browser:
+        yield browser
 
 
-def show(browser: str, folder: Path, *words: str) -> str:
-    page = folder / "parity.html"
-    page.write_text(render_html(report()), encoding="utf-8")
-    options = [
-        "--headless",
-        *OPTIONS,
-        f"--user-data-dir={folder / 'profile'}",
-    ]
-    done = subprocess.run(
-        [browser, *options, *words, page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    return done.stdout
-
-
-def test_the_page_holds_what_was_found(browser: str, tmp_path: Path) -> None:
-    text = show(browser, tmp_path, "--dump-dom")
-    assert "train.py:3 Adam" in text
-    assert HOSTILE.replace("<", "&lt;").replace(">", "&gt;") in text
-
-
-@pytest.mark.parametrize(
-    ("width", "height"), [(1200, 2000), (500, 4000)], ids=["wide", "narrow"]
-)
-def test_nothing_is_cut_off(
-    browser: str, tmp_path: Path, width: int, height: int
-) -> None:
-    picture = tmp_path / "page.png"
-    show(
-        browser,
-        tmp_path,
-        f"--window-size={width},{height}",
-        f"--screenshot={picture}",
-        "--hide-scrollbars",
-    )
-    assert picture.stat().st_size > 10_000
-    script = "<script>document.title = document.documentElement.scrollWidth - document.documentElement.clientWidth</script>"
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
     page = tmp_path / "parity.html"
-    page.write_text(
-        render_html(report()).replace("</body>", f"{script}</body>"), encoding="utf-8"
-    )
-    done = subprocess.run(
-        [
-            *(
-                browser,
-                "--headless",
-                *OPTIONS,
-                f"--user-data-dir={tmp_path / 'profile'}",
-            ),
-            *(f"--window-size={width},{height}", "--dump-dom", page.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "<title>0</title>" in done.stdout
+    page.write_text(render_html(report()), encoding="utf-8")
+    return page
+
+
+@pytest.mark.parametrize("width", [1200, 390], ids=["wide", "narrow"])
+def test_what_was_found_is_there_and_not_cut_off(
+    browser: Browser, path: Path, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(path.as_uri())
+    text = page.inner_text("body")
+    assert "train.py:3 Adam" in text
+    assert HOSTILE in text
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessible(
+    browser: Browser, path: Path, scheme: Literal["light", "dark"]
+) -> None:
+    check_accessible(browser, path, scheme)

@@ -9,24 +9,18 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from tests.optim2optax.browsers import OPTIONS, find_chromium
+from tests.optim2optax.browsers import check_accessible, launched, playwright
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.reporting.html.projects import HOSTILE, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-playwright = pytest.importorskip("playwright.sync_api")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = find_chromium()
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=chromium, args=[*OPTIONS])
-        yield launched
-        launched.close()
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture
@@ -161,17 +155,7 @@ def test_nothing_is_cut_off(shown: Page, width: int) -> None:
 def test_accessible(
     browser: Browser, project: Path, run: Run, scheme: Literal["light", "dark"]
 ) -> None:
-    # axe comes as a script, and what is outside of the window has to be drawn to be looked at
-    context = browser.new_context(bypass_csp=True, color_scheme=scheme)
-    page = context.new_page()
-    page.goto(write_page(project, run).as_uri())
-    page.add_style_tag(content="* { content-visibility: visible !important }")
-    page.evaluate(
-        "document.querySelectorAll('details').forEach(one => one.open = true)"
-    )
-    found = axe.Axe().run(page)
-    context.close()
-    assert found.violations_count == 0, found.generate_report()
+    check_accessible(browser, write_page(project, run), scheme)
 
 
 def test_nothing_outside_is_asked_for(project: Path, run: Run) -> None:
