@@ -362,7 +362,8 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     alias = _alias_of(use.name, use.node)
     bound = alias.asname or alias.name
     renaming = f" as {bound}" if bound != name else ""
-    return MoveImport(use.span, bound, f"from {module} import {name}{renaming}")
+    statement = f"import {name}" if not module else f"from {module} import {name}"
+    return MoveImport(use.span, bound, statement + renaming)
 
 
 def _alias_of(name: str, statement: ast.ImportFrom) -> ast.alias:

@@ -107,6 +107,36 @@ REPORTS = {
         ("optax.momentum: opt.py:3",),
         left=("FO898",),
     ),
+    # google-research/jax3d#119: a bound with a digit too many
+    "a bound that keeps nothing out": Report(
+        {
+            "train.py": "from flax import optim\n\n\ndef start(params):\n    return optim.Adam(0.1).create(params)\n",
+            "requirements.txt": "flax<6.0.0\njax<=0.3.6\n",
+        },
+        ("flax<6.0.0: requirements.txt:1\n    fix: It also installs a Flax without `flax.optim`", "jax<=0.3.6: requirements.txt:2"),
+        {"train.py": "tx=optax.adam(0.1)", "requirements.txt": "jax>=0.4.27"},
+    ),
+    # matthias-wright/flaxmodels#22: what moved to another module of Flax
+    "a dynamic scale": Report(
+        {"train.py": "from flax.optim import DynamicScale\n\nscale = DynamicScale()\n"},
+        ("flax.optim, gone since Flax 0.6.0: train.py:1",),
+        {"train.py": "from flax.training.dynamic_scale import DynamicScale\n\nscale = DynamicScale()"},
+    ),
+    # google/flax#101: the loss and its gradient by the optimizer
+    "a gradient by the optimizer": Report(
+        {
+            "train.py": "from flax import optim\n\noptimizer = optim.Adam(1e-3).create(params)\n"
+            "loss, grad = optimizer.compute_gradient(lambda p: p @ p)\noptimizer = optimizer.apply_gradient(grad)\n"
+        },
+        ("flax.optim, gone since Flax 0.6.0: train.py:1",),
+        {"train.py": "jax.value_and_grad(lambda p: p @ p)(optimizer.params)"},
+    ),
+    # toshikwa/rljax#9: what optax was before it was optax
+    "optix": Report(
+        {"train.py": "from jax.experimental import optix\n\noptimizer = optix.adam(1e-3)\n"},
+        ("jax.experimental.optix, gone since JAX 0.2.7: train.py:1\n    fix: It is `optax` now.",),
+        {"train.py": "import optax as optix"},
+    ),
 }  # fmt: skip
 
 

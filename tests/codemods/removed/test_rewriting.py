@@ -90,6 +90,10 @@ RENAMED = {
         "import jax\nfrom jax.experimental import stax, optimizers\n\nstax, optimizers\n",
         "import jax\nfrom jax.example_libraries import stax, optimizers\n\nstax, optimizers\n",
     ),
+    "a module that is a package of its own now": (
+        "from jax.experimental import optix\n\noptix.chain(optix.scale_by_adam(), optix.scale(-1e-3))\n",
+        "import optax as optix\n\noptix.chain(optix.scale_by_adam(), optix.scale(-1e-3))\n",
+    ),
     "NumPy's names for Python's types": (
         "import jax\nimport numpy as onp\n\nx = onp.zeros(3, onp.bool).astype(onp.float)\n",
         "import jax\nimport numpy as onp\n\nx = onp.zeros(3, bool).astype(float)\n",
