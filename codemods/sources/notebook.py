@@ -32,6 +32,9 @@ MAGIC = re.compile(
 TIMED = re.compile(
     r"(?P<magic>%(?:time|timeit|prun|memit|mprun|lprun) +)(?P<code>\S.*)"
 )
+FORM = re.compile(r"(?:#\s*@.*\n)*")
+"""The lines `# @title Training` at the head of a cell, which Colab shows as a form."""
+
 SPACE = re.compile(r"[ \t\r\n]*")
 ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
 LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -43,8 +46,8 @@ Extent = tuple[int, int]
 class Cell:
     """A cell with code: its number among all cells, from 1, its source, and its parts.
 
-    `extent` is where the source stands in the file. `header` is the line of a cell magic. `body` is
-    the code, with a placeholder for each of `magics`.
+    `extent` is where the source stands in the file. `header` is the line of a cell magic, and those
+    of a form. `body` is the code, with a placeholder for each of `magics`.
     """
 
     number: int
@@ -371,6 +374,9 @@ def _cell(number: int, source: str, extent: Extent) -> Cell | None:
                 )
             return None
         header += "\n"
+    form = FORM.match(body)
+    assert form is not None
+    header, body = header + form[0], body[form.end() :]
     magics: tuple[str, ...] = ()
     if not _parses(body):
         body, magics = _without_magics(body)
