@@ -67,6 +67,10 @@ class Calls:
                 return (yield from self._enter(function, frame, arguments, None))
             case Method(owner=owner, function=Function() as function):
                 return (yield from self._enter(function, None, arguments, owner))
+            case InFrame(
+                item=Method(owner=owner, function=Function() as function), frame=frame
+            ):
+                return (yield from self._enter(function, frame, arguments, owner))
             case Method():
                 return (yield from self._call_method(callee, arguments))
             case Class():
@@ -97,7 +101,10 @@ class Calls:
         match callee:
             case Function(node=node) | InFrame(item=Function(node=node)):
                 self._note(node, arguments, 0)
-            case Method(function=Function(node=node)):
+            case (
+                Method(function=Function(node=node))
+                | InFrame(item=Method(function=Function(node=node)))
+            ):
                 self._note(node, arguments, 1)
             case Partial(call=call, function=function):
                 yield from self.reach(function, self.filled(call, None, arguments))
@@ -253,8 +260,7 @@ class Calls:
             # methodcaller("apply_gradient", grads): its other arguments are the method's
             unit = self.engine.scopes[getter.call].unit
             own = self.engine.arguments(unit, getter.call, frame)
-            given = replace_arguments(own, own.positional[1:], -1)
-            given = replace(given, node=arguments.node)
+            given = replace(own.behind_first(), node=arguments.node)
             found += yield ("invoked", place, given)
         elif getter.attributes:
             found += yield place
@@ -322,16 +328,8 @@ class Calls:
 
 def is_callable(item: Object) -> bool:
     return isinstance(item, CALLABLES) or (
-        isinstance(item, InFrame) and isinstance(item.item, Function | Partial)
+        isinstance(item, InFrame) and isinstance(item.item, Function | Method | Partial)
     )
-
-
-def replace_arguments(
-    arguments: Arguments, positional: tuple[Place, ...], moved: int
-) -> Arguments:
-    """A call with other positional arguments, of which the star is `moved` further."""
-    starred = None if arguments.starred is None else arguments.starred + moved
-    return replace(arguments, positional=positional, starred=starred)
 
 
 def is_wrapper(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:

@@ -218,12 +218,10 @@ class Inference:
         return self.index.classes[around.node]
 
     @staticmethod
-    def decorators(function: Function) -> set[str]:
+    def decorators(definition: ast.AST | None) -> set[str]:
         """The last words of a function's decorators: `cached_property`, `setter`."""
-        if isinstance(function.node, ast.Lambda):
-            return set()
         found: set[str] = set()
-        for node in function.node.decorator_list:
+        for node in getattr(definition, "decorator_list", ()):
             # @functools.cached_property, @optimizer.setter
             if isinstance(node, ast.Attribute):
                 found.add(node.attr)

@@ -49,6 +49,7 @@ from codemods.inference.objects import (
 )
 from codemods.inference.reading import (
     AttributeStore,
+    FunctionNode,
     ItemStore,
     function_around,
     key_of,
@@ -223,31 +224,47 @@ class Heap:
             if isinstance(one.source, ast.Call)
         }
         for item in (yield ("variable", nearest.scope, name)):
-            if isinstance(item, Function):
-                found += yield from self._bind(item, name, owner, wrappers)
-            else:
-                found.append(item)
+            match item:
+                case Function() as function:
+                    bound = yield from self._bind(function, None, name, owner, wrappers)
+                # what a decorator makes of a method
+                case InFrame(item=Function() as function, frame=around):
+                    defined = (one.node for one in bindings)
+                    marks = wrappers.union(*map(self.engine.decorators, defined))
+                    bound = yield from self._bind(function, around, name, owner, marks)
+                case _:
+                    bound = [item]
+            found += bound
         return found
 
     def _bind(
-        self, function: Function, name: str, owner: Class | Owner, wrappers: set[str]
+        self,
+        function: Function,
+        around: Frame | None,
+        name: str,
+        owner: Class | Owner,
+        wrappers: set[str],
     ) -> Answer:
-        decorators = self.engine.decorators(function) | wrappers
+        decorators = self.engine.decorators(function.node) | wrappers
+        own: Object = function if around is None else InFrame(function, around)
         if "staticmethod" in decorators:
-            return [function]
+            return [own]
         if "classmethod" in decorators:
             cls = owner if isinstance(owner, Class) else owner.cls
             return [Method(cls, name, function)]
         # Trainer.step: without an instance, `self` is an argument like others
         if isinstance(owner, Class):
-            return [function]
+            return [own]
         if decorators & {"property", "cached_property"}:
-            frame = self.engine.frame(function, None, None, owner)
+            frame = self.engine.frame(function, None, around, owner)
             return [*(yield self.engine.returned(function.node, frame))]
-        return [] if "setter" in decorators else [method(owner, name, function)]
+        if "setter" in decorators:
+            return []
+        bound = method(owner, name, function)
+        return [bound if around is None else InFrame(bound, around)]
 
     def fields_in_order(self, cls: Class) -> Names:
-        """The annotated fields of a dataclass or NamedTuple, inherited ones first."""
+        """The fields of a dataclass, NamedTuple or class of attrs, inherited ones first."""
         names: dict[str, None] = {}
         for ancestor in reversed((yield ("ancestry", cls))):
             # class State(namedtuple("State", "params step"))
@@ -256,8 +273,16 @@ class Heap:
             if isinstance(ancestor, Class):
                 for statement in ancestor.node.body:
                     match statement:
-                        # rate: float = 0.1
-                        case ast.AnnAssign(target=ast.Name(id=name)):
+                        # rate: float = 0.1, rate = attr.ib()
+                        case (
+                            ast.AnnAssign(target=ast.Name(id=name))
+                            | ast.Assign(
+                                targets=[ast.Name(id=name)],
+                                value=ast.Call(
+                                    func=ast.Attribute(attr="ib" | "attrib")
+                                ),
+                            )
+                        ):
                             names[name] = None
         return list(names)
 
@@ -355,22 +380,48 @@ class Heap:
             if method is None:
                 found += yield from self._stored_outside(owner, store, ancestry)
             elif self.engine.class_of_method(method) in ancestry:
-                frame = self._frame_of(owner, method, store)
+                frame = yield from self._frame_of(owner, method, store)
                 found += yield self.engine.bound(store.binding, frame)
         return found
 
     def _frame_of(
         self, owner: Owner, method: Function, store: AttributeStore
-    ) -> Frame | None:
+    ) -> Generator[Place, tuple[Object, ...], Frame | None]:
         """The frame in which a method sets a field of `self`."""
         around = function_around(self.engine.scopes[store.target])
-        if not isinstance(owner, Made) or around is not method.node:
+        if around is not method.node:
             return None
-        is_constructor = (
-            not isinstance(method.node, ast.Lambda) and method.node.name == "__init__"
-        )
-        arguments = owner.arguments if is_constructor else None
+        arguments = None
+        if not isinstance(method.node, ast.Lambda) and method.node.name == "__init__":
+            arguments = yield from self._given_to_constructor(owner, method)
+        if arguments is None and not isinstance(owner, Made):
+            return None
         return self.engine.frame(method, arguments, None, owner)
+
+    def _given_to_constructor(
+        self, owner: Owner, method: Function
+    ) -> Generator[Place, tuple[Object, ...], Arguments | None]:
+        """What the constructor of one of its classes is given for an instance; None if not known.
+
+        The first gets what the call gives that makes the instance, that of a base what the one
+        before it says: `super().__init__(optimizer)`.
+        """
+        arguments = owner.arguments if isinstance(owner, Made) else None
+        for cls in (yield from self.defining(owner.cls, "__init__")):
+            assert isinstance(cls, Class)
+            for item in (yield ("variable", cls.scope, "__init__")):
+                if item == method or not isinstance(item, Function):
+                    return arguments if item == method else None
+                frame = self.engine.frame(item, arguments, None, owner)
+                calls = _inherited_calls(item.node)
+                if not calls or frame is None:
+                    return None
+                [(call, caller), *_] = calls
+                arguments = self.engine.arguments(item.unit, call, frame)
+                # Base.__init__(self, optimizer)
+                if not isinstance(caller, ast.Call):
+                    arguments = arguments.behind_first()
+        return None
 
     def _stored_in_unknown(self, owner: Opaque, name: str) -> Answer:
         """What `state.best = …` sets, of a state of unknown origin."""
@@ -646,6 +697,10 @@ class Heap:
         named = {one.arg for one in (*positional, *node.args.kwonlyargs)}
         # def read(*states: TrainState)
         found: list[tuple[Key, Place]] = [(None, ("declared", argument))]
+        is_first = argument is node.args.vararg and not positional
+        # def wrapper(*args), of a method
+        if is_first and frame is not None and frame.owner is not None:
+            found.append((0, ("itself", frame.owner)))
         for arguments, offset in calls:
             if argument is node.args.vararg:
                 first = len(positional) - offset
@@ -764,6 +819,17 @@ def receiver(arguments: Arguments, owner: Object) -> Place:
         case ast.Call(func=ast.Attribute(value=value)):
             return ("expression", value, arguments.frame)
     return ("itself", owner)
+
+
+def _inherited_calls(constructor: FunctionNode) -> list[tuple[ast.Call, ast.expr]]:
+    """The calls of other constructors within one, with what these are of: `super()`, `Base`."""
+    return [
+        (node, node.func.value)
+        for node in ast.walk(constructor)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "__init__"
+    ]
 
 
 def may_store(change: ast.Call | ItemStore, word: str) -> bool:

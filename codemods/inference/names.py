@@ -168,7 +168,7 @@ class Names:
         cls = self.engine.class_of_method(function)
         if index != 0 or cls is None or isinstance(function.node, ast.Lambda):
             return []
-        decorators = self.engine.decorators(function)
+        decorators = self.engine.decorators(function.node)
         if "staticmethod" in decorators:
             return []
         if "classmethod" in decorators or function.node.name == "__new__":
@@ -219,7 +219,11 @@ class Names:
                 External(f"{'.' * node.level}{node.module or ''}.{alias.name}")
             )
         for module in sources:
-            found += yield from self.member(module, alias.name)
+            # from . import module, in the file of the package itself
+            if module.unit is unit and (own := self._within(module, alias.name)):
+                found += own
+            else:
+                found += yield from self.member(module, alias.name)
         return found
 
     def _module_imported(self, alias: ast.alias, unit: Unit) -> list[Object]:
@@ -266,11 +270,18 @@ class Names:
             if name in scope.names or not module.directory:
                 return found
         if module.directory:
-            path = f"{module.directory}/{name}" if module.directory != "." else name
-            found += self.module_at(path)
-            if module.unit is not None and self.engine.project.at(path) is None:
+            within = self._within(module, name)
+            found += within
+            if module.unit is not None and not any(
+                isinstance(one, Module) for one in within
+            ):
                 found += yield from self._made_available(module, name)
         return found
+
+    def _within(self, package: Module, name: str) -> list[Object]:
+        """The module of a package that has a name."""
+        directory = package.directory
+        return self.module_at(f"{directory}/{name}" if directory != "." else name)
 
     def _made_available(self, package: Module, name: str) -> Answer:
         """A name that a package does not bind may be that of any of its modules.

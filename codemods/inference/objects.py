@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, cast
@@ -261,6 +261,11 @@ class Arguments:
     def keyword(self, name: str) -> Place | None:
         return next((place for word, place in self.keywords if word == name), None)
 
+    def behind_first(self) -> Arguments:
+        """The call without its first positional argument."""
+        starred = None if self.starred is None else self.starred - 1
+        return replace(self, positional=self.positional[1:], starred=starred)
+
     def constant(self, name: str) -> object:
         """The literal given to a keyword; None if it is not given or is no literal."""
         if isinstance(self.node, ast.Call):
@@ -335,7 +340,7 @@ def depth_of(part: object) -> int:
 class InFrame:
     """A function, container or partial application that came about in the course of a call."""
 
-    item: Function | Container | Partial | Getter
+    item: Function | Method | Container | Partial | Getter
     frame: Frame
 
 

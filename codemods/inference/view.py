@@ -331,7 +331,7 @@ class View:
         return [str(one) for one in self.engine.solver.at(("fields in order", cls))]
 
     def decorators(self, function: Function) -> set[str]:
-        return self.engine.decorators(function)
+        return self.engine.decorators(function.node)
 
     @staticmethod
     def field(owner: Hashable, name: str) -> Place:

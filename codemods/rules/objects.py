@@ -168,12 +168,19 @@ def _create_as_function(use: Use, context: Context) -> Edit | Refusal:
         for outer, inner in links
         if inner in use.objects and outer.kind == "optimizer"
     ]
-    state, supports = _state_class(made, context)
+    calls = [obj.node for obj in made if isinstance(obj.node, ast.Call)]
+    words = {word.arg for call in calls for word in call.keywords}
     # the parameter of the lambda must not hide a name that the definition reads
     taken = {node.id for node in ast.walk(use.owner) if isinstance(node, ast.Name)}
-    name = next(
-        name for name in ("params", "target", "initial_params") if name not in taken
-    )
+    # create(target=params)
+    names = ("target",) if words else ("params", "target", "initial_params")
+    name = next((name for name in names if name not in taken), None)
+    if name is None or not words <= {"target"}:
+        return reasons.create_as_value(
+            "`create` is kept as a value, and called with keywords.",
+            "Call it by its own name.",
+        )
+    state, supports = _state_class(made, context)
     parameters, transformation = name, "{definition}"
     if not _is_transformed(use, context):
         # it is called later, maybe often, and the definition is made now

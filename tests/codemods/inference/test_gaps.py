@@ -33,22 +33,6 @@ KNOWN_GAPS: dict[str, tuple[str, Program]] = {
         every["a"].target  # is: made
         """,
     ),
-    "a module that a package takes in": (
-        "unknown: `from . import library` binds no module for `package.library`",
-        {
-            "package/__init__.py": "from . import library\n",
-            "package/library.py": """
-                from flax import optim
-
-                made = optim.Adam().create(params)  # makes: made
-                """,
-            "train.py": """
-                import package
-
-                package.library.made.target  # is: made
-                """,
-        },
-    ),
     "a setter of a property": (
         "unknown: nothing is given to the setter",
         """
@@ -162,19 +146,6 @@ KNOWN_GAPS: dict[str, tuple[str, Program]] = {
         """
         with contextlib.nullcontext(optim.Adam().create(params)) as optimizer:  # makes: made
             optimizer.target  # is: made
-        """,
-    ),
-    "a field of attrs": (
-        "unknown: only annotated fields get what a constructor is given",
-        """
-        import attr
-
-        @attr.s
-        class Trainer:
-            optimizer = attr.ib()
-
-        made = optim.Adam().create(params)  # makes: made
-        Trainer(made).optimizer.target  # is: made
         """,
     ),
     "a method of the class of optimizers": (

@@ -289,6 +289,77 @@ CLASSES: dict[str, Program] = {
 
         Trainer(made, 0.1).optimizer.target  # is: made
         """,
+    "a constructor of a base, called by that of a class": """
+        class Base:
+            def __init__(self, optimizer, name=None):
+                self.optimizer = optimizer
+
+        class Middle(Base):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+
+        class Adam(Middle):
+            def __init__(self, params):
+                super().__init__(optim.Adam().create(params))  # makes: adam
+                self.optimizer.target  # is: adam
+
+        class Momentum(Base):
+            def __init__(self, params):
+                made = optim.Momentum().create(params)  # makes: momentum
+                Base.__init__(self, optimizer=made)
+
+        Adam(params).optimizer.target  # is: adam
+        Momentum(params).optimizer.target  # is: momentum
+        """,
+    "a method below a decorator": """
+        import functools
+
+        def logged(method):
+            @functools.wraps(method)
+            def wrapper(self, *args):
+                return method(self, *args)
+            return wrapper
+
+        def counted(method):
+            def wrapper(*args):
+                return method(*args)
+            return wrapper
+
+        class Trainer:
+            def __init__(self, optimizer):
+                self.optimizer = optimizer
+
+            @logged
+            def get(self):
+                return self.optimizer
+
+            @property
+            @counted
+            def current(self):
+                return self.optimizer
+
+            @staticmethod
+            @counted
+            def same(optimizer):
+                return optimizer
+
+        adam = optim.Adam().create(params)  # makes: adam
+        momentum = optim.Momentum().create(params)  # makes: momentum
+        Trainer(adam).get().target  # is: adam
+        Trainer(momentum).get().target  # is: momentum
+        Trainer(adam).current.target  # is: adam
+        Trainer.same(momentum).target  # is: momentum
+        """,
+    "a field of attrs": """
+        import attr
+
+        @attr.s
+        class Trainer:
+            optimizer = attr.ib()
+
+        made = optim.Adam().create(params)  # makes: made
+        Trainer(made).optimizer.target  # is: made
+        """,
     "a method that is called by a method": """
         class Trainer:
             def __init__(self, optimizer):

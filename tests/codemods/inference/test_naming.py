@@ -85,14 +85,21 @@ IMPORTS: dict[str, Program] = {
             """,
     },
     "a package that exports again": {
-        "package/__init__.py": "from .library import made\nfrom . import library\n",
+        "package/__init__.py": """
+            from .library import made
+            from . import library
+            from package import library as other
+            """,
         "package/library.py": MADE,
         "train.py": """
             import package
-            from package import made
+            from package import library, made
 
             made.target  # is: made
             package.made.target  # is: made
+            library.made.target  # is: made
+            package.library.made.target  # is: made
+            package.other.made.target  # is: made
             """,
     },
     "a module of a package": {

@@ -36,6 +36,10 @@ PROGRAMS = {
     "map": """
     first, second = map(optim.Adam(0.1).create, (params, params))
 """,
+    "a keyword": """
+    create = optim.Adam(0.1).create
+    first, second = create(target=params), create(params)
+""",
     "a partial": """
     create = functools.partial(optim.Adam(0.1).create, params)
     first, second = create(), create()
