@@ -271,7 +271,7 @@ def test_imports_go_to_the_first_use_where_another_notebook_has_them() -> None:
 
 
 def test_the_title_of_a_form_stays_on_top() -> None:
-    title = "#@title Train { display-mode: \"form\" }\n# @markdown With *Adagrad*.\n"
+    title = '#@title Train { display-mode: "form" }\n# @markdown With *Adagrad*.\n'
     cell = "import flax\nd = flax.optim.Adagrad(0.1)\no = d.create({'w': w})"
     after, _ = sources(run(notebook([code(title + cell), code("o.state[0]")])))
     assert after.startswith(f"{title}from typing import NamedTuple\n")
