@@ -31,24 +31,18 @@ class Members:
         self._of: dict[Class, set[str]] = {}
 
     @cached_property
-    def _set_later(self) -> dict[Class, set[str]]:
-        """The attributes that are assigned to instances of each class, as in its constructor."""
-        found: dict[Class, set[str]] = defaultdict(set)
+    def _set_later(self) -> dict[Class | None, set[str]]:
+        """The attributes that methods assign to instances of each class, as its constructor does.
+
+        Those that are assigned to anything else count for any class, and are at None.
+        """
+        engine = self.facts.flow.engine
+        found: dict[Class | None, set[str]] = defaultdict(set)
         for _, node in self.facts.flow.reading.attributes:
             if isinstance(node.ctx, ast.Store):
-                engine = self.facts.flow.engine
                 method = engine.method_of(node.value)
-                owners = [
-                    item.cls
-                    for item in self.facts.objects(node.value)
-                    if isinstance(item, Instance)
-                ]
-                if method is not None:
-                    cls = engine.class_of_method(method)
-                    assert cls is not None
-                    owners = [cls]
-                for owner in owners:
-                    found[owner].add(node.attr)
+                cls = None if method is None else engine.class_of_method(method)
+                found[cls].add(node.attr)
         return found
 
     def offers(self, item: Object, name: str) -> bool:
@@ -79,6 +73,7 @@ class Members:
     def _members(self, cls: Class) -> set[str]:
         if cls not in self._of:
             members = {*self.facts.flow.fields_in_order(cls)}
+            members |= self._set_later.get(None, set())
             for base in self.facts.flow.ancestry(cls):
                 if isinstance(base, Class):
                     members |= base.scope.names | self._set_later.get(base, set())
