@@ -5,8 +5,6 @@ from __future__ import annotations
 import doctest
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 
 from optim2optax import Options, api, compare, rewrite
 from optim2optax.extras import command_to_install
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
@@ -116,13 +115,7 @@ def test_either_side_may_be_of_either_kind() -> None:
 
 def test_pytest_without_the_extra(tmp_path: Path) -> None:
     program = "import sys; sys.modules['jax'] = None; import pytest; sys.exit(pytest.main(['--parity', '.']))"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", program, cwd=tmp_path)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert done.stderr.startswith("ERROR: parity needs jax: ")
     assert "[parity]" in done.stderr
@@ -130,9 +123,7 @@ def test_pytest_without_the_extra(tmp_path: Path) -> None:
 
 def test_without_the_extra() -> None:
     program = "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = run_python("-c", program)
     assert done.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: optim2optax.compare needs jax: "
         + command_to_install("parity")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from codemods import Source, migrate
+from tests.optim2optax.processes import run_program
 from tests.optim2optax.repositories import git
 from tests.optim2optax.test_installing import ROOT
 
@@ -112,9 +112,7 @@ def test_it_runs(command: str, project: Path) -> None:
     program = shutil.which(name, path=str(Path(sys.executable).parent))
     assert program is not None
     words = [sys.executable if word == "python" else word for word in words]
-    done = subprocess.run(
-        [program, *words], capture_output=True, text=True, check=False
-    )
+    done = run_program(program, *words)
     assert done.returncode == (1 if LEFT & {*words} else 0), done.stdout + done.stderr
     if words[0] == "parity" or "--parity" in words:
         assert re.search(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import venv
 from pathlib import Path
 
 import pytest
 
 from optim2optax import __version__
+from tests.optim2optax.processes import Done, environment, run_program, run_python
 from tests.optim2optax.programs import LEGACY, STEPS, TRAIN
 from tests.optim2optax.repositories import commit_all, git
 
@@ -69,21 +69,14 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
     git(hooks, "tag", "released")
     (project / ".pre-commit-config.yaml").write_text(CONFIGURATION.format(hooks))
     git(project, "add", ".pre-commit-config.yaml")
-    environment = {
+    own = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_")
     }
-    environment["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
+    own["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
 
-    def run_hook(hook: str) -> subprocess.CompletedProcess[str]:
+    def run_hook(hook: str) -> Done:
         words = ("-m", "pre_commit", "run", hook, "--color=never")
-        return subprocess.run(
-            [sys.executable, *words],
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return run_python(*words, cwd=project, env=own)
 
     checked = run_hook("optim2optax-check")
     assert checked.returncode == 1, checked.stdout + checked.stderr
@@ -111,9 +104,8 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     """Installing brings the typed packages, no tests, and nothing of the `parity` extra; and the command works there."""
     venv.create(tmp_path / "venv", with_pip=True)
     binaries = tmp_path / "venv" / "bin"
-    subprocess.run(
-        [binaries / "python", "-m", "pip", "install", "--quiet", hooks], check=True
-    )
+    pip = (binaries / "python", "-m", "pip", "install", "--quiet")
+    subprocess.run([*pip, hooks], check=True)
     [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
     installed = {path.name for path in packages.iterdir()}
     assert {"codemods", "optim2optax", "libcst", "click", "pathspec"} <= installed
@@ -125,37 +117,22 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
         assert (packages / package / "py.typed").exists()
 
     (project / "train.py").write_text(LEGACY)
-    done = subprocess.run(
-        [binaries / "optim2optax", "rewrite", "."],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    command = binaries / "optim2optax"
+    done = run_program(command, "rewrite", ".")
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
 
     def refusal(*words: str) -> str:
-        refused = subprocess.run(
-            [binaries / "optim2optax", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        refused = run_program(command, *words)
         assert refused.returncode == 2
         return refused.stderr.rstrip()
 
-    pip = f"{binaries}/python -m pip install '{hooks}"
-    assert refusal("parity", ".").endswith(f"{pip}[parity]'")
+    remedy = f"{binaries}/python -m pip install '{hooks}"
+    assert refusal("parity", ".").endswith(f"{remedy}[parity]'")
     inspect = refusal("checkpoint", "inspect", "train.py")
-    assert inspect.endswith(f": {pip}[checkpoint]'")
-    command = inspect.rpartition(": ")[2]
-    subprocess.run(f"{command} --quiet", shell=True, check=True)
-    done = subprocess.run(
-        [binaries / "optim2optax", "checkpoint", "inspect", "train.py"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
+    assert inspect.endswith(f": {remedy}[checkpoint]'")
+    install = inspect.rpartition(": ")[2]
+    subprocess.run(f"{install} --quiet", shell=True, check=True)
+    assert run_program(command, "checkpoint", "inspect", "train.py").returncode == 1
 
 
 @pytest.mark.network
@@ -177,29 +154,16 @@ def test_as_a_tool(command: str, remedy: str, project: Path, hooks: Path) -> Non
     """Without an environment of one's own; what brings an extra is the same command."""
     assert " ".join(command.split()[:3]) in (ROOT / "README.md").read_text()
     (project / "train.py").write_text(LEGACY)
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     own = {
         "UV_TOOL_DIR": "uv",
         "UV_CACHE_DIR": "cache",
         "PIPX_HOME": "pipx",
         "PIPX_BIN_DIR": "tools",
     }
-    environment = {
-        **os.environ,
-        "PATH": path,
-        **{name: str(hooks / folder) for name, folder in own.items()},
-    }
+    places = {name: str(hooks / folder) for name, folder in own.items()}
 
-    def run(command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command,
-            shell=True,
-            cwd=hooks,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def run(command: str) -> Done:
+        return run_program("sh", "-c", command, cwd=hooks, env=environment(**places))
 
     done = run(command)
     assert done.returncode == 0, done.stdout + done.stderr

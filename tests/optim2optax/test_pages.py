@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.optim2optax.processes import environment, run_program
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = re.compile(r"^```python title=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -63,16 +63,8 @@ def _commands(console: str) -> list[str]:
 
 
 def _transcript(command: str) -> str:
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
-    done = subprocess.run(
-        command,
-        shell=True,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+    done = run_program(
+        "sh", "-c", f"exec 2>&1; {command}", env=environment(COLUMNS="100")
     )
     return f"$ {command}\n{done.stdout}"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,6 +18,7 @@ from codemods import Options, Source, migrate
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.precision import precise
 from tests.optim2optax.checkpoints.old_world import grid
+from tests.optim2optax.processes import environment, run_program
 
 pytestmark = pytest.mark.network
 
@@ -54,11 +53,8 @@ STYLES: dict[str, tuple[Options, str]] = {
 def files(legacy_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the old Flax wrote of all that is in the grid."""
     folder = tmp_path_factory.mktemp("grid")
-    words = [str(legacy_python), "-W", "ignore", str(Path(grid.__file__)), str(folder)]
-    environment = {**os.environ, "JAX_ENABLE_X64": "1", "XLA_FLAGS": ""}
-    done = subprocess.run(
-        words, env=environment, capture_output=True, text=True, check=False
-    )
+    words = (legacy_python, "-W", "ignore", grid.__file__, folder)
+    done = run_program(*words, env=environment(JAX_ENABLE_X64="1", XLA_FLAGS=""))
     assert done.returncode == 0, done.stderr
     return folder
 

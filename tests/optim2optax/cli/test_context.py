@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN, STEPS, TRAIN, UNPARSABLE
 
 EVAL = """\
@@ -388,12 +387,6 @@ def test_a_file_that_uses_no_optimizer_is_fast_in_any_project(
         "assert 'codemods.engine' not in sys.modules\n"
         "assert 'optim2optax.project.patterns' in sys.modules\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tree,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", program, cwd=tree)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Nothing to migrate in 1 file.\n"

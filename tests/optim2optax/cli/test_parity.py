@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -20,6 +19,7 @@ from codemods import Source, migrate
 from optim2optax.extras import command_to_install
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import Done, environment, run_python
 from tests.optim2optax.programs import LEGACY as PROGRAM
 from tests.optim2optax.repositories import commit_all, git
 
@@ -48,17 +48,10 @@ QUICK = ("--platform", "cpu", "--steps", "20")
 
 def started(
     *words: str, cwd: Path, module: str = "optim2optax", **variables: str
-) -> subprocess.CompletedProcess[str]:
+) -> Done:
     """The command in a process of its own."""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore", **variables}
-    return subprocess.run(
-        [sys.executable, "-m", module, *words],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    changed = environment(PYTHONWARNINGS="ignore", **variables)
+    return run_python("-m", module, *words, cwd=cwd, env=changed)
 
 
 @pytest.fixture(autouse=True)
@@ -151,13 +144,7 @@ def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) ->
         (scenario, "module 'train_"),
         (command, "./no-such-program: No such file"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=repository,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_python("-c", script, cwd=repository)
         assert done.returncode == 2
         assert said in done.stdout, done.stdout
 
@@ -262,20 +249,8 @@ def test_several_processes_import_nothing_of_the_current_folder(project: Path) -
     )
     for name in ("json", "pytest"):
         (project / f"{name}.py").write_text("raise RuntimeError\n")
-    words = [
-        sys.executable,
-        "-P",
-        "-m",
-        "optim2optax",
-        "parity",
-        *QUICK,
-        "--jobs",
-        "2",
-        ".",
-    ]
-    done = subprocess.run(
-        words, cwd=project, capture_output=True, text=True, check=False
-    )
+    words = ("-P", "-m", "optim2optax", "parity", *QUICK, "--jobs", "2", ".")
+    done = run_python(*words, cwd=project)
     assert "1 case: 1 identical" in done.stdout, done.stdout + done.stderr
 
 

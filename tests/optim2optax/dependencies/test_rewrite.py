@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from packaging.version import Version
 from codemods.removed import table
 from optim2optax.dependencies.needs import JAX, LOWEST
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN
 
 OLD = "flax==0.3.4\njax>=0.2.5,<0.3\n"
@@ -373,8 +372,5 @@ def test_a_run_imports_no_more_than_it_needs(
         "application(['rewrite', '.'], standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    found = set(done.stderr.splitlines()[-1].split()) & set(READERS)
+    found = {*run_python("-c", program).stderr.splitlines()[-1].split()} & {*READERS}
     assert found == ({"packaging"} if expected else set())

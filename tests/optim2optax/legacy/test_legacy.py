@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -19,6 +18,7 @@ import pytest
 
 from optim2optax.legacy import legacy_flax, legacy_optim, load_module
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
+from tests.optim2optax.processes import run_python
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
@@ -287,4 +287,4 @@ def test_defaults_do_not_depend_on_the_precision_at_the_first_use(
     legacy_wheel: Path,
 ) -> None:
     """Adafactor keeps its momentum as optax does, also if the old Flax is first met in float64."""
-    subprocess.run([sys.executable, "-c", FIRST_IN_FLOAT64], check=True)
+    assert run_python("-c", FIRST_IN_FLOAT64).returncode == 0

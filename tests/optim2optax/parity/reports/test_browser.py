@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from optim2optax.parity.reports import render_html
 from tests.optim2optax.browsers import OPTIONS, find_chromium
 from tests.optim2optax.parity.reports.cases import HOSTILE, report
+from tests.optim2optax.processes import run_program
 
 
 @pytest.fixture(scope="module")
@@ -17,21 +17,12 @@ def browser() -> str:
     return find_chromium()
 
 
-def show(browser: str, folder: Path, *words: str) -> str:
+def show(browser: str, folder: Path, *words: str, script: str = "") -> str:
     page = folder / "parity.html"
-    page.write_text(render_html(report()), encoding="utf-8")
-    options = [
-        "--headless",
-        *OPTIONS,
-        f"--user-data-dir={folder / 'profile'}",
-    ]
-    done = subprocess.run(
-        [browser, *options, *words, page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    page.write_text(f"{render_html(report())}{script}", encoding="utf-8")
+    options = ("--headless", *OPTIONS, f"--user-data-dir={folder / 'profile'}")
+    done = run_program(browser, *options, *words, page.as_uri(), timeout=120)
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
@@ -47,33 +38,6 @@ def test_the_page_holds_what_was_found(browser: str, tmp_path: Path) -> None:
 def test_nothing_is_cut_off(
     browser: str, tmp_path: Path, width: int, height: int
 ) -> None:
-    picture = tmp_path / "page.png"
-    show(
-        browser,
-        tmp_path,
-        f"--window-size={width},{height}",
-        f"--screenshot={picture}",
-        "--hide-scrollbars",
-    )
-    assert picture.stat().st_size > 10_000
     script = "<script>document.title = document.documentElement.scrollWidth - document.documentElement.clientWidth</script>"
-    page = tmp_path / "parity.html"
-    page.write_text(
-        render_html(report()).replace("</body>", f"{script}</body>"), encoding="utf-8"
-    )
-    done = subprocess.run(
-        [
-            *(
-                browser,
-                "--headless",
-                *OPTIONS,
-                f"--user-data-dir={tmp_path / 'profile'}",
-            ),
-            *(f"--window-size={width},{height}", "--dump-dom", page.as_uri()),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "<title>0</title>" in done.stdout
+    words = (f"--window-size={width},{height}", "--dump-dom")
+    assert "<title>0</title>" in show(browser, tmp_path, *words, script=script)
