@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sys
@@ -23,7 +22,7 @@ from tests.optim2optax.processes import Done, environment, run_python
 from tests.optim2optax.programs import LEGACY as PROGRAM
 from tests.optim2optax.repositories import commit_all, git
 
-pytestmark = pytest.mark.usefixtures("legacy_wheel")
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "settings_of_jax")
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 LEGACY = """
@@ -52,13 +51,6 @@ def started(
     """The command in a process of its own."""
     changed = environment(PYTHONWARNINGS="ignore", **variables)
     return run_python("-m", module, *words, cwd=cwd, env=changed)
-
-
-@pytest.fixture(autouse=True)
-def settings_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the command sets for JAX is as it was for the tests that follow."""
-    for name in ("JAX_PLATFORMS", "XLA_FLAGS"):
-        monkeypatch.setenv(name, os.environ.get(name, ""))
 
 
 @pytest.fixture
