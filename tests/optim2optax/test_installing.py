@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import venv
 from pathlib import Path
@@ -121,15 +120,17 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
 
     def refusal(*words: str) -> str:
-        refused = run_program(command, *words)
+        refused = run_program(command, *words, env=environment())
         assert refused.returncode == 2
-        return refused.stderr.rstrip()
+        return refused.stderr.rpartition(": ")[2].rstrip()
 
-    remedy = f"{binaries}/python -m pip install '{hooks}"
-    assert refusal("parity", ".").endswith(f"{remedy}[parity]'")
-    inspect = refusal("checkpoint", "inspect", "train.py")
-    assert inspect.endswith(f": {remedy}[checkpoint]'")
-    install(binaries, shlex.split(inspect)[-1])
+    remedy = refusal("checkpoint", "inspect", "train.py")
+    python = f"{binaries}/python"
+    assert remedy == f"uv pip install --python {python} '{hooks}[checkpoint]'"
+    install(binaries, "pip")
+    assert refusal("parity", ".") == f"{python} -m pip install '{hooks}[parity]'"
+    done = run_program("sh", "-c", remedy, env=environment())
+    assert done.returncode == 0, done.stderr
     assert run_program(command, "checkpoint", "inspect", "train.py").returncode == 1
 
 
