@@ -62,6 +62,7 @@ def repository(project: Path, run: Run) -> Path:
     return project
 
 
+@pytest.mark.usefixtures("judged")
 def test_helpers_of_several_files_in_a_new_module(project: Path, run: Run) -> None:
     for name in ("one", "other"):
         text = "from flax import optim\n\nrule = optim.LAMB(0.1)\n"
@@ -327,6 +328,7 @@ def test_an_old_tree_without_what_is_asked_for(project: Path, run: Run) -> None:
     assert any(line.startswith(why) for line in result.stderr.splitlines())
 
 
+@pytest.mark.usefixtures("judged")
 def test_a_module_of_the_program_that_is_called_scenario_drives_nothing(
     project: Path, run: Run
 ) -> None:
@@ -527,6 +529,7 @@ def test_a_gate_that_compares_nothing_does_not_pass(
     assert why in done.stderr
 
 
+@pytest.mark.usefixtures("judged")
 def test_what_proves_nothing_is_a_verdict_in_every_report(
     project: Path, run: Run
 ) -> None:

@@ -11,7 +11,7 @@ from optim2optax.parity.optimizer.variants import MOST, variants
 from optim2optax.parity.reports.result import Case, Outcome
 from tests.thinned import thinned
 
-pytestmark = pytest.mark.usefixtures("legacy_wheel")
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
 
 def emitted(old: str, new: str) -> EmittedOptimizer:
