@@ -16,13 +16,12 @@ from optim2optax.checkpoints.carrying import Carrying, parts_of
 from optim2optax.checkpoints.flax_msgpack import read
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.precision import precise
+from tests.optim2optax.checkpoints.trajectories import assert_near
 from tests.thinned import thinned
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 STEPS = 50
-GATE = 1e-11
-"""Of each leaf's movement, in float64."""
 
 OPTIMIZERS = {
     "Adam": "optim.Adam(0.01, beta1=0.8, weight_decay=0.1)",
@@ -136,12 +135,7 @@ def assert_goes_on(definition: str, more: str, path: Path, expected: Any) -> Non
         for number in range(STEPS, 2 * STEPS):
             state = step(state, gradients(number))
 
-        for got, wanted, start in zip(
-            *map(jax.tree_util.tree_leaves, (state.params, expected, parameters())),
-            strict=True,
-        ):
-            movement = np.max(np.abs(wanted - start))
-            assert np.max(np.abs(got - wanted)) <= GATE * movement
+        assert_near(state.params, expected, parameters())
 
 
 STEP = "\n\ndef step(optimizer, grads, rate):\n    return optimizer.apply_gradient(grads, learning_rate={rate})\n"
@@ -178,11 +172,7 @@ def test_a_rate_that_each_step_sets(name: str, schedule: str, tmp_path: Path) ->
         for number in range(STEPS, 2 * STEPS):
             state = jax.jit(new["step"])(state, gradients(number), 0.5 + number / 100)
 
-        trees = (state.params, optimizer.target, parameters())
-        for got, wanted, start in zip(
-            *map(jax.tree_util.tree_leaves, trees), strict=True
-        ):
-            assert np.max(np.abs(got - wanted)) <= GATE * np.max(np.abs(wanted - start))
+        assert_near(state.params, optimizer.target, parameters())
 
 
 def half_trained(tmp_path: Path, definition: str = OPTIMIZERS["Adam"]) -> Any:

@@ -18,6 +18,7 @@ from codemods import Options, Source, migrate
 from optim2optax.checkpoints.loading import load_legacy_checkpoint
 from optim2optax.precision import precise
 from tests.optim2optax.checkpoints.old_world import grid
+from tests.optim2optax.checkpoints.trajectories import assert_near
 from tests.optim2optax.processes import environment, run_program
 
 pytestmark = pytest.mark.network
@@ -190,10 +191,9 @@ def test_goes_on_from_every_layout(
         expected = serialization.msgpack_restore(
             (files / f"{precision}-{number}-params").read_bytes()
         )
-        for got, wanted, begun in zip(
-            *map(jax.tree_util.tree_leaves, (params, expected, start)), strict=True
-        ):
-            assert got.dtype == wanted.dtype == later
-            assert np.max(np.abs(got - wanted)) <= GATES[later] * np.max(
-                np.abs(wanted - begun.astype(later))
-            )
+        start = grid.cast(start, later)
+        assert_near(params, expected, start, GATES[later])
+        for tree in (params, expected):
+            assert {leaf.dtype.name for leaf in jax.tree_util.tree_leaves(tree)} == {
+                later
+            }

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from flax import serialization
@@ -22,7 +20,7 @@ from tests.optim2optax.checkpoints.old_world.programs import (
     load,
     params_of,
 )
-from tests.optim2optax.checkpoints.test_carrying import GATE
+from tests.optim2optax.checkpoints.trajectories import assert_near
 from tests.optim2optax.processes import environment, run_program
 
 ROOT = Path(__file__).parents[3]
@@ -71,15 +69,8 @@ def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) ->
             (folder / "old" / "params").read_bytes()
         )
 
-        trees = (
-            serialization.to_state_dict(params_of(state)),
-            expected,
-            serialization.to_state_dict(start),
-        )
-        for got, wanted, begun in zip(
-            *map(jax.tree_util.tree_leaves, trees), strict=True
-        ):
-            assert np.max(np.abs(got - wanted)) <= GATE * np.max(np.abs(wanted - begun))
+        got, begun = map(serialization.to_state_dict, (params_of(state), start))
+        assert_near(got, expected, begun)
 
 
 IDIOMS = {
