@@ -340,12 +340,6 @@ def test_help_has_examples(run: Run, command: tuple[str, ...], flag: str) -> Non
     assert result.stdout.startswith(" ".join(("Usage: optim2optax", *command)))
 
 
-def test_a_command_that_is_none(run: Run) -> None:
-    result = run("rewrit", ".")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "No such command 'rewrit'; did you mean rewrite?" in result.stderr
-
-
 def test_version(run: Run) -> None:
     assert run("--version").stdout == "optim2optax 0.1.0\n"
 

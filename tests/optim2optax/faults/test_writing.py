@@ -90,7 +90,7 @@ def test_a_system_call_that_fails_leaves_files_as_they_were(
 
 def test_killed_at_any_moment(project: Path) -> None:
     """What is left behind is not searched, and the next run does the rest."""
-    names = [f"train_{number}.py" for number in range(12)]
+    names = [f"train_{number}.py" for number in range(6)]
     for name in names:
         (project / name).write_text(LEGACY)
     started = time.monotonic()

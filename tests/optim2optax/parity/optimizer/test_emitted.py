@@ -9,7 +9,6 @@ import pytest
 
 from codemods import Source, migrate
 from codemods.model import EmittedOptimizer
-from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
 from optim2optax.parity.cases import optimizer_case
 from optim2optax.parity.reports.result import Outcome
 from tests.codemods.optimizers.published import published
@@ -228,56 +227,6 @@ def test_the_link_that_departs_is_named(new: str, old: str, link: str) -> None:
     assert case.comparison is not None
     assert case.comparison.first_difference is not None
     assert case.comparison.first_difference.link == link
-
-
-TEMPTING = {
-    "AdaBelief's epsilon outside of the root alone": (
-        "optim.AdaBelief(0.01, eps=1e-6)",
-        "optax.adabelief(0.01, eps=1e-6)",
-    ),
-    "Adadelta's decay by the alias": (
-        "optim.Adadelta(0.5, weight_decay=0.1)",
-        "optax.adadelta(0.5, weight_decay=0.1)",
-    ),
-    "Adafactor's second epsilon": (
-        "optim.Adafactor(0.01, epsilon2=1e-2)",
-        "optax.adafactor(0.01)",
-    ),
-    "Adagrad by the alias": ("optim.Adagrad(0.01)", "optax.adagrad(0.01)"),
-    "LAMB by the alias": ("optim.LAMB(0.01)", "optax.lamb(0.01)"),
-    "LARS' decay by the alias": (
-        "optim.LARS(0.1, weight_decay=0.05)",
-        "optax.lars(0.1, weight_decay=0.05)",
-    ),
-    "adamw with its own default": ("optim.Adam(0.01)", "optax.adamw(0.01)"),
-    "decay behind the partition": (
-        (
-            "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: 'kernel' in path), "
-            "optim.Momentum(0.1, weight_decay=0.01)))"
-        ),
-        (
-            "optax.chain(partition_by_path((lambda path, _: 'kernel' in path, optax.sgd(0.1, momentum=0.9))), "
-            "optax.add_decayed_weights(-0.001))"
-        ),
-    ),
-    "masks in a chain, with leaves that none covers": (
-        "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: 'kernel' in path), optim.Adam(0.01)))",
-        (
-            "optax.chain(optax.masked(optax.adam(0.01), lambda params: jax.tree_util.tree_map_with_path("
-            "lambda path, _: 'kernel' in jax.tree_util.keystr(path), params)))"
-        ),
-    ),
-}
-PARTITION = "\n".join((*PARTITION_BY_PATH.imports, PARTITION_BY_PATH.source))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), thinned(TEMPTING, "decay behind the partition")
-)
-def test_a_tempting_form_is_another_function(old: str, new: str) -> None:
-    found = replace(changed(old, new), supports=(PARTITION,))
-    case = optimizer_case("case", found, steps=100, seed=0)
-    assert case.outcome is Outcome.DIFFERENT
 
 
 MOMENTUM = "optim.Momentum(0.1, 0.9, weight_decay=0.01)"
