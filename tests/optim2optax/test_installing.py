@@ -9,19 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax import __version__
 from tests.optim2optax.processes import Done, environment, run_program, run_python
 from tests.optim2optax.programs import LEGACY, STEPS, TRAIN
 from tests.optim2optax.repositories import commit_all, git
 
 ROOT = Path(__file__).parents[2]
-PARTS = (
-    "codemods",
-    "optim2optax",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-    ".pre-commit-hooks.yaml",
+PARTS = words(
+    "codemods optim2optax pyproject.toml README.md LICENSE .pre-commit-hooks.yaml"
 )
 
 CONFIGURATION = """\

@@ -7,22 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from codemods.vocabulary import words
 from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN
 
-HEAVY = (
-    "libcst",
-    "jax",
-    "flax",
-    "optax",
-    "numpy",
-    "codemods.engine",
-    "codemods.rules",
-    "optim2optax.parity",
-    "jinja2",
-    "optim2optax.reporting.html",
-    "optim2optax.choosing",
-    "optim2optax.reporting.terminal_links",
+HEAVY = words(
+    "libcst jax flax optax numpy codemods.engine codemods.rules "
+    "optim2optax.parity jinja2 optim2optax.reporting.html "
+    "optim2optax.choosing optim2optax.reporting.terminal_links"
 )
 
 

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax.legacy import legacy_flax, legacy_optim, load_module
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
 from tests.optim2optax.processes import run_python
@@ -23,18 +24,10 @@ from tests.optim2optax.processes import run_python
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 OPTIMIZERS = [
-    "AdaBelief",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "GradientDescent",
-    "LAMB",
-    "LARS",
-    "Momentum",
-    "MultiOptimizer",
-    "RMSProp",
-    "WeightNorm",
+    *words(
+        "AdaBelief Adadelta Adafactor Adagrad Adam GradientDescent LAMB "
+        "LARS Momentum MultiOptimizer RMSProp WeightNorm"
+    )
 ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax.parity.cases import scenario_case
 from optim2optax.parity.reports.result import Outcome
 from optim2optax.parity.running.interpreter import (
@@ -23,14 +24,9 @@ from tests.optim2optax.processes import environment, run_program
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures"
 CASES = (
-    *(
-        "batch_stats",
-        "decorated_steps",
-        "gan",
-        "large_batch",
-        "learning_rate_schedule",
-        "maml",
-        "pmap_replicate",
+    *words(
+        "batch_stats decorated_steps gan large_batch learning_rate_schedule "
+        "maml pmap_replicate"
     ),
     *(
         "scan_over_steps",
