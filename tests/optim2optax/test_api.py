@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optax
 import pytest
 
@@ -109,7 +110,8 @@ def test_what_is_no_optimizer(old: Any, new: Any, error: type[Exception]) -> Non
 
 @pytest.mark.usefixtures("legacy_wheel")
 def test_either_side_may_be_of_either_kind() -> None:
-    comparison = compare(optax.sgd(0.1), "optim.GradientDescent(0.1)", steps=100)
+    old, params = "optim.GradientDescent(0.1)", {"w": np.ones(3)}
+    comparison = compare(optax.sgd(0.1), old, steps=100, params=params)
     assert (comparison.verdict, comparison.steps) == ("identical", 100)
 
 

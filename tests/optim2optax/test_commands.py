@@ -26,7 +26,7 @@ from flax import optim
 
 
 def train(steps):
-    optimizer = optim.Adam(learning_rate=1e-3).create({"w": jnp.ones((3, 2))})
+    optimizer = optim.GradientDescent(learning_rate=1e-3).create({"w": jnp.ones((3, 2))})
     for _ in range(steps):
         grads = jax.grad(lambda params: jnp.sum(params["w"] ** 2))(optimizer.target)
         optimizer = optimizer.apply_gradient(grads)
