@@ -14,6 +14,7 @@ import pytest
 
 from optim2optax import Options, api, compare, rewrite
 from optim2optax.extras import command_to_install
+from tests.optim2optax.folders import notebook
 from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN
 
@@ -59,17 +60,7 @@ def test_a_text_stays_what_it_is_around_the_sites(head: str, end: str) -> None:
 
 
 def test_a_notebook() -> None:
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "source": LEGACY,
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-    }
-    notebook = json.dumps(
-        {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    )
-    rewritten = rewrite(notebook, filename="train.ipynb").source
+    rewritten = rewrite(notebook(LEGACY), filename="train.ipynb").source
     assert (
         "".join(json.loads(rewritten)["cells"][0]["source"]) == rewrite(LEGACY).source
     )

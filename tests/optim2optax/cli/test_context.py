@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import notebook
 from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN, STEPS, TRAIN, UNPARSABLE
 
@@ -30,18 +31,6 @@ def texts(folder: Path) -> dict[str, str]:
     """The code and the notebooks of a folder."""
     files = [*folder.rglob("*.py"), *folder.rglob("*.ipynb")]
     return {str(path.relative_to(folder)): path.read_text() for path in files}
-
-
-def notebook(code: str) -> str:
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": code.splitlines(keepends=True),
-    }
-    described = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(described, indent=1)
 
 
 @pytest.fixture

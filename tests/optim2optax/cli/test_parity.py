@@ -8,7 +8,6 @@ import shutil
 import sys
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 from xml.etree import ElementTree as ET
 
 import jax
@@ -18,6 +17,7 @@ from codemods import Source, migrate
 from optim2optax.extras import command_to_install
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import notebook
 from tests.optim2optax.processes import Done, environment, run_python
 from tests.optim2optax.programs import LEGACY as PROGRAM
 from tests.optim2optax.repositories import commit_all, git
@@ -357,15 +357,7 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
     }.items():
         (project / "variants" / f"{name}.py").write_text(text)
     for name, text in {"before": PROGRAM, "after": new}.items():
-        cell: dict[str, Any] = {
-            "cell_type": "code",
-            "metadata": {},
-            "source": text,
-            "outputs": [],
-            "execution_count": None,
-        }
-        notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-        (project / "notebooks" / f"{name}.ipynb").write_text(json.dumps(notebook))
+        (project / "notebooks" / f"{name}.ipynb").write_text(notebook(text))
 
     done = run("parity", "-k", "not Momentum", "--json", "parity.json", ".")
     assert (done.exit_code, done.stderr) == (2, "")

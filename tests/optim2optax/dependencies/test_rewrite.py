@@ -11,6 +11,7 @@ from packaging.version import Version
 from codemods.removed import table
 from optim2optax.dependencies.needs import JAX, LOWEST
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import notebook
 from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN
 
@@ -292,17 +293,8 @@ def test_what_is_ignored_or_excluded(project: Path, run: Run) -> None:
 
 
 def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-    }
-    sources = ["!pip install flax==0.3.4", LEGACY]
-    cells = [{**cell, "source": source} for source in sources]
-    (project / "train.ipynb").write_text(
-        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    )
+    text = notebook("!pip install flax==0.3.4", LEGACY)
+    (project / "train.ipynb").write_text(text)
     hinted = json.loads(
         run("rewrite", "--check", "--output-format", "json", ".").stdout
     )["files"][0]
@@ -311,7 +303,7 @@ def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
         "train.ipynb: 7 sites rewritten\n"
     )
     installs, code = (
-        found["source"]
+        "".join(found["source"])
         for found in json.loads((project / "train.ipynb").read_text())["cells"]
     )
     assert installs == '!pip install "flax>=0.8.0" "optax>=0.2.4"'

@@ -68,19 +68,6 @@ def test_forms_without_a_differing_bit_are_identical() -> None:
             lambda optim: optim.Adam(1e-6),
             optax.adam(1e-6),
             id="adam that hardly moves",
-            marks=pytest.mark.thorough,
-        ),
-        pytest.param(
-            lambda optim: optim.Adam(1e-3, weight_decay=1e-2),
-            optax.adamw(1e-3, weight_decay=1e-2),
-            id="adamw",
-            marks=pytest.mark.thorough,
-        ),
-        pytest.param(
-            lambda optim: optim.LARS(0.1, 0.9),
-            optax.lars(0.1, momentum=0.9),
-            id="lars",
-            marks=pytest.mark.thorough,
         ),
     ],
 )
