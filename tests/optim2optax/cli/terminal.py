@@ -77,6 +77,8 @@ def at_terminal(
 ) -> Session:
     """Run `optim2optax` in a folder, at a terminal, and give an answer at each prompt."""
     outer, inner = pty.openpty()
+    # the background of a shell, in which the tests may run, ignores it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     person = Person(outer, answers)
     person.start()
     with pytest.MonkeyPatch.context() as patch:
@@ -95,6 +97,7 @@ def at_terminal(
                 stream.close()
             person.join()
             os.close(outer)
+            signal.signal(signal.SIGINT, before)
     code = ended.value.code
     assert isinstance(code, int), code
     return Session(person.shown.decode().replace("\r\n", "\n"), code)
