@@ -328,6 +328,17 @@ def test_an_old_tree_without_what_is_asked_for(project: Path, run: Run) -> None:
     assert any(line.startswith(why) for line in result.stderr.splitlines())
 
 
+def test_a_scenario_need_not_be_in_the_old_tree(project: Path, run: Run) -> None:
+    (project / "old").mkdir()
+    (project / "old" / "train.py").write_text(PROGRAM)
+    (project / "train.py").write_text(PROGRAM)
+    (project / "scenario.py").write_text(f'module = "train.py"\n\n\n{SCENARIO}')
+    assert run("rewrite", "train.py").exit_code == 0
+    result = run("parity", "--before", "old", "scenario.py")
+    assert result.exit_code == 0, result.output
+    assert "1 case: 1 identical" in result.stdout
+
+
 @pytest.mark.usefixtures("judged")
 def test_a_module_of_the_program_that_is_called_scenario_drives_nothing(
     project: Path, run: Run
