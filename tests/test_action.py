@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from tests.optim2optax.processes import Done, environment, run_program
 from tests.optim2optax.programs import MODERN, STEPS, TRAIN
 
 ACTION = Path(__file__).resolve().parent.parent / "action.yml"
@@ -28,12 +26,10 @@ def step(name: str) -> str:
     return dedent(script.removeprefix("|\n"))
 
 
-def run(name: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(name: str, folder: Path, **variables: str) -> Done:
     for file in ("output", "summary"):
         (folder / file).touch()
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+    inputs = {
         "RUNNER_TEMP": str(folder / "temp"),
         "GITHUB_OUTPUT": str(folder / "output"),
         "GITHUB_STEP_SUMMARY": str(folder / "summary"),
@@ -42,14 +38,8 @@ def run(name: str, folder: Path, **variables: str) -> subprocess.CompletedProces
         "COMMAND": "",
         **variables,
     }
-    return subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", step(name)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("bash", "-e", "-o", "pipefail", "-c", step(name))
+    return run_program(*words, cwd=folder, env=environment(**inputs))
 
 
 @pytest.fixture
@@ -57,7 +47,7 @@ def project(tmp_path: Path) -> Path:
     source = tmp_path / "src" / "train.py"
     source.parent.mkdir()
     source.write_text(
-        "from flax import optim\n\n\ndef create(params):\n    return optim.Adam(0.1).create(params)\n"
+        "from flax import optim\n\n\ndef create(params):\n    return optim.GradientDescent(0.1).create(params)\n"
     )
     return tmp_path
 
@@ -94,7 +84,7 @@ def test_parity_leaves_reports_and_a_summary(project: Path) -> None:
         "parity.html",
         "parity.md",
     }
-    assert "src/train.py:5 Adam" in (project / "summary").read_text()
+    assert "src/train.py:5 GradientDescent" in (project / "summary").read_text()
     assert (project / "output").read_text() == f"report={reports}/parity.json\n"
 
 

@@ -19,11 +19,17 @@ CHAIN_CASES = sorted(path.parent for path in FIXTURES.glob("*/after_chain.py"))
 FUNCTIONAL_CASES = sorted(
     path.parent for path in FIXTURES.glob("*/after_functional.py")
 )
-IN_CHAINS = ("clip_in_chain", "optimizer_zoo", "traversal_frozen_rest", "weight_norm")
+IN_CHAINS = ("optimizer_zoo", "traversal_frozen_rest", "weight_norm")
 """With these, every optimizer, and what is done to one, is trained in the form of chains, too."""
 MORE_IN_CHAINS = (
     *("alias_and_chain", "bare_definition", "class_by_name", "class_registry"),
-    *("custom_rules", "decay_mask", "group_rates", "handwritten_schedules"),
+    *(
+        "clip_in_chain",
+        "custom_rules",
+        "decay_mask",
+        "group_rates",
+        "handwritten_schedules",
+    ),
     *("large_batch", "learning_rate_schedule", "schedule_made_late", "trainer_class"),
     "weight_norm_if_asked",
 )
@@ -33,10 +39,11 @@ LONG = (
     *("clip_in_chain", "configured_optimizers", "decay_groups", "decay_mask"),
     *("ensemble", "federated_rounds", "group_rates", "half_precision_pmap"),
     *("handwritten_schedules", "large_batch", "latent_inversion", "learned_rate"),
-    *("moment_surgery", "optimizer_zoo", "private_training", "radiance_field"),
-    *("rate_on_plateau", "replica_moments", "scheduled_hyper_params"),
+    *("mnist_momentum", "moment_surgery", "optimizer_zoo", "private_training"),
+    *("radiance_field", "rate_on_plateau", "replica_moments", "scheduled_hyper_params"),
     *("soft_actor_critic", "state_around_optimizer", "state_beside_optimizer"),
     *("three_optimizers", "train_script", "trainer_class", "traversal_frozen_rest"),
+    "vmap_batch_norm",
 )
 """What takes two thirds of the time of all; `make parity` proves these, too, and some are trained in another form or style."""
 

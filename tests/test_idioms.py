@@ -45,41 +45,23 @@ COMPUTED = SCHEDULED.replace("    schedule = lambda step: {rate}\n", "").replace
     "        optimizer = optimizer.apply_gradient(grads, learning_rate=schedule(optimizer.state.step))\n",
     "        step = optimizer.state.step\n        optimizer = optimizer.apply_gradient(grads, learning_rate={rate})\n",
 )
-WARM_UP = "jnp.where(step < warmup, base * step / warmup, base)"
-COSINE = (
-    "jnp.where(step < warmup, base * step / warmup, "
-    "base * 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum((step - warmup) / (n - warmup), 1.0))))"
-)
 RATES = {
-    "a warm-up": (WARM_UP, "base = 0.1; warmup = 3"),
-    "no warm-up": (WARM_UP, "base = 0.1; warmup = 0"),
-    "a warm-up of less than nothing": (WARM_UP, "base = 0.1; warmup = -2"),
-    "no warm-up, which is not a number at first": (
+    "a warm-up of none, which is not a number at first": (
         "base * jnp.minimum(1.0, step / warmup)",
         "base = 0.1; warmup = 0",
     ),
-    "a warm-up in numbers": ("0.1 * jnp.minimum(1.0, step / 3)", "pass"),
-    "no warm-up in numbers": ("jnp.where(step < 0, 0.1 * step / 3, 0.1)", "pass"),
-    "a cosine": (COSINE, "base = 0.1; warmup = 2; n = 5"),
-    "a cosine without a warm-up": (COSINE, "base = 0.1; warmup = 0; n = 4"),
-    "a run shorter than its warm-up": (COSINE, "base = 0.1; warmup = 4; n = 2"),
-    "a run as long as its warm-up": (COSINE, "base = 0.1; warmup = 3; n = 3"),
-    "a line to nothing": ("base * jnp.maximum(0.0, 1 - step / n)", "base = 0.1; n = 4"),
-    "a line without steps": (
-        "base * jnp.maximum(0.0, 1 - step / n)",
-        "base = 0.1; n = 0",
+    "a run shorter than its warm-up": (
+        "jnp.where(step < warmup, base * step / warmup, base * (1 - (step - warmup) / (n - warmup)))",
+        "base = 0.1; warmup = 4; n = 2",
     ),
-    "exponential": ("base * 0.9 ** step", "base = 0.1"),
     "exponential in stairs": (
         "base * rate ** (step // n)",
         "base = 0.1; rate = 0.7; n = 2",
     ),
     "exponential in numbers": ("0.1 * 0.9 ** (step / 7)", "pass"),
-    "a decay of nothing": ("base * rate ** step", "base = 0.1; rate = 0.0"),
-    "two constants": ("jnp.where(step < 3, 0.1, 0.01)", "pass"),
     "whole numbers": ("jnp.where(step < 3, 1, 0)", "pass"),
-    "a polynomial": ("base * (1 - jnp.minimum(step, n) / n) ** 2", "base = 0.1; n = 4"),
 }
+"""Whatever it is, a rate becomes a function of the step as it is written."""
 
 
 @contextmanager
@@ -202,7 +184,6 @@ CHOSEN = {
     "some": "path.endswith('w')",
     "none": "path == 'x'",
     "all": "path.startswith('/')",
-    "by the last word": "path.split('/')[-1] in ('w',)",
 }
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from codemods import Source, migrate
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
+from tests.optim2optax.processes import run_python
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -19,22 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.mark.thorough
 def test_site(tmp_path: Path) -> None:
     options = ("--fail-on-warning", "--keep-going", "--nitpicky", "--quiet")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        *options,
-        "--doctree-dir",
-        str(tmp_path / "trees"),
-        "docs",
-    ]
-    done = subprocess.run(
-        [*command, str(tmp_path / "site")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    places = ("--doctree-dir", tmp_path / "trees", "docs", tmp_path / "site")
+    done = run_python("-m", "sphinx", *options, *places, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     for code, rule in catalogue().items():
         assert code in (tmp_path / "site" / "rules" / f"{code}.html").read_text()

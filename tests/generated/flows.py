@@ -15,6 +15,7 @@ from textwrap import indent
 
 from hypothesis import strategies as st
 
+from codemods.vocabulary import words
 from tests.generated.pieces import CARRIERS, DECOYS, Piece
 
 ALL = {
@@ -22,18 +23,7 @@ ALL = {
     for family, named in CARRIERS.items()
     for name, piece in named.items()
 }
-NAMES = (
-    "x",
-    "item",
-    "thing",
-    "opt",
-    "obj",
-    "optimizer",
-    "value",
-    "state",
-    "it",
-    "model",
-)
+NAMES = words("x item thing opt obj optimizer value state it model")
 
 IMPORTS = {
     "from flax import optim": "optim.",

@@ -48,6 +48,13 @@ def run(project: Path) -> Run:
 
 
 @pytest.fixture
+def settings_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `optim2optax parity` sets for JAX is as it was for the tests that follow."""
+    for name in ("JAX_PLATFORMS", "XLA_FLAGS"):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+
+
+@pytest.fixture
 def unprivileged(project: Path) -> Iterator[Path]:
     """A folder whose permissions bind the test. They do not bind the superuser, who becomes nobody for as long."""
     if os.geteuid() != 0:

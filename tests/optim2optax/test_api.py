@@ -5,16 +5,17 @@ from __future__ import annotations
 import doctest
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optax
 import pytest
 
 from optim2optax import Options, api, compare, rewrite
 from optim2optax.extras import command_to_install
+from tests.optim2optax.folders import notebook
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
@@ -59,17 +60,7 @@ def test_a_text_stays_what_it_is_around_the_sites(head: str, end: str) -> None:
 
 
 def test_a_notebook() -> None:
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "source": LEGACY,
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-    }
-    notebook = json.dumps(
-        {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    )
-    rewritten = rewrite(notebook, filename="train.ipynb").source
+    rewritten = rewrite(notebook(LEGACY), filename="train.ipynb").source
     assert (
         "".join(json.loads(rewritten)["cells"][0]["source"]) == rewrite(LEGACY).source
     )
@@ -110,19 +101,14 @@ def test_what_is_no_optimizer(old: Any, new: Any, error: type[Exception]) -> Non
 
 @pytest.mark.usefixtures("legacy_wheel")
 def test_either_side_may_be_of_either_kind() -> None:
-    comparison = compare(optax.sgd(0.1), "optim.GradientDescent(0.1)", steps=100)
+    old, params = "optim.GradientDescent(0.1)", {"w": np.ones(3)}
+    comparison = compare(optax.sgd(0.1), old, steps=100, params=params)
     assert (comparison.verdict, comparison.steps) == ("identical", 100)
 
 
 def test_pytest_without_the_extra(tmp_path: Path) -> None:
     program = "import sys; sys.modules['jax'] = None; import pytest; sys.exit(pytest.main(['--parity', '.']))"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", program, cwd=tmp_path)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert done.stderr.startswith("ERROR: parity needs jax: ")
     assert "[parity]" in done.stderr
@@ -130,9 +116,7 @@ def test_pytest_without_the_extra(tmp_path: Path) -> None:
 
 def test_without_the_extra() -> None:
     program = "import sys; sys.modules['jax'] = None; import optim2optax; optim2optax.compare('', '')"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = run_python("-c", program)
     assert done.stderr.splitlines()[-1] == (
         "ModuleNotFoundError: optim2optax.compare needs jax: "
         + command_to_install("parity")

@@ -14,13 +14,7 @@ from optim2optax.rewriting import Results
 from optim2optax.vendoring import Vendoring
 
 CASES = sorted((Path(__file__).parents[2] / "fixtures").glob("*/before.*"))
-SEVERAL = (
-    "bare_definition",
-    "group_rates",
-    "scheduled_hyper_params",
-    "soft_actor_critic",
-    "three_optimizers",
-)
+SEVERAL = ("bare_definition", "group_rates", "soft_actor_critic", "three_optimizers")
 """Fixtures with several optimizers that have more than that in common; those like them are thorough."""
 
 CHOSEN = [

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
 
 from codemods import Source, migrate
+from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.repositories import git
 from tests.optim2optax.test_installing import ROOT
 
@@ -27,7 +26,7 @@ from flax import optim
 
 
 def train(steps):
-    optimizer = optim.Adam(learning_rate=1e-3).create({"w": jnp.ones((3, 2))})
+    optimizer = optim.GradientDescent(learning_rate=1e-3).create({"w": jnp.ones((3, 2))})
     for _ in range(steps):
         grads = jax.grad(lambda params: jnp.sum(params["w"] ** 2))(optimizer.target)
         optimizer = optimizer.apply_gradient(grads)
@@ -90,9 +89,9 @@ def marked() -> list[ParameterSet]:
     ]
 
 
-@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.usefixtures("legacy_wheel", "settings_of_jax")
 @pytest.mark.parametrize("command", marked())
-def test_it_runs(command: str, project: Path) -> None:
+def test_it_runs(command: str, project: Path, run: Run) -> None:
     (project / "src").mkdir()
     for path in (project / "train.py", project / "src" / "model.py"):
         path.write_text(PROGRAM)
@@ -109,18 +108,16 @@ def test_it_runs(command: str, project: Path) -> None:
             git(project, "commit", "--quiet", "--allow-empty", "--message", f"{number}")
 
     name, *words = shlex.split(command)
-    program = shutil.which(name, path=str(Path(sys.executable).parent))
-    assert program is not None
-    words = [sys.executable if word == "python" else word for word in words]
-    done = subprocess.run(
-        [program, *words], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == (1 if LEFT & {*words} else 0), done.stdout + done.stderr
+    if name == "pytest":
+        done = run_python("-m", name, *words)
+        code, stdout = done.returncode, done.stdout
+    else:
+        called = run(*words)
+        code, stdout = called.exit_code, called.output
+    assert code == (1 if LEFT & {*words} else 0), stdout
     if words[0] == "parity" or "--parity" in words:
-        assert re.search(
-            r"\b[1-9]\d* (identical|equivalent)|[1-9] passed", done.stdout
-        ), done.stdout
-        assert "--" not in words or "1 case:" in done.stdout
+        assert re.search(r"\b[1-9]\d* (identical|equivalent)|[1-9] passed", stdout)
+        assert "--" not in words or "1 case:" in stdout
     rewrites = words[0] == "rewrite" and LEFT.isdisjoint(words)
     assert ("optax" in (project / "src" / "model.py").read_text()) == (
         rewrites or "--before" in command

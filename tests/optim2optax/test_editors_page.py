@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import run_program
 from tests.optim2optax.test_pages import PROGRAM
 
 TEXT = (Path(__file__).parents[2] / "docs" / "editors.md").read_text(encoding="utf-8")
@@ -46,12 +46,7 @@ def test_the_settings_of_vim(project: Path, report: str) -> None:
     (project / "report").write_text(report)
     commands = ["cgetfile report", "redir! > found", "silent clist", "qa!"]
     words = [word for command in commands for word in ("-c", command)]
-    subprocess.run(
-        [vim, "-Nes", "-u", "settings.vim", *words],
-        check=True,
-        timeout=60,
-        capture_output=True,
-    )
+    run_program(vim, "-Nes", "-u", "settings.vim", *words, timeout=60)
     [line] = (project / "found").read_text().strip().splitlines()
     assert "describe.py:9 col 15 warning: FO924 " in line
     assert "Tell optimizers apart" in line

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 import venv
 from pathlib import Path
 
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax import __version__
+from tests.optim2optax.processes import Done, environment, run_program, run_python
 from tests.optim2optax.programs import LEGACY, STEPS, TRAIN
 from tests.optim2optax.repositories import commit_all, git
 
 ROOT = Path(__file__).parents[2]
-PARTS = (
-    "codemods",
-    "optim2optax",
-    "pyproject.toml",
-    "README.md",
-    "LICENSE",
-    ".pre-commit-hooks.yaml",
+PARTS = words(
+    "codemods optim2optax pyproject.toml README.md LICENSE .pre-commit-hooks.yaml"
 )
 
 CONFIGURATION = """\
@@ -69,21 +64,14 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
     git(hooks, "tag", "released")
     (project / ".pre-commit-config.yaml").write_text(CONFIGURATION.format(hooks))
     git(project, "add", ".pre-commit-config.yaml")
-    environment = {
+    own = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_")
     }
-    environment["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
+    own["PRE_COMMIT_HOME"] = str(tmp_path / "cache")
 
-    def run_hook(hook: str) -> subprocess.CompletedProcess[str]:
+    def run_hook(hook: str) -> Done:
         words = ("-m", "pre_commit", "run", hook, "--color=never")
-        return subprocess.run(
-            [sys.executable, *words],
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return run_python(*words, cwd=project, env=own)
 
     checked = run_hook("optim2optax-check")
     assert checked.returncode == 1, checked.stdout + checked.stderr
@@ -109,11 +97,9 @@ def test_hooks(tmp_path: Path, project: Path, hooks: Path) -> None:
 @pytest.mark.network
 def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None:
     """Installing brings the typed packages, no tests, and nothing of the `parity` extra; and the command works there."""
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv")
     binaries = tmp_path / "venv" / "bin"
-    subprocess.run(
-        [binaries / "python", "-m", "pip", "install", "--quiet", hooks], check=True
-    )
+    install(binaries, str(hooks))
     [packages] = (tmp_path / "venv").glob("lib/python*/site-packages")
     installed = {path.name for path in packages.iterdir()}
     assert {"codemods", "optim2optax", "libcst", "click", "pathspec"} <= installed
@@ -125,37 +111,23 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
         assert (packages / package / "py.typed").exists()
 
     (project / "train.py").write_text(LEGACY)
-    done = subprocess.run(
-        [binaries / "optim2optax", "rewrite", "."],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    command = binaries / "optim2optax"
+    done = run_program(command, "rewrite", ".")
     assert done.stdout.startswith("train.py: 5 sites rewritten\n")
 
     def refusal(*words: str) -> str:
-        refused = subprocess.run(
-            [binaries / "optim2optax", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        refused = run_program(command, *words, env=environment())
         assert refused.returncode == 2
-        return refused.stderr.rstrip()
+        return refused.stderr.rpartition(": ")[2].rstrip()
 
-    pip = f"{binaries}/python -m pip install '{hooks}"
-    assert refusal("parity", ".").endswith(f"{pip}[parity]'")
-    inspect = refusal("checkpoint", "inspect", "train.py")
-    assert inspect.endswith(f": {pip}[checkpoint]'")
-    command = inspect.rpartition(": ")[2]
-    subprocess.run(f"{command} --quiet", shell=True, check=True)
-    done = subprocess.run(
-        [binaries / "optim2optax", "checkpoint", "inspect", "train.py"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
+    remedy = refusal("checkpoint", "inspect", "train.py")
+    python = f"{binaries}/python"
+    assert remedy == f"uv pip install --python {python} '{hooks}[checkpoint]'"
+    install(binaries, "pip")
+    assert refusal("parity", ".") == f"{python} -m pip install '{hooks}[parity]'"
+    done = run_program("sh", "-c", remedy, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert run_program(command, "checkpoint", "inspect", "train.py").returncode == 1
 
 
 @pytest.mark.network
@@ -177,29 +149,16 @@ def test_as_a_tool(command: str, remedy: str, project: Path, hooks: Path) -> Non
     """Without an environment of one's own; what brings an extra is the same command."""
     assert " ".join(command.split()[:3]) in (ROOT / "README.md").read_text()
     (project / "train.py").write_text(LEGACY)
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     own = {
         "UV_TOOL_DIR": "uv",
         "UV_CACHE_DIR": "cache",
         "PIPX_HOME": "pipx",
         "PIPX_BIN_DIR": "tools",
     }
-    environment = {
-        **os.environ,
-        "PATH": path,
-        **{name: str(hooks / folder) for name, folder in own.items()},
-    }
+    places = {name: str(hooks / folder) for name, folder in own.items()}
 
-    def run(command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command,
-            shell=True,
-            cwd=hooks,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def run(command: str) -> Done:
+        return run_program("sh", "-c", command, cwd=hooks, env=environment(**places))
 
     done = run(command)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -213,6 +172,13 @@ def test_the_citation_has_the_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(
         encoding="utf-8"
     )
+
+
+def install(binaries: Path, requirement: str) -> None:
+    """Install in an environment; uv takes a fifth of the time of pip, by which pre-commit installs."""
+    words = ("-m", "uv", "pip", "install", "--python", binaries / "python", requirement)
+    done = run_python(*words)
+    assert done.returncode == 0, done.stderr
 
 
 def files(root: Path, package: str) -> set[Path]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from codemods.vocabulary import words
 from optim2optax.parity.reports.as_json import render_json
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.parity.reports.cases import report
@@ -17,27 +18,15 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(
     encoding="utf-8"
 )
 OTHER_WORDS = {
-    "rewrite",
-    "parity",
-    "rewritten",
-    "suppressed",
-    "unresolved",
-    "identical",
-    "equivalent",
-    "different",
+    *words(
+        "rewrite parity rewritten suppressed unresolved identical equivalent different"
+    )
 }
 OTHER_WORDS |= {
-    "edited",
-    "new",
-    "could_not_run",
-    "nothing_proven",
-    "proven",
-    "declared",
-    "deduced",
-    "likely",
-    "optimizer",
-    "scenario",
-    "command",
+    *words(
+        "edited new could_not_run nothing_proven proven declared deduced "
+        "likely optimizer scenario command"
+    )
 }
 
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
+import shlex
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+from optim2optax.cli import application
+from tests.optim2optax.processes import environment, run_program
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = re.compile(r"^```python title=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+SHELL = {*"|;&<>"}
+"""A command that has one of these takes a shell; others are run in this process."""
+
+WIDE = {"COLUMNS": "100"}
 PAGES = [
     page
     for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")))
@@ -63,21 +70,15 @@ def _commands(console: str) -> list[str]:
 
 
 def _transcript(command: str) -> str:
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
-    done = subprocess.run(
-        command,
-        shell=True,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return f"$ {command}\n{done.stdout}"
+    name, *words = shlex.split(command)
+    if name == "optim2optax" and SHELL.isdisjoint(command):
+        done = CliRunner(env=WIDE).invoke(application, words, prog_name=name)
+        return f"$ {command}\n{done.output}"
+    written = run_program("sh", "-c", f"exec 2>&1; {command}", env=environment(**WIDE))
+    return f"$ {command}\n{written.stdout}"
 
 
-@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.usefixtures("legacy_wheel", "settings_of_jax")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_outputs_are_real(page: Path, project: Path) -> None:
     text = page.read_text()

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.optim2optax.conftest import Run
-
-
-def notebook(*cells: str) -> str:
-    empty: dict[str, object] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-    }
-    parts = [{**empty, "outputs": [], "source": cell} for cell in cells]
-    described = {"cells": parts, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-    return json.dumps(described, indent=1) + "\n"
+from tests.optim2optax.folders import notebook
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pytest
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.cli.terminal import at_terminal
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import write_files
 
 MAKING = """\
 from flax import optim
@@ -47,19 +48,6 @@ def train(params, grads):
     return optimizer.target
 """
 
-EVALUATED = """\
-from flax import optim
-from lab_tools import evaluate
-
-
-def train(params, grads):
-    optimizer = optim.Adam(0.1).create(params)
-    evaluate(optimizer)
-    for grad in grads:
-        optimizer = optimizer.apply_gradient(grad)
-    return optimizer.target
-"""
-
 KEEPING = """\
 from flax import optim
 import lab_tools
@@ -73,10 +61,7 @@ def make(params, rate):
 
 
 def write(root: Path, files: dict[str, str], *, repository: bool = True) -> None:
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+    write_files(root, files)
     if repository:
         (root / ".git").mkdir()
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.codemods.running import assert_alike, outcome
 from tests.optim2optax.conftest import Run
-from tests.optim2optax.vendoring.test_command import tree
+from tests.optim2optax.folders import read_files, write_files
 
 UTILS = """\
 import flax
@@ -112,18 +112,11 @@ CHOSEN = {
 }
 
 
-def write(folder: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
 def code(folder: Path, package: str = "") -> dict[str, str]:
     """The text of each module in a folder, by its path from `package` on."""
     return {
         f"{package}{path}": text.decode()
-        for path, text in tree(folder).items()
+        for path, text in read_files(folder).items()
         if path.endswith(".py")
     }
 
@@ -145,7 +138,7 @@ def test_it_trains_as_before(
     name: str,
 ) -> None:
     folder = project / name
-    write(folder, files)
+    write_files(folder, files)
     before = {"main.py": main, **code(folder, "pkg/")}
     if within:
         monkeypatch.chdir(folder)
@@ -185,7 +178,7 @@ def test_a_copy_of_flax_optim_is_within_it(
     project: Path, run: Run, tmp_path: Path, legacy_wheel: Path
 ) -> None:
     folder = project / "pkg"
-    write(
+    write_files(
         folder,
         {
             ".git/HEAD": "",
@@ -205,6 +198,6 @@ def test_a_copy_of_flax_optim_is_within_it(
     old = outcome(before, tmp_path / "before", legacy_wheel)
     assert_alike(old, outcome(after, tmp_path / "after"))
     # it is found again, and kept as long as it is needed
-    again = tree(folder)
+    again = read_files(folder)
     assert run("rewrite", "pkg").exit_code == 0
-    assert tree(folder) == again
+    assert read_files(folder) == again

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from optim2optax.parity.plugin.item import ParityItem, as_words
-from optim2optax.parity.plugin.project import project_of
+from optim2optax.parity.plugin.project import SCENARIO, project_of
 
 if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer
@@ -59,7 +59,7 @@ class OptimizerItem(ParityItem):
         return self.path, self.emitted.line - 1, self.name
 
 
-SCENARIO, BEFORE, AFTER = "scenario.py", "before.py", "after.py"
+BEFORE, AFTER = "before.py", "after.py"
 VARIANTS = "after_*.py"
 NOTEBOOK = ".ipynb"
 

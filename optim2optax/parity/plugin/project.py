@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from codemods.model import EmittedOptimizer, FileResult
 
 
+SCENARIO = "scenario.py"
+
+
 class Project:
     """The files that a session collects, old and new.
 
@@ -139,7 +142,9 @@ class Project:
             copy_before(before, self.root, folder)
         except TreeError as error:
             raise pytest.UsageError(str(error)) from error
-        inside = [*filter(None, map(self._inside, self.paths))]
+        # A scenario may have been written after the old code.
+        code = (path for path in self.paths if path.name != SCENARIO)
+        inside = [*filter(None, map(self._inside, code))]
         if inside and not any((folder / path).exists() for path in inside):
             raise pytest.UsageError(
                 f"the old code has no {inside[0]}: the folder of --before has to be laid out "

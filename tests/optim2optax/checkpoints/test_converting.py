@@ -96,6 +96,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def tree_of(path: Path) -> Any:
+    return serialization.msgpack_restore(path.read_bytes())
+
+
 def converted(*arguments: str, state: str = "program_of_mine:create_state") -> Result:
     return CliRunner().invoke(
         application, ["checkpoint", "convert", *arguments, "--state", state]
@@ -208,32 +212,10 @@ def test_today_s_flax_reads_it(folder: Path) -> None:
     )
 
 
-def test_a_state_that_takes_real_numbers_to_make(folder: Path) -> None:
-    assert (
-        converted(
-            "checkpoint_3", "new", state="program_of_mine:create_from_numbers"
-        ).exit_code
-        == 0
-    )
-    assert (
-        serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"][
-            "step"
-        ]
-        == 3
-    )
-
-
 def test_an_injected_rate_is_as_the_program_makes_it(folder: Path) -> None:
-    assert (
-        converted(
-            "checkpoint_3", "new", state="program_of_mine:create_injected"
-        ).exit_code
-        == 0
-    )
-    state = serialization.msgpack_restore((folder / "new").read_bytes())["optimizer"][
-        "opt_state"
-    ]
-
+    result = converted("checkpoint_3", "new", state="program_of_mine:create_injected")
+    assert result.exit_code == 0, result.output
+    state = tree_of(folder / "new")["optimizer"]["opt_state"]
     assert (state["count"], state["hyperparams"]["learning_rate"]) == (3, 0.25)
 
 
@@ -253,12 +235,14 @@ def test_the_newest_of_a_folder(folder: Path) -> None:
         0,
         f"new is written, from {folder / 'checkpoint_100'}.\n",
     )
-    assert serialization.msgpack_restore((folder / "new").read_bytes())["epoch"] == 100
+    assert tree_of(folder / "new")["epoch"] == 100
 
 
-@pytest.mark.parametrize("name", ["computed", "split", "masked", "functional"])
+@pytest.mark.parametrize(
+    "name", ["computed", "split", "from_numbers", "masked", "functional"]
+)
 def test_a_function_that_computes(name: str, folder: Path) -> None:
-    if name != "split":
+    if name not in ("split", "from_numbers"):
         stored(
             folder / "checkpoint_3",
             lambda optimizer: {"epoch": 7, "optimizer": optimizer},
@@ -267,9 +251,7 @@ def test_a_function_that_computes(name: str, folder: Path) -> None:
     result = converted("checkpoint_3", "new", state=f"program_of_mine:create_{name}")
 
     assert result.exit_code == 0, result.output
-    optimizer = serialization.msgpack_restore((folder / "new").read_bytes())[
-        "optimizer"
-    ]
+    optimizer = tree_of(folder / "new")["optimizer"]
     assert optimizer["2" if name == "functional" else "step"] == 3
     assert {*optimizer} == (
         {"0", "1", "2"} if name == "functional" else {"step", "params", "opt_state"}
@@ -280,9 +262,9 @@ def test_an_existing_checkpoint_by_force(folder: Path) -> None:
     (folder / "new").write_bytes(serialization.msgpack_serialize({"mine": 1}))
 
     assert converted("checkpoint_3", "new").exit_code == 1
-    assert serialization.msgpack_restore((folder / "new").read_bytes()) == {"mine": 1}
+    assert tree_of(folder / "new") == {"mine": 1}
     assert converted("checkpoint_3", "new", "--force").exit_code == 0
-    assert serialization.msgpack_restore((folder / "new").read_bytes())["epoch"] == 7
+    assert tree_of(folder / "new")["epoch"] == 7
 
 
 def mine(folder: Path) -> None:
@@ -401,7 +383,7 @@ def test_what_is_written_is_what_flax_reads(
 ) -> None:
     monkeypatch.setattr(serializing, "LARGEST_PIECE", largest)
     serializing.write(tmp_path / "new", TREE)
-    tree = serialization.msgpack_restore((tmp_path / "new").read_bytes())
+    tree = tree_of(tmp_path / "new")
 
     assert tree["plain"] == TREE["plain"]
     assert tree["none"] is None
@@ -470,7 +452,7 @@ def test_parameters_alone(folder: Path) -> None:
     state = "program_of_mine:create_other"
     result = converted("checkpoint_3", "new", "--params-only", state=state)
     assert result.exit_code == 0, result.output
-    old = serialization.msgpack_restore((folder / "checkpoint_3").read_bytes())
+    old = tree_of(folder / "checkpoint_3")
     create_other = sys.modules["program_of_mine"].create_other
     like = create_other()
     new = serialization.from_bytes(like, (folder / "new").read_bytes())

@@ -109,7 +109,7 @@ LEAVES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.recursive(
         LEAVES,

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from flax import serialization
@@ -24,7 +20,8 @@ from tests.optim2optax.checkpoints.old_world.programs import (
     load,
     params_of,
 )
-from tests.optim2optax.checkpoints.test_carrying import GATE
+from tests.optim2optax.checkpoints.trajectories import assert_near
+from tests.optim2optax.processes import environment, run_program
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent / "old_world"
@@ -45,39 +42,20 @@ def create():
 def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) -> None:
     """Fifty old steps, a checkpoint, which is converted, and fifty new steps are the same as a hundred old steps."""
     (folder / "old").mkdir()
-    command = [
-        str(python),
-        "-W",
-        "ignore",
-        str(HERE / "run.py"),
-        str(before),
-        name,
-        str(folder / "old"),
-    ]
-    flags = {
-        "XLA_FLAGS": f"{HOST_DEVICES}=8"
-    }  # the old XLA ends at one that it does not know
-    trained = subprocess.run(
-        command,
-        env={**os.environ, **flags},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    words = (python, "-W", "ignore", HERE / "run.py", before, name, folder / "old")
+    # the old XLA ends at a flag that it does not know
+    variables = environment(XLA_FLAGS=f"{HOST_DEVICES}=8")
+    trained = run_program(*words, env=variables, timeout=300)
     assert trained.returncode == 0, trained.stderr
     factory = f"factory_{folder.name}"
     (folder / f"{factory}.py").write_text(FACTORY.format(name=name, program=str(after)))
     parts: Any = PROGRAMS.get(name) or OneOptimizer()
     with precise():
-        arguments = [
-            "convert",
-            f"old/checkpoint_{STEPS}",
-            f"checkpoint_{STEPS}",
-            "--state",
-            f"{factory}:create",
-        ]
-        result = CliRunner().invoke(application, ["checkpoint", *arguments])
+        paths = (f"old/checkpoint_{STEPS}", f"checkpoint_{STEPS}")
+        state = ("--state", f"{factory}:create")
+        result = CliRunner().invoke(
+            application, ["checkpoint", "convert", *paths, *state]
+        )
         assert result.exit_code == 0, result.output
         module = load(after)
         if hasattr(parts, "restore"):
@@ -91,15 +69,8 @@ def goes_on(name: str, before: Path, after: Path, folder: Path, python: Path) ->
             (folder / "old" / "params").read_bytes()
         )
 
-        trees = (
-            serialization.to_state_dict(params_of(state)),
-            expected,
-            serialization.to_state_dict(start),
-        )
-        for got, wanted, begun in zip(
-            *map(jax.tree_util.tree_leaves, trees), strict=True
-        ):
-            assert np.max(np.abs(got - wanted)) <= GATE * np.max(np.abs(wanted - begun))
+        got, begun = map(serialization.to_state_dict, (params_of(state), start))
+        assert_near(got, expected, begun)
 
 
 IDIOMS = {

@@ -6,7 +6,6 @@ import json
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 
 from tests.optim2optax.checkpoints.test_converting import converted, folder
 from tests.optim2optax.checkpoints.test_loading import stored
+from tests.optim2optax.processes import environment, run_program, run_python
 
 __all__ = ["folder"]
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -83,11 +83,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     with (files / "larger than memory").open("wb") as file:
         file.write(b"\x81")
         file.truncate(LARGE)
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    words = [sys.executable, "-c", LIMITED, str(files)]
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=False, env=environment
-    )
+    done = run_python("-c", LIMITED, files, env=environment(OPENBLAS_NUM_THREADS="1"))
     assert done.returncode == 0, done.stderr
     return dict(line.split(": ", 1) for line in done.stdout.splitlines())
 
@@ -224,35 +220,18 @@ def test_folders_that_are_closed_or_only_to_be_read(folder: Path) -> None:
         ],
         "closed/new": ["convert", "checkpoint_3", "closed/new", *state],
         "closed/of_orbax": [
-            "convert",
-            "checkpoint_3",
-            "closed/of_orbax",
+            *("convert", "checkpoint_3", "closed/of_orbax", "--format", "orbax"),
             *state,
-            "--format",
-            "orbax",
         ],
         "closed/there": ["inspect", "closed/there"],
     }
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     (folder / "readable").chmod(0o555)
     (folder / "closed").chmod(0)
-    done = subprocess.run(
-        [
-            *unprivileged(),
-            sys.executable,
-            "-c",
-            UNPRIVILEGED,
-            json.dumps([*refused.values()]),
-        ],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "JAX_PLATFORMS": "cpu",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("-c", UNPRIVILEGED, json.dumps([*refused.values()]))
+    path = os.pathsep.join(sys.path)
+    variables = environment(PYTHONPATH=path, JAX_PLATFORMS="cpu")
+    done = run_program(*unprivileged(), sys.executable, *words, env=variables)
     for name in ("readable", "closed"):
         (folder / name).chmod(0o755)
     assert done.returncode == 0, done.stderr

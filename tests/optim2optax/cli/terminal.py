@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import select
-import subprocess
+import signal
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread, main_thread
 
 import pytest
 
+from optim2optax.cli import application
+
 pty = pytest.importorskip("pty", reason="pseudo-terminals are not of this system")
 
-PROMPT = "]? "
+PROMPT = b"]? "
 CTRL_C, CTRL_D = "\x03", "\x04"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;[^\x1b]*\x1b\\")
-PROGRAM = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.executable, [sys.executable, "-m", "optim2optax", *sys.argv[1:]])
-"""
-"""Makes the terminal the one that Ctrl-C comes from, then becomes the command."""
-
-PATIENCE = 10
-"""So many seconds after a key of which nothing came, it is pressed again."""
-
-LIMIT = 120
-"""The number of seconds that a run may take."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +38,37 @@ class Session:
         return "\n".join(lines)
 
 
+class Person(Thread):
+    """Looks at a terminal, and gives an answer at each prompt."""
+
+    def __init__(self, terminal: int, answers: Sequence[str]) -> None:
+        super().__init__()
+        self.terminal, self.answers = terminal, list(answers)
+        self.shown = b""
+
+    def run(self) -> None:
+        answered = 0
+        while more := self._more():
+            self.shown += more
+            if PROMPT in self.shown[answered:] and self.answers:
+                answered = len(self.shown)
+                self._press(self.answers.pop(0))
+
+    def _more(self) -> bytes:
+        try:
+            return os.read(self.terminal, 65536)
+        except OSError:  # the other side is closed
+            return b""
+
+    def _press(self, answer: str) -> None:
+        if answer == CTRL_C:
+            signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+        else:
+            os.write(
+                self.terminal, (answer + ("" if answer == CTRL_D else "\n")).encode()
+            )
+
+
 def at_terminal(
     folder: Path,
     *arguments: str,
@@ -57,51 +77,27 @@ def at_terminal(
 ) -> Session:
     """Run `optim2optax` in a folder, at a terminal, and give an answer at each prompt."""
     outer, inner = pty.openpty()
-    known = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("NO_COLOR", "FORCE_COLOR")
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        cwd=folder,
-        stdin=inner,
-        stdout=inner,
-        stderr=inner,
-        env={**known, "TERM": "xterm-256color", **(environment or {})},
-        start_new_session=True,
-    )
-    os.close(inner)
-    shown, begun, left = b"", 0, list(answers)
-    last, quiet = "", 0
-    end = time.monotonic() + LIMIT
-    try:
-        while time.monotonic() < end:
-            if not select.select([outer], [], [], 1)[0]:
-                quiet += 1
-                # a key between a prompt and the reading of it may be lost
-                if last in (CTRL_C, CTRL_D) and quiet % PATIENCE == 0:
-                    os.write(outer, last.encode())
-                continue
-            quiet = 0
-            try:
-                more = os.read(outer, 65536)
-            except OSError:  # the other side is closed
-                break
-            if not more:
-                break
-            shown += more
-            if PROMPT.encode() in shown[begun:] and left:
-                begun = len(shown)
-                answer = last = left.pop(0)
-                os.write(
-                    outer,
-                    answer.encode()
-                    if answer in (CTRL_C, CTRL_D)
-                    else f"{answer}\n".encode(),
-                )
-        return Session(shown.decode().replace("\r\n", "\n"), process.wait(timeout=10))
-    finally:
-        process.kill()
-        process.wait()
-        os.close(outer)
+    # the background of a shell, in which the tests may run, ignores it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    person = Person(outer, answers)
+    person.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("TERM", "xterm-256color")
+        for name, value in (environment or {}).items():
+            patch.setenv(name, value)
+        for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+            patch.setattr(sys, name, os.fdopen(os.dup(inner), mode))
+        os.close(inner)
+        try:
+            with pytest.raises(SystemExit) as ended:
+                application(arguments, prog_name="optim2optax")
+        finally:
+            for stream in (sys.stdin, sys.stdout, sys.stderr):
+                stream.close()
+            person.join()
+            os.close(outer)
+            signal.signal(signal.SIGINT, before)
+    code = ended.value.code
+    assert isinstance(code, int), code
+    return Session(person.shown.decode().replace("\r\n", "\n"), code)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
 from codemods.optimizers import optimizers
 from codemods.rules import catalogue
 from optim2optax.cli import application
+from tests.optim2optax.processes import environment, run_program
 
 
 def completions(shell: str, *words: str) -> str:
@@ -59,12 +55,5 @@ def test_in_bash() -> None:
         _optim2optax_completion optim2optax
         echo "${COMPREPLY[@]}"
     """
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    done = subprocess.run(
-        ["bash", "-c", script],
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program("bash", "-c", script, env=environment())
     assert done.stdout == "Momentum\n"

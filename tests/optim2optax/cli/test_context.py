@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import notebook
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN, STEPS, TRAIN, UNPARSABLE
 
 EVAL = """\
@@ -31,18 +31,6 @@ def texts(folder: Path) -> dict[str, str]:
     """The code and the notebooks of a folder."""
     files = [*folder.rglob("*.py"), *folder.rglob("*.ipynb")]
     return {str(path.relative_to(folder)): path.read_text() for path in files}
-
-
-def notebook(code: str) -> str:
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": code.splitlines(keepends=True),
-    }
-    described = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(described, indent=1)
 
 
 @pytest.fixture
@@ -388,12 +376,6 @@ def test_a_file_that_uses_no_optimizer_is_fast_in_any_project(
         "assert 'codemods.engine' not in sys.modules\n"
         "assert 'optim2optax.project.patterns' in sys.modules\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tree,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", program, cwd=tree)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Nothing to migrate in 1 file.\n"

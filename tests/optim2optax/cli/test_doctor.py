@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from optim2optax.cli import application
+from tests.optim2optax.folders import notebook, write_files
 
 CLEAN = "import jax\nimport optax\n\ntree = jax.tree_util.tree_map(abs, {'a': 1})\n"
 OLD = """\
@@ -30,23 +31,15 @@ def doctor(folder: Path, *options: str) -> Result:
     return CliRunner().invoke(application, ["doctor", *options, str(folder)])
 
 
-def project(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
-
-
 def test_nothing_stands_in_the_way_of_what_runs(tmp_path: Path) -> None:
-    result = doctor(project(tmp_path, {"train.py": CLEAN}))
+    result = doctor(write_files(tmp_path, {"train.py": CLEAN}))
     assert result.exit_code == 0
     assert "Nothing is known to stand in the way." in result.output
 
 
 def test_what_an_except_stands_ready_for_is_no_obstacle(tmp_path: Path) -> None:
     text = "try:\n    from jax.config import config\nexcept ImportError:\n    from jax import config\n"
-    assert doctor(project(tmp_path, {"train.py": text})).exit_code == 0
+    assert doctor(write_files(tmp_path, {"train.py": text})).exit_code == 0
 
 
 NO_USES_OF_LEGACY = {
@@ -59,7 +52,7 @@ NO_USES_OF_LEGACY = {
 
 @pytest.mark.parametrize("text", NO_USES_OF_LEGACY.values(), ids=NO_USES_OF_LEGACY)
 def test_what_is_no_use_of_flax_optim(tmp_path: Path, text: str) -> None:
-    assert doctor(project(tmp_path, {"train.py": text})).exit_code == 0
+    assert doctor(write_files(tmp_path, {"train.py": text})).exit_code == 0
 
 
 USES_OF_LEGACY = {
@@ -81,7 +74,9 @@ USES_OF_LEGACY = {
 
 @pytest.mark.parametrize("text", USES_OF_LEGACY.values(), ids=USES_OF_LEGACY)
 def test_flax_optim_is_named_in_each_form(tmp_path: Path, text: str) -> None:
-    result = doctor(project(tmp_path, {"train.py": text}), "--output-format", "json")
+    result = doctor(
+        write_files(tmp_path, {"train.py": text}), "--output-format", "json"
+    )
     assert result.exit_code == 1
     [told] = json.loads(result.output)["obstacles"]
     assert (told["what"], told["command"]) == ("flax.optim", "optim2optax rewrite")
@@ -89,20 +84,18 @@ def test_flax_optim_is_named_in_each_form(tmp_path: Path, text: str) -> None:
 
 
 def test_flax_optim_is_named_in_a_notebook(tmp_path: Path) -> None:
-    cell = {"cell_type": "code", "source": "import flax\n\nx = flax.optim.Adam(0.1)\n"}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-    text = json.dumps(notebook, indent=1)
+    text = notebook("import flax\n\nx = flax.optim.Adam(0.1)\n")
     [line] = [
         number
         for number, line in enumerate(text.splitlines(), 1)
         if "flax.optim" in line
     ]
-    result = doctor(project(tmp_path, {"train.ipynb": text}))
+    result = doctor(write_files(tmp_path, {"train.ipynb": text}))
     assert f"train.ipynb:{line}\n" in result.output
 
 
 def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None:
-    result = doctor(project(tmp_path, {"train.py": OLD}), "--output-format", "json")
+    result = doctor(write_files(tmp_path, {"train.py": OLD}), "--output-format", "json")
     assert result.exit_code == 1
     told = {
         one["what"]: (one["since"], one["command"])
@@ -118,7 +111,7 @@ def test_names_that_are_gone_are_told_by_what_mends_them(tmp_path: Path) -> None
 
 def test_names_that_never_were_there_are_told(tmp_path: Path) -> None:
     text = "import jax\nfrom jax._src import api\n\njax.cond(api.jit)\n"
-    folder = project(tmp_path, {"train.py": text})
+    folder = write_files(tmp_path, {"train.py": text})
     [told] = json.loads(
         doctor(folder, "--jax", "0.9", "--output-format", "json").output
     )["obstacles"]
@@ -130,7 +123,7 @@ def test_names_that_never_were_there_are_told(tmp_path: Path) -> None:
 
 
 def test_each_place_is_told(tmp_path: Path) -> None:
-    result = doctor(project(tmp_path, {"train.py": OLD}), "--output-format", "json")
+    result = doctor(write_files(tmp_path, {"train.py": OLD}), "--output-format", "json")
     places = {
         one["what"]: one["places"] for one in json.loads(result.output)["obstacles"]
     }
@@ -140,7 +133,7 @@ def test_each_place_is_told(tmp_path: Path) -> None:
 
 def test_an_older_version_has_more(tmp_path: Path) -> None:
     result = doctor(
-        project(tmp_path, {"train.py": OLD}),
+        write_files(tmp_path, {"train.py": OLD}),
         "--jax",
         "0.4.13",
         "--flax",
@@ -155,7 +148,7 @@ def test_an_older_version_has_more(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_python_3_is_an_obstacle(tmp_path: Path) -> None:
     result = doctor(
-        project(tmp_path, {"train.py": "import jax\nprint 'jax.tree_map'\n"})
+        write_files(tmp_path, {"train.py": "import jax\nprint 'jax.tree_map'\n"})
     )
     assert result.exit_code == 1
     assert "cannot be parsed as Python 3" in result.output
@@ -164,7 +157,7 @@ def test_a_file_that_is_no_python_3_is_an_obstacle(tmp_path: Path) -> None:
 def test_pins_that_exclude_what_is_needed_are_told_where_something_is_gone(
     tmp_path: Path,
 ) -> None:
-    folder = project(
+    folder = write_files(
         tmp_path, {"train.py": OLD, "requirements.txt": "flax==0.3.4\nnumpy\n"}
     )
     result = doctor(folder, "--output-format", "json")
@@ -192,7 +185,7 @@ INSTALLING = {
 @pytest.mark.parametrize("name", INSTALLING)
 def test_pins_in_commands_are_told_with_their_line(tmp_path: Path, name: str) -> None:
     text = INSTALLING[name]
-    folder = project(tmp_path, {"train.py": OLD, name: text})
+    folder = write_files(tmp_path, {"train.py": OLD, name: text})
     result = doctor(folder, "--output-format", "json")
     [told] = [
         one
@@ -211,7 +204,9 @@ def test_what_a_text_says_of_versions_is_no_command(tmp_path: Path) -> None:
     text = "Tested with flax==0.3.4 and jax 0.2.\n"
     assert (
         "README"
-        not in doctor(project(tmp_path, {"train.py": OLD, "README.md": text})).output
+        not in doctor(
+            write_files(tmp_path, {"train.py": OLD, "README.md": text})
+        ).output
     )
 
 
@@ -223,7 +218,7 @@ def test_what_lets_a_flax_without_optimizers_in_is_told(
     tmp_path: Path, requirement: str
 ) -> None:
     files = {"train.py": OLD, "requirements.txt": f"numpy\n{requirement}\n"}
-    folder = project(tmp_path, files)
+    folder = write_files(tmp_path, files)
     told = rf"^{requirement}: \S+/requirements.txt:2\n    fix: It also installs a Flax"
     found = re.search(told, doctor(folder).output, re.MULTILINE)
     assert (found is not None) == OPEN[requirement]
@@ -236,7 +231,7 @@ def test_what_lets_a_flax_without_optimizers_in_is_told(
 def test_an_installed_package_that_needs_flax_optim_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_imported: bool
 ) -> None:
-    site = project(
+    site = write_files(
         tmp_path / "site",
         {
             "oldlab/__init__.py": "",
@@ -248,7 +243,7 @@ def test_an_installed_package_that_needs_flax_optim_is_told(
     )
     monkeypatch.syspath_prepend(site)
     program = "import oldlab.optimizers\n" if is_imported else "import json\n"
-    result = doctor(project(tmp_path / "lab", {"train.py": program}))
+    result = doctor(write_files(tmp_path / "lab", {"train.py": program}))
     told = "oldlab 1.2, which is installed: oldlab/optimizers.py:2\n"
     assert (told in result.output) == is_imported
     assert result.exit_code == is_imported
@@ -257,7 +252,7 @@ def test_an_installed_package_that_needs_flax_optim_is_told(
 def test_the_command_is_to_be_typed_as_it_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = project(tmp_path / "my lab", {"train.py": OLD})
+    folder = write_files(tmp_path / "my lab", {"train.py": OLD})
     assert f"optim2optax rewrite --modernize '{folder}'\n" in doctor(folder).output
     monkeypatch.chdir(folder)
     result = CliRunner().invoke(application, ["doctor"])
@@ -266,7 +261,7 @@ def test_the_command_is_to_be_typed_as_it_stands(
 
 @pytest.mark.parametrize("version", ["new", "0..1"])
 def test_a_version_is_one(tmp_path: Path, version: str) -> None:
-    result = doctor(project(tmp_path, {"train.py": CLEAN}), "--jax", version)
+    result = doctor(write_files(tmp_path, {"train.py": CLEAN}), "--jax", version)
     assert result.exit_code == 2
     assert "is no version" in result.output
 
@@ -277,7 +272,7 @@ def test_modules_are_imported_only_if_asked(tmp_path: Path) -> None:
         "lab/steps.py": "from lab import missing\n",
         "lab/whole.py": "import json\n",
     }
-    folder = project(tmp_path, files)
+    folder = write_files(tmp_path, files)
     assert doctor(folder).exit_code == 0
     result = doctor(folder, "--import")
     assert result.exit_code == 1
@@ -294,6 +289,6 @@ def test_all_modules_can_be_imported(tmp_path: Path) -> None:
         "lab/b.py": "x = 1\n",
         "go.py": "import lab.a\n",
     }
-    result = doctor(project(tmp_path, files), "--import")
+    result = doctor(write_files(tmp_path, files), "--import")
     assert result.exit_code == 0
     assert "Every module can be imported." in result.output

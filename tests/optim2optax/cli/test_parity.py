@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 from xml.etree import ElementTree as ET
 
 import jax
@@ -20,10 +17,12 @@ from codemods import Source, migrate
 from optim2optax.extras import command_to_install
 from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import notebook
+from tests.optim2optax.processes import Done, environment, run_python
 from tests.optim2optax.programs import LEGACY as PROGRAM
 from tests.optim2optax.repositories import commit_all, git
 
-pytestmark = pytest.mark.usefixtures("legacy_wheel")
+pytestmark = pytest.mark.usefixtures("legacy_wheel", "settings_of_jax")
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"
 LEGACY = """
@@ -48,24 +47,10 @@ QUICK = ("--platform", "cpu", "--steps", "20")
 
 def started(
     *words: str, cwd: Path, module: str = "optim2optax", **variables: str
-) -> subprocess.CompletedProcess[str]:
+) -> Done:
     """The command in a process of its own."""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore", **variables}
-    return subprocess.run(
-        [sys.executable, "-m", module, *words],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.fixture(autouse=True)
-def settings_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the command sets for JAX is as it was for the tests that follow."""
-    for name in ("JAX_PLATFORMS", "XLA_FLAGS"):
-        monkeypatch.setenv(name, os.environ.get(name, ""))
+    changed = environment(PYTHONWARNINGS="ignore", **variables)
+    return run_python("-m", module, *words, cwd=cwd, env=changed)
 
 
 @pytest.fixture
@@ -77,6 +62,7 @@ def repository(project: Path, run: Run) -> Path:
     return project
 
 
+@pytest.mark.usefixtures("judged")
 def test_helpers_of_several_files_in_a_new_module(project: Path, run: Run) -> None:
     for name in ("one", "other"):
         text = "from flax import optim\n\nrule = optim.LAMB(0.1)\n"
@@ -91,35 +77,35 @@ def test_helpers_of_several_files_in_a_new_module(project: Path, run: Run) -> No
         assert "2 cases: 0 identical, 2 equivalent" in found.stdout
 
 
-def test_legacy_code_is_proven_before_anything_is_written(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(dedent(LEGACY))
-    (tmp_path / "test_of_the_user.py").write_text(
+@pytest.mark.usefixtures("judged")
+def test_legacy_code_is_proven_before_anything_is_written(
+    project: Path, run: Run
+) -> None:
+    (project / "train.py").write_text(dedent(LEGACY))
+    (project / "test_of_the_user.py").write_text(
         "def test_of_the_user():\n    raise AssertionError\n"
     )
     reports = [
-        f"--{name}={tmp_path / f'parity.{name}'}"
-        for name in ("json", "junit", "markdown", "html")
+        f"--{name}=parity.{name}" for name in ("json", "junit", "markdown", "html")
     ]
-    done = started("parity", *QUICK, *reports, ".", cwd=tmp_path)
+    done = run("parity", *QUICK, *reports, ".")
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (
-        "2 cases: 1 identical, 1 equivalent, 0 different, 0 could not run, 0 nothing proven"
-        in done.stdout
-    )
-    assert (tmp_path / "train.py").read_text() == dedent(LEGACY)
-    content = json.loads((tmp_path / "parity.json").read_text())
+    assert done.exit_code == 0, done.output
+    told = r"2 cases: \d identical, \d equivalent, 0 different, 0 could not run, 0 nothing proven"
+    assert re.search(told, done.stdout)
+    assert (project / "train.py").read_text() == dedent(LEGACY)
+    content = json.loads((project / "parity.json").read_text())
     assert [case["name"] for case in content["cases"]] == [
         "train.py:5 Adam",
         "train.py:8 Momentum",
     ]
     assert content["environment"]["platform"] == "cpu"
-    suite = ET.parse(tmp_path / "parity.junit").getroot().find("testsuite")
+    suite = ET.parse(project / "parity.junit").getroot().find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
-    assert "optax.adam(config.lr, b2=0.99)" in (tmp_path / "parity.html").read_text()
-    assert "train.py:8 Momentum" in (tmp_path / "parity.markdown").read_text()
-    assert not list(tmp_path.glob(".pytest_cache"))
+    assert "optax.adam(config.lr, b2=0.99)" in (project / "parity.html").read_text()
+    assert "train.py:8 Momentum" in (project / "parity.markdown").read_text()
+    assert not list(project.glob(".pytest_cache"))
 
 
 @pytest.mark.thorough
@@ -151,13 +137,7 @@ def test_a_script_repeats_a_scenario_or_a_command(repository: Path, run: Run) ->
         (scenario, "module 'train_"),
         (command, "./no-such-program: No such file"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=repository,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_python("-c", script, cwd=repository)
         assert done.returncode == 2
         assert said in done.stdout, done.stdout
 
@@ -262,20 +242,8 @@ def test_several_processes_import_nothing_of_the_current_folder(project: Path) -
     )
     for name in ("json", "pytest"):
         (project / f"{name}.py").write_text("raise RuntimeError\n")
-    words = [
-        sys.executable,
-        "-P",
-        "-m",
-        "optim2optax",
-        "parity",
-        *QUICK,
-        "--jobs",
-        "2",
-        ".",
-    ]
-    done = subprocess.run(
-        words, cwd=project, capture_output=True, text=True, check=False
-    )
+    words = ("-P", "-m", "optim2optax", "parity", *QUICK, "--jobs", "2", ".")
+    done = run_python(*words, cwd=project)
     assert "1 case: 1 identical" in done.stdout, done.stdout + done.stderr
 
 
@@ -360,6 +328,18 @@ def test_an_old_tree_without_what_is_asked_for(project: Path, run: Run) -> None:
     assert any(line.startswith(why) for line in result.stderr.splitlines())
 
 
+def test_a_scenario_need_not_be_in_the_old_tree(project: Path, run: Run) -> None:
+    (project / "old").mkdir()
+    (project / "old" / "train.py").write_text(PROGRAM)
+    (project / "train.py").write_text(PROGRAM)
+    (project / "scenario.py").write_text(f'module = "train.py"\n\n\n{SCENARIO}')
+    assert run("rewrite", "train.py").exit_code == 0
+    result = run("parity", "--before", "old", "scenario.py")
+    assert result.exit_code == 0, result.output
+    assert "1 case: 1 identical" in result.stdout
+
+
+@pytest.mark.usefixtures("judged")
 def test_a_module_of_the_program_that_is_called_scenario_drives_nothing(
     project: Path, run: Run
 ) -> None:
@@ -388,15 +368,7 @@ def test_scenarios_of_every_kind(project: Path, run: Run) -> None:
     }.items():
         (project / "variants" / f"{name}.py").write_text(text)
     for name, text in {"before": PROGRAM, "after": new}.items():
-        cell: dict[str, Any] = {
-            "cell_type": "code",
-            "metadata": {},
-            "source": text,
-            "outputs": [],
-            "execution_count": None,
-        }
-        notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-        (project / "notebooks" / f"{name}.ipynb").write_text(json.dumps(notebook))
+        (project / "notebooks" / f"{name}.ipynb").write_text(notebook(text))
 
     done = run("parity", "-k", "not Momentum", "--json", "parity.json", ".")
     assert (done.exit_code, done.stderr) == (2, "")
@@ -560,6 +532,7 @@ def test_a_gate_that_compares_nothing_does_not_pass(
     assert why in done.stderr
 
 
+@pytest.mark.usefixtures("judged")
 def test_what_proves_nothing_is_a_verdict_in_every_report(
     project: Path, run: Run
 ) -> None:

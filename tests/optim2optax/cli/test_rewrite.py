@@ -6,8 +6,6 @@ import ast
 import os
 import re
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ from codemods.sources.parsing import parse
 from optim2optax.project import Patterns, find_files, write_files
 from optim2optax.rewriting import rewrite_files
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import (
     LEGACY,
     MODERN,
@@ -341,12 +340,6 @@ def test_help_has_examples(run: Run, command: tuple[str, ...], flag: str) -> Non
     assert result.stdout.startswith(" ".join(("Usage: optim2optax", *command)))
 
 
-def test_a_command_that_is_none(run: Run) -> None:
-    result = run("rewrit", ".")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "No such command 'rewrit'; did you mean rewrite?" in result.stderr
-
-
 def test_version(run: Run) -> None:
     assert run("--version").stdout == "optim2optax 0.1.0\n"
 
@@ -358,9 +351,7 @@ def test_an_unexpected_error_exits_with_2(project: Path) -> None:
         "import sys\nsys.modules['codemods.engine'] = None\n"
         "from optim2optax.cli import application\napplication(['rewrite', 'train.py'])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    done = run_python("-c", program)
     assert done.returncode == 2
     assert "Traceback" in done.stderr
     assert "internal error" in done.stderr

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
+import os
 from pathlib import Path
 
 import pytest
 
+from codemods.vocabulary import words
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN
 
-HEAVY = (
-    "libcst",
-    "jax",
-    "flax",
-    "optax",
-    "numpy",
-    "codemods.engine",
-    "codemods.rules",
-    "optim2optax.parity",
-    "jinja2",
-    "optim2optax.reporting.html",
-    "optim2optax.choosing",
-    "optim2optax.reporting.terminal_links",
+HEAVY = words(
+    "libcst jax flax optax numpy codemods.engine codemods.rules "
+    "optim2optax.parity jinja2 optim2optax.reporting.html "
+    "optim2optax.choosing optim2optax.reporting.terminal_links"
 )
 
 
@@ -35,13 +26,8 @@ def imported(project: Path, *arguments: str) -> set[str]:
         "application(sys.argv[1:], standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-c", program, *arguments, cwd=project)
+    assert done.returncode == 0, done.stderr
     return set(done.stderr.splitlines()[-1].split()) & set(HEAVY)
 
 
@@ -71,12 +57,7 @@ def test_help(project: Path, arguments: tuple[str, ...]) -> None:
 
 def test_the_functions_for_other_programs() -> None:
     program = f"import sys, optim2optax; optim2optax.rewrite('import optax'); print(*{{*sys.modules}} & {{*{HEAVY}}})"
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True
-        ).stdout
-        == "\n"
-    )
+    assert run_python("-c", program).stdout == "\n"
 
 
 def test_something_to_migrate_needs_no_jax(project: Path) -> None:
@@ -89,18 +70,17 @@ def test_something_to_migrate_needs_no_jax(project: Path) -> None:
 
 
 def test_takes_no_longer_than_its_libraries(project: Path) -> None:
-    """Twice what importing its libraries takes, with a margin for a busy machine: the shortest of a few runs."""
+    """Twice the processor time of an import of its libraries, with a margin: the least of a few runs."""
     (project / "train.py").write_text(MODERN)
 
-    def shortest(*command: str) -> float:
+    def least(*words: str) -> float:
         times = []
         for _ in range(5):
-            start = time.perf_counter()
-            subprocess.run(
-                [sys.executable, *command], cwd=project, check=True, capture_output=True
-            )
-            times.append(time.perf_counter() - start)
+            before = os.times()
+            assert run_python(*words, cwd=project).returncode == 0
+            after = os.times()
+            times.append(after.children_user - before.children_user)
         return min(times)
 
-    libraries = shortest("-c", "import click, pathspec")
-    assert shortest("-m", "optim2optax", "rewrite", ".") < 2 * libraries + 0.1
+    libraries = least("-c", "import click, pathspec")
+    assert least("-m", "optim2optax", "rewrite", ".") < 2 * libraries + 0.1

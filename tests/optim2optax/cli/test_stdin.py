@@ -16,13 +16,11 @@ from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
     "content",
     [
         pytest.param(b"", id="empty"),
-        pytest.param(b"x = 1", id="no final newline"),
         pytest.param(
-            b"\xef\xbb\xbfx = 1\r\n\x0c\r\ny = '\xc3\xa9'\r\n",
-            id="BOM, CRLF, form feed",
+            b"\xef\xbb\xbfx = 1\r\n\x0c\r\ny = '\xc3\xa9'\r\nmixed = 3\nold = 3\r#",
+            id="BOM, form feed, mixed line endings, no final newline",
         ),
         pytest.param(b"# coding: latin-1\ns = '\xe9'\n", id="latin-1"),
-        pytest.param(b"mixed = 1\r\nendings = 2\nold = 3\r", id="mixed line endings"),
         pytest.param(b"\xff\x00not Python at all", id="no text"),
         pytest.param(UNPARSABLE.encode(), id="legacy, but cannot be parsed"),
         pytest.param(

@@ -11,22 +11,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from codemods.vocabulary import words
 from optim2optax.dependencies.needs import LOWEST
 from optim2optax.dependencies.versions import admits
 from tests.optim2optax.dependencies.files import result_of
 
 NAMES = st.sampled_from(
-    [
-        "flax",
-        "Flax",
-        "jax",
-        "jaxlib",
-        "optax",
-        "numpy",
-        "clu",
-        "jax-md",
-        "typing_extensions",
-    ]
+    [*words("flax Flax jax jaxlib optax numpy clu jax-md typing_extensions")]
 )
 VERSIONS = st.builds(
     "{}{}".format,

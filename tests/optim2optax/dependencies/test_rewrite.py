@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,8 @@ from packaging.version import Version
 from codemods.removed import table
 from optim2optax.dependencies.needs import JAX, LOWEST
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import notebook
+from tests.optim2optax.processes import run_python
 from tests.optim2optax.programs import LEGACY, MODERN
 
 OLD = "flax==0.3.4\njax>=0.2.5,<0.3\n"
@@ -293,17 +293,8 @@ def test_what_is_ignored_or_excluded(project: Path, run: Run) -> None:
 
 
 def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
-    cell: dict[str, object] = {
-        "cell_type": "code",
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-    }
-    sources = ["!pip install flax==0.3.4", LEGACY]
-    cells = [{**cell, "source": source} for source in sources]
-    (project / "train.ipynb").write_text(
-        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-    )
+    text = notebook("!pip install flax==0.3.4", LEGACY)
+    (project / "train.ipynb").write_text(text)
     hinted = json.loads(
         run("rewrite", "--check", "--output-format", "json", ".").stdout
     )["files"][0]
@@ -312,7 +303,7 @@ def test_a_notebook_is_code_too(project: Path, run: Run) -> None:
         "train.ipynb: 7 sites rewritten\n"
     )
     installs, code = (
-        found["source"]
+        "".join(found["source"])
         for found in json.loads((project / "train.ipynb").read_text())["cells"]
     )
     assert installs == '!pip install "flax>=0.8.0" "optax>=0.2.4"'
@@ -373,8 +364,5 @@ def test_a_run_imports_no_more_than_it_needs(
         "application(['rewrite', '.'], standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    found = set(done.stderr.splitlines()[-1].split()) & set(READERS)
+    found = {*run_python("-c", program).stderr.splitlines()[-1].split()} & {*READERS}
     assert found == ({"packaging"} if expected else set())

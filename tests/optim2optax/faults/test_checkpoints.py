@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from optim2optax.checkpoints.contents import contents
 from optim2optax.checkpoints.files import read
 from tests.optim2optax.checkpoints.test_converting import folder
+from tests.optim2optax.processes import Done, environment, run_python
 
 __all__ = ["folder"]
 pytestmark = [pytest.mark.usefixtures("legacy_wheel"), pytest.mark.thorough]
@@ -55,32 +55,12 @@ application(sys.argv[1:])
 """No file gets larger than fifty bytes."""
 
 
-def convert(
-    folder: Path, format_: str, program: str, *more: str
-) -> subprocess.CompletedProcess[str]:
-    arguments = [
-        "checkpoint",
-        "convert",
-        "checkpoint_3",
-        "new",
-        "--format",
-        format_,
-        "--force",
-    ]
-    words = [
-        sys.executable,
-        "-c",
-        program,
-        *more,
-        *arguments,
-        "--state",
-        "program_of_mine:create_state",
-    ]
+def convert(folder: Path, format_: str, program: str, *more: str) -> Done:
+    words = ("checkpoint", "convert", "checkpoint_3", "new", "--force")
+    options = ("--format", format_, "--state", "program_of_mine:create_state")
     path = os.pathsep.join((str(folder), *sys.path))
-    environment = {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
-    return subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    variables = environment(PYTHONPATH=path, JAX_PLATFORMS="cpu")
+    return run_python("-c", program, *more, *words, *options, cwd=folder, env=variables)
 
 
 @pytest.mark.parametrize("format_", ["msgpack", "orbax"])

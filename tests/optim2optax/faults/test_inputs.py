@@ -13,6 +13,7 @@ import pytest
 
 from codemods import Source, migrate
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import run_command
 from tests.optim2optax.programs import LEGACY
 from tests.thinned import thinned
 
@@ -38,12 +39,7 @@ def test_deep_nesting(project: Path, name: str) -> None:
     deep = f"{LEGACY}\n{DEEP[name]}\n"
     (project / "deep.py").write_text(deep)
     (project / "train.py").write_text(LEGACY)
-    done = subprocess.run(
-        [sys.executable, "-m", "optim2optax", "rewrite", "--jobs", "1", "."],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_command("rewrite", "--jobs", "1", ".")
     assert done.returncode == 1
     assert done.stderr == ""
     assert "deep.py" in done.stdout

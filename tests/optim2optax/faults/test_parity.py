@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.optim2optax.processes import run_program, run_python
 from tests.optim2optax.programs import LEGACY
 from tests.optim2optax.repositories import commit_all
 
@@ -48,13 +49,8 @@ def assert_they_end(numbers: list[int]) -> None:
 
 
 def is_alive(process: int) -> bool:
-    state = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(process)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return state.stdout.strip()[:1] not in ("", "Z")
+    state = run_program("ps", "-o", "stat=", "-p", str(process)).stdout
+    return state.strip()[:1] not in ("", "Z")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -75,17 +71,7 @@ def test_a_command_while_which_the_run_is_told_to_end(
     commit_all(project)
     signal.signal(number, signal.SIG_DFL)  # which under nohup is another
     running = subprocess.Popen(
-        [
-            *PARITY,
-            "--json",
-            "report.json",
-            "--before",
-            "HEAD",
-            "--",
-            "python",
-            "wait.py",
-            str(note),
-        ],
+        [*PARITY, "--before", "HEAD", "--", "python", "wait.py", str(note)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -100,17 +86,13 @@ def test_a_command_while_which_the_run_is_told_to_end(
     ]
     assert_they_end(started)
     assert [*temporary.iterdir()] == []
-    status = subprocess.run(
-        ["git", "status", "--porcelain", "--ignored"], capture_output=True, check=True
-    )
-    assert status.stdout == b""
+    assert run_program("git", "status", "--porcelain", "--ignored").stdout == ""
 
 
 @pytest.mark.parametrize("end", ["", "sys.exit(3)\n"])
 def test_a_program_that_ends_and_leaves_a_process(tmp_path: Path, end: str) -> None:
     note = tmp_path / "note"
-    words = [sys.executable, "-c", RUN, sys.executable, "-c", WAIT + end, str(note)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = run_python("-c", RUN, sys.executable, "-c", WAIT + end, note)
     assert done.stdout == ("(3, '')\n" if end else "(0, '')\n")
     assert_they_end(processes(note)[1:])
 
@@ -119,10 +101,8 @@ def test_a_program_in_the_group_of_others_does_not_end_them(tmp_path: Path) -> N
     """As one is that was started by hand, and not by a runner."""
     program = WATCH + "import time\ntime.sleep(0.2)\n"
     shell = '"$0" -c "$1" "" 0; echo $?'
-    words = ["sh", "-c", shell, sys.executable, program]
-    done = subprocess.run(
-        words, capture_output=True, text=True, start_new_session=True, check=True
-    )
+    words = ("sh", "-c", shell, sys.executable, program)
+    done = run_program(*words, start_new_session=True)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 

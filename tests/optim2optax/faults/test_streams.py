@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.optim2optax.processes import run_program
 from tests.optim2optax.programs import LEGACY
 
 COMMAND = (sys.executable, "-m", "optim2optax")
@@ -146,12 +147,7 @@ def test_interrupted_while_worker_processes_run(
 
 def members(session: int) -> set[str]:
     """The living processes of a session, without its first."""
-    table = subprocess.run(
-        ["ps", "-o", "pid=,stat=", "-s", str(session)],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout
+    table = run_program("ps", "-o", "pid=,stat=", "-s", str(session)).stdout
     rows = (line.split() for line in table.splitlines())
     return {
         pid for pid, state in rows if pid != str(session) and not state.startswith("Z")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.optim2optax.processes import environment, run_command, run_program
 from tests.optim2optax.programs import LEGACY
 
 KILLS = int(os.environ.get("OPTIM2OPTAX_KILLS", "3"))
@@ -30,26 +31,14 @@ WRITE = (
 
 def traced(*words: str) -> list[str]:
     """A command that writes three files, under strace."""
-    return [
-        "strace",
-        "-qq",
-        "-o",
-        "/dev/null",
-        *words,
-        sys.executable,
-        "-B",
-        "-c",
-        WRITE,
-    ]
+    quiet = ("-qq", "-o", "/dev/null")
+    return ["strace", *quiet, *words, sys.executable, "-B", "-c", WRITE]
 
 
 def can_trace() -> bool:
     return (
         shutil.which("strace") is not None
-        and subprocess.run(
-            ["strace", "-qq", "true"], check=False, capture_output=True
-        ).returncode
-        == 0
+        and run_program("strace", "-qq", "true").returncode == 0
     )
 
 
@@ -101,7 +90,7 @@ def test_a_system_call_that_fails_leaves_files_as_they_were(
 
 def test_killed_at_any_moment(project: Path) -> None:
     """What is left behind is not searched, and the next run does the rest."""
-    names = [f"train_{number}.py" for number in range(12)]
+    names = [f"train_{number}.py" for number in range(6)]
     for name in names:
         (project / name).write_text(LEGACY)
     started = time.monotonic()
@@ -119,7 +108,7 @@ def test_killed_at_any_moment(project: Path) -> None:
         running.kill()
         running.wait()
         assert {(project / name).read_text() for name in names} <= {LEGACY, new}
-    done = subprocess.run(COMMAND, check=True, capture_output=True, text=True)
+    done = run_program(*COMMAND)
     assert {(project / name).read_text() for name in names} == {new}
     assert ".tmp" not in done.stdout
 
@@ -130,16 +119,8 @@ def test_a_full_disk(project: Path) -> None:
     for name in "ab":
         (project / f"{name}.py").write_text(program)
 
-    limited = [
-        "sh",
-        "-c",
-        'ulimit -f 8; exec "$@"',
-        "sh",
-        sys.executable,
-        "-B",
-        *COMMAND[1:],
-    ]
-    done = subprocess.run(limited, capture_output=True, text=True, check=False)
+    limited = ("sh", "-c", 'ulimit -f 8; exec "$@"', "sh")
+    done = run_program(*limited, sys.executable, "-B", *COMMAND[1:])
     assert done.returncode == 1
     assert done.stdout.count("cannot be written: File too large") == 2
     assert {path.name: path.read_text() for path in project.iterdir()} == {
@@ -159,14 +140,8 @@ def test_a_worker_process_that_dies(project: Path) -> None:
     (site / "sitecustomize.py").write_text(
         "import os, signal, sys\n'--multiprocessing-fork' in sys.orig_argv and os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    command = [sys.executable, "-m", "optim2optax", "rewrite", "--jobs", "2", "."]
-    done = subprocess.run(
-        command,
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("rewrite", "--jobs", "2", ".")
+    done = run_command(*words, env=environment(PYTHONPATH=str(site)))
     if not hasattr(sys.flags, "safe_path"):
         assert done.returncode == 0  # no process but this one
         return

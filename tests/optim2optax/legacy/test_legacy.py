@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -17,24 +16,18 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax.legacy import legacy_flax, legacy_optim, load_module
 from optim2optax.legacy_wheel import WHEEL_VARIABLE, LegacyWheelError
+from tests.optim2optax.processes import run_python
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
 
 OPTIMIZERS = [
-    "AdaBelief",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "GradientDescent",
-    "LAMB",
-    "LARS",
-    "Momentum",
-    "MultiOptimizer",
-    "RMSProp",
-    "WeightNorm",
+    *words(
+        "AdaBelief Adadelta Adafactor Adagrad Adam GradientDescent LAMB "
+        "LARS Momentum MultiOptimizer RMSProp WeightNorm"
+    )
 ]
 
 
@@ -287,4 +280,4 @@ def test_defaults_do_not_depend_on_the_precision_at_the_first_use(
     legacy_wheel: Path,
 ) -> None:
     """Adafactor keeps its momentum as optax does, also if the old Flax is first met in float64."""
-    subprocess.run([sys.executable, "-c", FIRST_IN_FLOAT64], check=True)
+    assert run_python("-c", FIRST_IN_FLOAT64).returncode == 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax.project import Patterns, find_files, shown
 
 
@@ -29,13 +30,10 @@ def found(*arguments: str, exclude: Sequence[str] = ()) -> list[str]:
 @pytest.mark.parametrize(
     "name",
     [
-        "notes.txt",
-        "a.pyc",
-        "a.pyi",
-        ".venv/a.py",
-        "deep/node_modules/a.py",
-        ".git/hooks/a.py",
-        "build/lib/a.py",
+        *words(
+            "notes.txt a.pyc a.pyi .venv/a.py deep/node_modules/a.py "
+            ".git/hooks/a.py build/lib/a.py"
+        )
     ],
 )
 def test_a_walk_leaves_out(project: Path, name: str) -> None:
@@ -62,15 +60,10 @@ def test_gitignore(project: Path) -> None:
 
 def test_gitignore_says_what_git_says(project: Path) -> None:
     names = [
-        "a.py",
-        "x/a.py",
-        "x/y/a.py",
-        "x/z/a.py",
-        "x/z/keep.py",
-        "foo.py",
-        "x/foo.py",
-        "x/y/foo/b.py",
-        "é/ü.py",
+        *words(
+            "a.py x/a.py x/y/a.py x/z/a.py x/z/keep.py foo.py x/foo.py "
+            "x/y/foo/b.py é/ü.py"
+        )
     ]
     make_files(project, *names)
     (project / ".gitignore").write_text("x/**/foo\n/foo.py\nx/z/*\n!x/z/keep.py\né/\n")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from optim2optax.project import FileChange, write_files
+from tests.optim2optax.processes import run_python
 
 
 def change(path: Path, after: bytes = b"new\n") -> FileChange:
@@ -97,13 +96,7 @@ def test_a_full_disk_leaves_the_file_whole(project: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "print(write_files([FileChange(sys.argv[1], b'old\\n', b'new' * 100_000)])[sys.argv[1]])\n"
     )
-
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", program, path],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python("-B", "-c", program, path)
     assert "cannot be written: File too large" in done.stdout
     assert path.read_bytes() == b"old\n"
     assert names(project) == ["a.py"]

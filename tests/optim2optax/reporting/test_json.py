@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax.reporting import render
 from tests.optim2optax.conftest import Run
 from tests.optim2optax.programs import (
@@ -20,21 +21,10 @@ from tests.optim2optax.programs import (
 from tests.optim2optax.reporting.reports import report
 
 SITE = {
-    "code",
-    "line",
-    "column",
-    "status",
-    "evidence",
-    "message",
-    "before",
-    "after",
-    "remedy",
-    "note",
-    "end_line",
-    "end_column",
-    "group",
-    "cause",
-    "related",
+    *words(
+        "code line column status evidence message before after remedy note "
+        "end_line end_column group cause related"
+    )
 }
 
 
@@ -67,13 +57,7 @@ def test_schema(described: dict[str, Any]) -> None:
     ]
     for file in described["files"]:
         assert set(file) == {
-            "path",
-            "kind",
-            "changed",
-            "error",
-            "sites",
-            "unused_suppressions",
-            "hints",
+            *words("path kind changed error sites unused_suppressions hints")
         }
         for found in file["sites"]:
             assert set(found) == SITE

@@ -109,6 +109,7 @@ def test_a_row_for_each_repository(project: Path, run: Run) -> None:
 
 
 @pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.usefixtures("judged")
 def test_the_figures_of_parity(project: Path, run: Run) -> None:
     (project / "train.py").write_text(LEGACY)
     text = text_of(run, project, "--verify")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from codemods.rules import catalogue
 from optim2optax import __version__
 from optim2optax.reporting import Report, render
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import run_program
 from tests.optim2optax.programs import (
     LEGACY,
     MODERN,
@@ -109,13 +109,7 @@ def validator(tmp_path_factory: pytest.TempPathFactory) -> Draft4Validator:
     if npm is None:
         pytest.skip("npm, which fetches the schema, is not on this machine")
     folder = tmp_path_factory.mktemp("npm")
-    done = subprocess.run(
-        [npm, "pack", "--silent", SCHEMA_PACKAGE],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run_program(npm, "pack", "--silent", SCHEMA_PACKAGE, cwd=folder)
     with tarfile.open(folder / done.stdout.strip()) as archive:
         file = archive.extractfile(SCHEMA)
         assert file is not None

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax.project import Patterns, find_files
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import run_program
 from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
 
-MODULES = (
-    *(
-        "click",
-        "codemods",
-        "conftest",
-        "flax",
-        "jax",
-        "json",
-        "libcst",
-        "ml_dtypes",
-        "msgpack",
-        "multiprocessing",
-        "numpy",
-    ),
-    *("optim2optax", "pathspec", "setup", "sitecustomize", "tempfile", "usercustomize"),
+MODULES = words(
+    "click codemods conftest flax jax json libcst ml_dtypes msgpack multiprocessing numpy "
+    "optim2optax pathspec setup sitecustomize tempfile usercustomize"
 )
 SCRIPT = Path(sysconfig.get_path("scripts"), "optim2optax")
 
@@ -56,7 +45,7 @@ def trapped(project: Path) -> Path:
 def test_nothing_of_the_users_is_imported(
     trapped: Path, words: tuple[str, ...], exit_code: int
 ) -> None:
-    done = subprocess.run([SCRIPT, *words], capture_output=True, text=True, check=False)
+    done = run_program(SCRIPT, *words)
     assert done.returncode == exit_code, done.stderr
     assert os.listdir(trapped.parent) == ["project"]
 

@@ -14,6 +14,7 @@ from optim2optax.legacy_wheel import WHEEL_VARIABLE
 from optim2optax.parity.command.verdict import compare_command
 from optim2optax.parity.judging.comparison import Verdict
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import read_files
 from tests.optim2optax.programs import LEGACY, MODERN, UNPARSABLE, UNRESOLVABLE
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel")
@@ -23,16 +24,6 @@ POINTED = UNRESOLVABLE.replace("from flax import optim", f"import {NAME} as opti
 DECIDED = POINTED.replace(
     "getattr(optim, name, None)(learning_rate=0.1)", "optim.Momentum(0.1)"
 )
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """The files in a folder."""
-    files = (
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-    )
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 @pytest.fixture
@@ -55,7 +46,7 @@ def test_what_needs_no_copy_gets_none(project: Path, run: Run) -> None:
     (project / "goes.py").write_text(LEGACY)
     (project / "modern.py").write_text(MODERN)
     assert run("rewrite", "--vendor", ".").exit_code == 0
-    assert {*tree(project)} == {"goes.py", "modern.py"}
+    assert {*read_files(project)} == {"goes.py", "modern.py"}
     assert (
         run("rewrite", "--vendor", "modern.py").stdout
         == "Nothing to migrate in 1 file.\n"
@@ -64,7 +55,7 @@ def test_what_needs_no_copy_gets_none(project: Path, run: Run) -> None:
 
 def test_it_is_made_for_nobody_who_does_not_ask(script: Path, run: Run) -> None:
     assert run("rewrite", ".").exit_code == 1
-    assert {*tree(script)} == {"goes.py", "modern.py", "stays.py"}
+    assert {*read_files(script)} == {"goes.py", "modern.py", "stays.py"}
     assert (script / "stays.py").read_text() == UNRESOLVABLE
 
 
@@ -73,7 +64,7 @@ def test_what_is_written(script: Path, run: Run) -> None:
     assert result.exit_code == 0
     assert (script / "stays.py").read_text() == POINTED
     assert "legacy" not in (script / "goes.py").read_text()
-    assert {*tree(script)} == {
+    assert {*read_files(script)} == {
         "goes.py",
         "modern.py",
         "stays.py",
@@ -91,11 +82,11 @@ def test_what_is_written(script: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("option", ["--check", "--diff"])
 def test_previews_write_nothing(script: Path, run: Run, option: str) -> None:
-    before = tree(script)
+    before = read_files(script)
     result = run("rewrite", "--vendor", option, ".")
     assert result.exit_code == 1
     assert f"{NAME}: 14 files would be written: " in result.output
-    assert tree(script) == before
+    assert read_files(script) == before
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -105,7 +96,7 @@ def test_the_diff_is_a_patch(script: Path, run: Run, is_new: bool) -> None:
         (script / "stays.py").write_text(DECIDED)
     patch = run("rewrite", "--vendor", "--diff", ".").stdout_bytes
     run("rewrite", "--vendor", ".")
-    expected = tree(script)
+    expected = read_files(script)
     subprocess.run(
         ["git", "apply", "--unsafe-paths", "-R"],
         cwd=script,
@@ -113,7 +104,7 @@ def test_the_diff_is_a_patch(script: Path, run: Run, is_new: bool) -> None:
         check=True,
         capture_output=True,
     )
-    assert tree(script) != expected
+    assert read_files(script) != expected
     subprocess.run(
         ["git", "apply", "--unsafe-paths"],
         cwd=script,
@@ -121,7 +112,7 @@ def test_the_diff_is_a_patch(script: Path, run: Run, is_new: bool) -> None:
         check=True,
         capture_output=True,
     )
-    assert tree(script) == expected
+    assert read_files(script) == expected
 
 
 @pytest.mark.parametrize(
@@ -131,10 +122,10 @@ def test_the_diff_is_a_patch(script: Path, run: Run, is_new: bool) -> None:
 def test_a_second_run_changes_nothing(
     vendored: Path, run: Run, options: tuple[str, ...]
 ) -> None:
-    before = tree(vendored)
+    before = read_files(vendored)
     result = run("rewrite", *options, ".")
     assert result.exit_code == 0
-    assert tree(vendored) == before
+    assert read_files(vendored) == before
     assert result.stdout.endswith(
         "3 sites in 1 file: 0 "
         + ("would be " * ("--check" in options))
@@ -150,9 +141,9 @@ def test_a_file_by_itself_is_known_to_import_a_copy(vendored: Path, run: Run) ->
     (vendored / "stays.py").write_text(
         POINTED.replace("create(params)", "create(params).apply_gradient(params)")
     )
-    before = tree(vendored)
+    before = read_files(vendored)
     assert run("rewrite", "stays.py").exit_code == 0
-    assert tree(vendored) == before
+    assert read_files(vendored) == before
 
 
 def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
@@ -168,11 +159,11 @@ def test_a_copy_that_is_excluded_is_known(project: Path, run: Run) -> None:
     assert "kit/names.py: pointed at the copy by its name\n" in result.stdout
     pointed = (project / "kit" / "names.py").read_text()
     assert pointed == named.format(f"kit.{NAME}")
-    before = tree(project)
+    before = read_files(project)
     assert run("rewrite", "--exclude", f"kit/{NAME}", ".").stdout.endswith(
         "3 vendored, 0 unresolved\n"
     )
-    assert tree(project) == before
+    assert read_files(project) == before
 
 
 def test_what_is_migrated_later_needs_it_no_more(vendored: Path, run: Run) -> None:
@@ -182,9 +173,9 @@ def test_what_is_migrated_later_needs_it_no_more(vendored: Path, run: Run) -> No
     told = f"{NAME}/__init__.py:1:1: FO929 Nothing needs this copy of `flax.optim` any more."
     assert told in result.stdout
     assert NAME not in (vendored / "stays.py").read_text()
-    before = tree(vendored)
+    before = read_files(vendored)
     assert told in run("rewrite", ".").stdout
-    assert tree(vendored) == before
+    assert read_files(vendored) == before
     shutil.rmtree(vendored / NAME)
     assert run("rewrite", ".").exit_code == 0
 
@@ -246,7 +237,7 @@ def test_without_a_place(project: Path, run: Run) -> None:
     result = run("rewrite", "--vendor", ".")
     assert result.exit_code == 1
     assert "a/train.py:1:1: FO928 `--vendor` finds no place" in result.stdout
-    assert {*tree(project)} == {"a/train.py", "b/train.py"}
+    assert {*read_files(project)} == {"a/train.py", "b/train.py"}
     assert (
         run("rewrite", "--vendor", "a").exit_code
         == run("rewrite", "--vendor", "b").exit_code
@@ -262,7 +253,7 @@ def test_a_folder_of_that_name_is_left(script: Path, run: Run) -> None:
     result = run("rewrite", "--vendor", ".")
     assert result.exit_code == 1
     assert "FO928" in result.stdout
-    assert {*tree(script / NAME)} == {"notes.txt"}
+    assert {*read_files(script / NAME)} == {"notes.txt"}
 
 
 WRONG = {
@@ -286,20 +277,20 @@ def test_wrong_usage(
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
-    before = tree(script)
+    before = read_files(script)
     result = run("rewrite", *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
-    assert tree(script) == before
+    assert read_files(script) == before
 
 
 def test_another_wheel(script: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(WHEEL_VARIABLE, "stays.py")
-    before = tree(script)
+    before = read_files(script)
     result = run("rewrite", "--vendor", ".")
     assert result.exit_code == 2
     assert "is not the published wheel" in result.stderr
-    assert tree(script) == before
+    assert read_files(script) == before
 
 
 def test_a_file_that_cannot_be_parsed_is_left(script: Path, run: Run) -> None:

@@ -1,4 +1,6 @@
-"""The grid of resumes: what is stored, of which the old side is written by `python grid.py FOLDER`, with the old Flax.
+"""The grid of resumes: what is stored, of which the old side is written by `python grid.py FOLDER PART…`, with the old Flax.
+
+A part is an optimizer in a precision, such as `float32-0`.
 
 For each optimizer and precision there is a file for each layout after STEPS steps, and `…-params` after as many more. With 16 bits,
 these are taken in float64, from what was stored: in 16 bits, a step is little more than rounding.
@@ -104,7 +106,7 @@ def cast(tree, precision):
     return jax.tree_util.tree_map(one, tree)
 
 
-def main(folder):
+def main(folder, *parts):
     import jax.numpy as jnp
 
     single = jnp.float32
@@ -114,22 +116,22 @@ def main(folder):
 
     program = {}
     exec(PROGRAM, program)
-    for precision in PRECISIONS:
-        for number in range(len(OPTIMIZERS)):
-            jnp.float32 = jnp.float64 if precision == "float64" else single
-            optimizer = program[f"create_{number}"](cast(parameters(precision), precision))
-            for step in range(STEPS):
-                optimizer = optimizer.apply_gradient(cast(gradients(precision, step), precision))
-            for index, (layout, stored) in enumerate(LAYOUTS.items()):
-                serialization.MAX_CHUNK_SIZE = SMALLEST_PIECE if layout == "in pieces" else 2**30
-                write(folder, f"{precision}-{number}-{index}", serialization.to_bytes(stored(optimizer)))
-            later = LATER[precision]
-            jnp.float32 = jnp.float64 if later == "float64" else single
-            definition = program[f"create_{number}"](parameters(later)).optimizer_def
-            optimizer = cast(optimizer, later).replace(optimizer_def=definition)
-            for step in range(STEPS, 2 * STEPS):
-                optimizer = optimizer.apply_gradient(cast(gradients(later, step), later))
-            write(folder, f"{precision}-{number}-params", serialization.to_bytes(optimizer.target))
+    for part in parts:
+        precision, number = part.split("-")
+        jnp.float32 = jnp.float64 if precision == "float64" else single
+        optimizer = program[f"create_{number}"](cast(parameters(precision), precision))
+        for step in range(STEPS):
+            optimizer = optimizer.apply_gradient(cast(gradients(precision, step), precision))
+        for index, (layout, stored) in enumerate(LAYOUTS.items()):
+            serialization.MAX_CHUNK_SIZE = SMALLEST_PIECE if layout == "in pieces" else 2**30
+            write(folder, f"{part}-{index}", serialization.to_bytes(stored(optimizer)))
+        later = LATER[precision]
+        jnp.float32 = jnp.float64 if later == "float64" else single
+        definition = program[f"create_{number}"](parameters(later)).optimizer_def
+        optimizer = cast(optimizer, later).replace(optimizer_def=definition)
+        for step in range(STEPS, 2 * STEPS):
+            optimizer = optimizer.apply_gradient(cast(gradients(later, step), later))
+        write(folder, f"{part}-params", serialization.to_bytes(optimizer.target))
 
 
 def write(folder, name, content):
@@ -138,4 +140,4 @@ def write(folder, name, content):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -64,6 +64,7 @@ def test_the_same_updates_and_nothing_is_written_to_the_tree(repository: Path) -
     )
 
 
+@pytest.mark.thorough
 def test_a_planted_error_is_found_at_its_step_and_leaf(repository: Path) -> None:
     edit(
         repository / "train.py",

@@ -38,7 +38,7 @@ WANTED = Wanted(["*.json"], [r"loss [\d.]+ of"])
 
 @pytest.mark.usefixtures("legacy_wheel")
 def test_a_wrong_metric(tmp_path: Path) -> None:
-    """The updates are right; what varies from run to run is no difference."""
+    """The updates are right."""
     found = compared(
         tmp_path,
         PROGRAM,

@@ -65,7 +65,7 @@ def test_parts_from_elsewhere_are_put_in_their_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "number", thinned({str(number): (number,) for number in range(5)}, "3", "4")
+    "number", thinned({str(number): (number,) for number in range(5)}, "3")
 )
 def test_a_whole_program_is_proven(number: int) -> None:
     case = optimizer_case("case", emitted(PROGRAM)[number], steps=100, seed=1)
@@ -170,7 +170,6 @@ def test_predicates_of_which_nobody_knows_the_words_are_still_opposite(
     thinned(
         {name: name for name in ("AdaBelief", "Adadelta", "Adam", "LAMB", "Momentum")},
         "Adam",
-        "LAMB",
     ),
 )
 def test_a_mask_is_the_two_groups_that_it_takes_the_place_of(name: str) -> None:
@@ -328,8 +327,9 @@ MISTAKES = {
     ("old", "new"),
     thinned(
         MISTAKES,
-        "the weight decay is not multiplied by the learning rate",
+        "the weight decay is added behind the momentum",
         "epsilon is inside of the square root",
+        "the momentum is an average: gradients are multiplied by one less its decay",
         "the groups of parameters are exchanged",
         "each update is 2.5 times as large",
     ),
@@ -344,7 +344,10 @@ def test_a_known_mistake_is_told(old: str, new: str) -> None:
     assert MISTAKES.get(str(told)) == (old, new), told
 
 
-@pytest.mark.parametrize(("more", "words"), [(1, "ahead"), (-1, "behind")])
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [pytest.param(1, "ahead", marks=pytest.mark.thorough), (-1, "behind")],
+)
 def test_a_schedule_that_is_a_step_off_is_told(more: int, words: str) -> None:
     [found] = emitted("""
         from flax import optim
@@ -482,8 +485,10 @@ CONSTANT = """
 
 @pytest.mark.parametrize(
     "program",
-    [CONSTANT, SCHEDULED.replace("{definition}", "Adam(rate)")],
-    ids=["constant", "schedule"],
+    [
+        pytest.param(CONSTANT, id="constant", marks=pytest.mark.thorough),
+        pytest.param(SCHEDULED.replace("{definition}", "Adam(rate)"), id="schedule"),
+    ],
 )
 def test_a_reproduction_repeats_the_verdict(
     program: str, capsys: pytest.CaptureFixture[str]

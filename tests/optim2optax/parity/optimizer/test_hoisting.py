@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +58,13 @@ def test_optimizers_of_one_form_are_compiled_once(
     legacy_wheel: object, compilations: list[str]
 ) -> None:
     del legacy_wheel
+    compare = partial(compare_transformations, params=X)
     with legacy_optim() as optim:
-        first = compare_transformations(
-            optim.Momentum(0.013, 0.83), optax.sgd(0.013, 0.83)
-        )
+        first = compare(optim.Momentum(0.013, 0.83), optax.sgd(0.013, 0.83))
         number = len(compilations)
-        second = compare_transformations(
-            optim.Momentum(0.017, 0.71), optax.sgd(0.017, 0.71)
-        )
+        second = compare(optim.Momentum(0.017, 0.71), optax.sgd(0.017, 0.71))
         assert len(compilations) == number
-        wrong = compare_transformations(
-            optim.Momentum(0.017, 0.71), optax.sgd(0.017, 0.71 + 1e-9)
-        )
+        wrong = compare(optim.Momentum(0.017, 0.71), optax.sgd(0.017, 0.71 + 1e-9))
     assert first.verdict is second.verdict is Verdict.IDENTICAL
     assert wrong.verdict is Verdict.DIFFERENT
 

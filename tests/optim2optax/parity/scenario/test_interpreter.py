@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from codemods.vocabulary import words
 from optim2optax.parity.cases import scenario_case
 from optim2optax.parity.reports.result import Outcome
 from optim2optax.parity.running.interpreter import (
@@ -21,17 +20,13 @@ from optim2optax.parity.running.interpreter import (
 )
 from optim2optax.parity.scenario.baseline import LegacyRunError, drive_elsewhere
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.processes import environment, run_program
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures"
 CASES = (
-    *(
-        "batch_stats",
-        "decorated_steps",
-        "gan",
-        "large_batch",
-        "learning_rate_schedule",
-        "maml",
-        "pmap_replicate",
+    *words(
+        "batch_stats decorated_steps gan large_batch learning_rate_schedule "
+        "maml pmap_replicate"
     ),
     *(
         "scan_over_steps",
@@ -70,14 +65,8 @@ print(checkpoints.latest_checkpoint(sys.argv[1]).rpartition("_")[2], restored.st
 def test_the_environment_stores_and_restores_checkpoints(
     legacy_python: Path, tmp_path: Path
 ) -> None:
-    words = [str(legacy_python), "-W", "ignore", "-c", CHECKPOINTS, str(tmp_path)]
-    done = subprocess.run(
-        words,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "XLA_FLAGS": ""},
-    )
+    words = (legacy_python, "-W", "ignore", "-c", CHECKPOINTS, tmp_path)
+    done = run_program(*words, env=environment(XLA_FLAGS=""))
 
     assert done.stdout == "10 1\n", done.stderr
 

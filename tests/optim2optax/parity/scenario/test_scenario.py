@@ -173,7 +173,6 @@ def test_a_training_loop_that_was_migrated_rightly_is_equivalent(case: Sides) ->
     ("right", "wrong"),
     [
         ("optax.adam(1e-2)", "optax.adam(1e-2, eps=1.1e-6)"),
-        ("optax.adam(1e-2)", "optax.adam(1e-2, b2=0.99)"),
         ("optax.adam(1e-2)", "optax.adam(optax.exponential_decay(1e-2, 1, 0.99999))"),
         ("(prediction - y) ** 2", "(prediction - y * 1.00001) ** 2"),
     ],

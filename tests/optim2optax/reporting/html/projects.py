@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.optim2optax.conftest import Run
+from tests.optim2optax.folders import write_files
 
 HOSTILE = "<script>document.title = 'broken'</script>"
 PROGRAMS = {
@@ -62,10 +63,7 @@ def first(params):
 
 def write_page(project: Path, run: Run, *options: str) -> Path:
     """The page of these programs, which are written into a project."""
-    for name, text in PROGRAMS.items():
-        path = project / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+    write_files(project, PROGRAMS)
     page = project / "review.html"
     result = run("rewrite", "--check", "--html", page, *options, ".")
     assert result.exit_code == 1, result.output

@@ -74,6 +74,7 @@ def test_the_page_of_a_run_that_writes(project: Path, run: Run) -> None:
 
 
 @pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.usefixtures("judged")
 def test_proofs(project: Path, run: Run) -> None:
     (project / "train.py").write_text(
         LEGACY.replace("Momentum", "Adam").replace(", beta=0.9", "")
