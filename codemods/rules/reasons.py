@@ -185,9 +185,8 @@ unpointed = reason(
 no_place = reason(
     "FO928",
     "there is no place for a vendored copy",
-    """A project has one copy of a package, with one name, because two copies would not recognize
-    each other's objects. Scripts in several folders that each import modules from their own folder
-    have no place in common.""",
+    """A program has one copy of a package, with one name, because two copies would not recognize
+    each other's objects. Its files may have no place in common, or something else is there.""",
 )
 unneeded_copy = reason(
     "FO929",

@@ -341,13 +341,15 @@ def _stands_alone(node: ast.AST, unit: Unit) -> bool:
 )
 def moved(use: Use, context: Context) -> Edit | Refusal:
     """`from jax.config import config` is `from jax import config`; a renamed function keeps its old
-    name in the file, as in `from jax.tree_util import tree_map as tree_multimap`.
+    name in the file, as in `from jax.tree_util import tree_map as tree_multimap`. An import of a
+    removed name that nothing in the file mentions is deleted.
     """
     row = row_of(use.name)
     assert row is not None
-    if row.how != "same":
-        return refused(row)
     assert isinstance(use.node, ast.Import | ast.ImportFrom)
+    if row.how != "same":
+        unused = None if row.name.startswith(MODELS) else _unused(use)
+        return MoveImport(use.span, unused, "") if unused else refused(row)
     # from jax import tree_map: nobody imports `map` under that name
     to = re.sub(r"^jax\.tree\.", "jax.tree_util.tree_", row.to)
     new = f"{to}{use.name.removeprefix(row.name)}"
@@ -364,6 +366,17 @@ def moved(use: Use, context: Context) -> Edit | Refusal:
     renaming = f" as {bound}" if bound != name else ""
     statement = f"import {name}" if not module else f"from {module} import {name}"
     return MoveImport(use.span, bound, statement + renaming)
+
+
+def _unused(use: Use) -> str | None:
+    """The name that an import gives to what was removed, if the file has it nowhere else."""
+    if not isinstance(use.node, ast.ImportFrom):
+        return None
+    alias = _alias_of(use.name, use.node)
+    # from jax.lib import xla_bridge
+    bound = alias.asname or alias.name
+    mentions = re.findall(rf"\b{re.escape(bound)}\b", use.unit.code)
+    return bound if len(mentions) == 1 else None
 
 
 def _alias_of(name: str, statement: ast.ImportFrom) -> ast.alias:

@@ -78,9 +78,9 @@ class Account:
         if not site.before.startswith(("from ", "import ")):
             return site
         reason = reasons.no_place(
-            f"`--vendor` finds no place from which all files that need `{self.package.name}` "
-            "can import one copy by one name.",
-            "Give the folders of each program by themselves, or a place with `--vendor-as`.",
+            f"`--vendor` finds no place from which all files of this program that need "
+            f"`{self.package.name}` can import one copy by one name.",
+            "Give a place with `--vendor-as`.",
         )
         why = text_of(reason.reason)
         remedy = text_of(reason.remedy)

@@ -69,14 +69,37 @@ class Copies:
                 found.append(unit.path)
         return found
 
-    def place_for(
+    def places_for(
+        self, paths: Sequence[str], name: str, wanted: str | None
+    ) -> dict[str, str]:
+        """The place of the copy for each of some files, without those that have none.
+
+        It is a copy that exists, the place that is wanted, or the best one. There is one copy for
+        all, as objects of one are not known to another; without a place for that, one a program.
+        """
+        place = self._place_for(paths, name, wanted)
+        if place is not None:
+            return dict.fromkeys(paths, place)
+        found: dict[str, str] = {}
+        for program in self._programs(paths) if wanted is None else ():
+            place = self._place_for(program, name, None)
+            if place is not None:
+                found |= dict.fromkeys(program, place)
+        return found
+
+    def _programs(self, paths: Iterable[str]) -> list[list[str]]:
+        """Files by the programs that they may be in; those of none in common are apart."""
+        programs: list[set[str]] = []
+        for path in paths:
+            together = self.places.together(path)
+            joined = [one for one in programs if not one.isdisjoint(together)]
+            programs = [one for one in programs if one not in joined]
+            programs.append(together.union(*joined))
+        return [[path for path in paths if path in one] for one in programs]
+
+    def _place_for(
         self, paths: Sequence[str], name: str, wanted: str | None
     ) -> str | None:
-        """The place of a copy for some files; None if there is none.
-
-        It is a copy that exists, the place that is wanted, or the best one. There is no second
-        copy: objects of one are not known to the other.
-        """
         if self.existing:
             copies = sorted(self.existing)
             serving = (copy for copy in copies if self.places.serves(copy, paths))
@@ -88,21 +111,24 @@ class Copies:
         return None
 
     def pointed_at(
-        self, results: Sequence[FileResult], new: Collection[str], place: str | None
+        self,
+        results: Sequence[FileResult],
+        new: Collection[str],
+        places: Mapping[str, str],
     ) -> list[FileResult]:
         """The results with the files pointed at the copies, and an account of what is left.
 
         Args:
           results: of the files as they were pointed back.
           new: the files that need a copy and import none.
-          place: where that is; None if there is no place for it.
+          places: where that is, for those that have a place for it.
         """
-        names = self._names(results, new, place)
+        names = self._names(results, new, places)
         if self.package is NN:
             needing = {*new, *self.users}
             results = [self._told(one, one.path in needing) for one in results]
         units: list[Unit] = []
-        failed = set(new if place is None else ())
+        failed = {path for path in new if path not in places}
         finished = []
         for source, result in zip(self.sources, results, strict=True):
             after = result.after
@@ -125,19 +151,20 @@ class Copies:
         account = Account(self.package, self.places, served, failed, left)
         accounted = []
         for result in finished:
-            is_without_place = place is None and result.path in new
+            is_without_place = result.path in new and result.path not in places
             accounted.append(account.of(result, is_without_place))
         return accounted
 
     def _names(
-        self, results: Iterable[FileResult], new: Collection[str], place: str | None
+        self,
+        results: Iterable[FileResult],
+        new: Collection[str],
+        places: Mapping[str, str],
     ) -> dict[str, ModuleName]:
         """The name of its copy in each file that needs one."""
         names = {path: name for path, (_, name) in self.users.items()}
-        if place is None:
-            return names
         for path in new:
-            name = self.places.name(path, place)
+            name = self.places.name(path, places[path]) if path in places else None
             if name is not None:
                 names[path] = name
         return names | self._only_named(results, new, names)
@@ -149,18 +176,19 @@ class Copies:
         names: Mapping[str, ModuleName],
     ) -> dict[str, ModuleName]:
         """The files of the same programs that only have a name of the package in a string."""
-        program = {one for path in new for one in self.places.together(path)}
-        importing = (name for path, name in names.items() if path in new)
-        full = next(importing).full
+        full: dict[str, str] = {}
+        for path in sorted(names.keys() & set(new)):
+            full |= dict.fromkeys(self.places.together(path), names[path].full)
         found: dict[str, ModuleName] = {}
         for source, one in zip(self.sources, results, strict=True):
-            if one.path in names or one.path not in program:
+            if one.path in names or one.path not in full:
                 continue
             if not source.writable:
                 continue
             # "flax.optim.Adam"
             if any(name.encode() in one.after for name in self.package.names):
-                found[one.path] = ModuleName(full, full)
+                name = full[one.path]
+                found[one.path] = ModuleName(name, name)
         return found
 
     def _pointed(

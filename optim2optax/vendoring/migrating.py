@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from codemods.model import FileResult, Source
 from optim2optax.project import Found, Root
@@ -98,16 +99,19 @@ def _migrated_with_copy(
     count = len(copies.sources)
     results, modules = migrated[:count], migrated[count:]
     new = copies.without_copy(results) if vendoring.wanted else []
-    place: str | None = None
+    places: dict[str, str] = {}
     if new:
         # --vendor-as kit/old_optim is imported as `old_optim`
         location = vendoring.location_of(content)
         name = os.path.basename(location) if location else content.name
         wanted = root.path(os.path.abspath(location)) if location else None
-        place = copies.place_for(new, name, wanted)
-    if place is not None and not _is_free(place, root, existing):
-        place = None
-    finished = copies.pointed_at(results, new, place) if existing or new else results
+        found = copies.places_for(new, name, wanted)
+        places = {
+            path: place
+            for path, place in found.items()
+            if _is_free(place, root, existing)
+        }
+    finished = copies.pointed_at(results, new, places) if existing or new else results
     by_path = {result.path: result for result in finished}
     for copy in own:
         # what needed a copy may have been migrated now
@@ -115,9 +119,9 @@ def _migrated_with_copy(
         if unneeded is not None:
             by_path[unneeded.path] = unneeded
     kept = [by_path.get(source.path) or _unchanged(source) for source in sources]
-    if place is None or place in existing:
-        return [*kept, *modules]
-    return [*kept, *modules, *_new_files(place, content)]
+    new_copies = sorted({*places.values()} - existing)
+    files_of_copies = (_new_files(place, content) for place in new_copies)
+    return [*kept, *modules, *chain.from_iterable(files_of_copies)]
 
 
 def _is_free(place: str, root: Root, existing: Collection[str]) -> bool:

@@ -253,6 +253,14 @@ RENAMED = {
             "print(jax.devices('cpu')[0].client.platform)\n"
         ),
     ),
+    "an import that nothing uses": (
+        "import jax\nfrom jax.lib import xla_bridge\n\nprint(jax.devices())\n",
+        "import jax\n\nprint(jax.devices())\n",
+    ),
+    "one of two imports that nothing uses": (
+        "from jax.lib import xla_bridge, xla_client\n\nxla_bridge.device_count()\n",
+        "import jax\n\njax.device_count()\n",
+    ),
     "the only imports of the package": (
         (
             "import jax.lib.xla_bridge\nimport jax.experimental.maps, jax.config\n\n"

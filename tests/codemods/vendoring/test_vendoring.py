@@ -237,8 +237,8 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
     ),
     "scripts of several folders": (
         {"a/train.py": SCRIPT, "b/train.py": SCRIPT},
-        None,
-        "",
+        "a/legacy_flax_optim, b/legacy_flax_optim",
+        "import legacy_flax_optim as optim",
     ),
     "what is there already": (
         {"train.py": SCRIPT, "legacy_flax_optim.py": ""},
@@ -329,7 +329,8 @@ def test_what_nothing_needs_is_not_made() -> None:
 def test_a_later_run_changes_nothing_and_says_the_same(files: dict[str, str]) -> None:
     after, results, place = vendored(files, OPTAX_ALONE)
     assert place is not None
-    again, told, new = vendored(after, OPTAX_ALONE, (place,), wanted=False)
+    copies = tuple(place.split(", "))
+    again, told, new = vendored(after, OPTAX_ALONE, copies, wanted=False)
     assert again == after
     assert new is None
     left = [

@@ -34,14 +34,11 @@ def vendored(
     migrated = migrate(copies.pointed_back, options)
     results, modules = migrated[: len(files)], migrated[len(files) :]
     new = copies.without_copy(results) if wanted else []
-    place = copies.place_for(new, OPTIM_CONTENT.name, None) if new else None
-    results = copies.pointed_at(results, new, place)
+    places = copies.places_for(new, OPTIM_CONTENT.name, None) if new else {}
+    results = copies.pointed_at(results, new, places)
     changed = (*results, *modules)
     after = {**files, **{result.path: result.after.decode() for result in changed}}
-    if place is not None and place not in existing:
-        return (
-            after | {f"{place}/{name}": text for name, text in _package().items()},
-            results,
-            place,
-        )
-    return after, results, None
+    place = ", ".join(sorted({*places.values()} - {*existing}))
+    for copy in {*places.values()} - {*existing}:
+        after |= {f"{copy}/{name}": text for name, text in _package().items()}
+    return after, results, place or None
