@@ -40,6 +40,9 @@ IN_PLACE = ("call", "drop", "helper", "value")
 COLLECTIONS = frozenset(("params", "batch_stats", "cache", "intermediates"))
 """The parts of the variables of a model."""
 
+PARAMS = re.compile(r"params\b|variables\b|\.target$")
+"""What says of an expression that the variables of a model are there."""
+
 WITHOUT_NAME = ("AttributeError",)
 WITHOUT_IMPORT = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
 """The exceptions that are handled by code that can do without an attribute, or an import.
@@ -395,10 +398,13 @@ def _frozen_method(unit: Unit, call: ast.Call) -> str | None:
         case ast.Call(func=ast.Attribute(attr="unfreeze"), args=[], keywords=[]):
             is_used = not isinstance(parent, ast.Expr)
             return "unfreeze" if is_used and not _defines(unit, "unfreeze") else None
-        # state.copy({"batch_stats": mean}), which copied and changed
-        case ast.Call(func=ast.Attribute(attr="copy"), args=[ast.Dict(keys=keys)]):
+        # params.copy({"head": head}), which copied and changed
+        case ast.Call(
+            func=ast.Attribute(attr="copy", value=owner), args=[ast.Dict(keys=keys)]
+        ) if not call.keywords:
             named = {key.value for key in keys if isinstance(key, ast.Constant)}
-            return "copy" if named & COLLECTIONS and not call.keywords else None
+            is_of_model = bool(named & COLLECTIONS or PARAMS.search(unit.source(owner)))
+            return "copy" if is_of_model and not _defines(unit, "copy") else None
         case ast.Call(func=ast.Attribute(attr="copy"), args=[], keywords=[word]):
             return "copy" if word.arg == "add_or_replace" else None
     return None

@@ -190,11 +190,15 @@ RENAMED = {
             "import flax\n\nparams = state.params.unfreeze()\n"
             "state = state.replace(variables=variables.copy({'batch_stats': mean}))\n"
             "variables = (old or new).copy(add_or_replace=extra)\n"
+            "params = params.copy({'head': old['params']['head']})\n"
+            "params = old['params'].copy({'head': params['head']})\n"
         ),
         (
             "import flax\n\nparams = flax.core.unfreeze(state.params)\n"
             "state = state.replace(variables=flax.core.copy(variables, {'batch_stats': mean}))\n"
             "variables = flax.core.copy((old or new), extra)\n"
+            "params = flax.core.copy(params, {'head': old['params']['head']})\n"
+            "params = flax.core.copy(old['params'], {'head': params['head']})\n"
         ),
     ),
     "a module that is imported by its full name": (
