@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from codemods.analysis.legacy import Unnamed
 from codemods.analysis.uses import Use
 from codemods.model import Refusal
 from codemods.optimizers import optimizers
@@ -68,6 +69,13 @@ def check(use: Use, context: Context) -> Edit | Refusal:
     of its parts becomes one for the class that replaces it in the same file. Checks for a kind of
     definition have no counterpart.
     """
+    is_own = any(obj.made_by is Unnamed.CUSTOM for obj in use.objects)
+    if use.name == "OptimizerDef" and is_own:
+        return reasons.run_time_class(
+            "This asks for the class `OptimizerDef` of a definition of your own, which is no "
+            "`optax.GradientTransformation`.",
+            "Ask for its method `update` instead.",
+        )
     if use.name in ("Optimizer", "OptimizerDef"):
         return Replace(use.span, NAMES[use.name])
     # isinstance(state, OptimizerState): each file has a class of its own for that
