@@ -15,7 +15,7 @@ import io
 import linecache
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -243,6 +243,9 @@ def modules(files: Files) -> Iterator[Any]:
     """The module `train` of a program, and for a while all that it imports of it."""
     absent = _absent()
     there = {**sys.modules}
+    names = {_module_name(path).partition(".")[0] for path in files}
+    # another test may have imported a module of that name
+    _forget(names)
     sys.modules.update({"toolbelt": absent, "toolbelt.functional": absent})
     finder = _Files(files)
     sys.meta_path.insert(0, finder)
@@ -250,17 +253,17 @@ def modules(files: Files) -> Iterator[Any]:
         yield importlib.import_module("train")
     finally:
         sys.meta_path.remove(finder)
-        for name in {_module_name(path).partition(".")[0] for path in files} | {
-            "toolbelt"
-        }:
-            for found in [
-                one for one in sys.modules if f"{one}.".startswith(f"{name}.")
-            ]:
-                del sys.modules[found]
+        _forget({*names, "toolbelt"})
         sys.modules.update(
             {name: module for name, module in there.items() if name not in sys.modules}
         )
         linecache.clearcache()
+
+
+def _forget(names: Collection[str]) -> None:
+    """Let modules and those within them be imported anew."""
+    for name in [one for one in sys.modules if one.partition(".")[0] in names]:
+        del sys.modules[name]
 
 
 def _absent() -> Any:

@@ -62,7 +62,8 @@ def files(
     asked = [
         item.callspec.params
         for item in request.session.items
-        if isinstance(item, pytest.Function) and "files" in item.fixturenames
+        if isinstance(item, pytest.Function) and item.module.__name__ == __name__
+        if "files" in item.fixturenames
     ]
     parts = {f"{one['precision']}-{NAMES.index(one['name'])}" for one in asked}
     words = (legacy_python, "-W", "ignore", grid.__file__, folder, *parts)

@@ -200,7 +200,7 @@ def test_what_else_is_gone_since(
 
 def test_what_was_removed_is_told_by_name_at_the_end(project: Path, run: Run) -> None:
     for name, text in {
-        "a": GONE + "from jax.experimental import loops\n",
+        "a": GONE + "from jax.experimental import loops\n\nloops.Scope()\n",
         "b": GONE,
         "c": GONE,
         "d": GONE,
