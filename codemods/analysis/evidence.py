@@ -281,6 +281,7 @@ class Seeding:
             attribute = "target" if replaces_target(unit, node) else node.attr
             if (
                 self._has_its_shape(unit, node)
+                and self._is_suggested(unit, node)
                 and not self.receivers.known(node.value, attribute)
                 and not self.receivers.is_declared_otherwise(node.value)
             ):
@@ -300,14 +301,15 @@ class Seeding:
         is_read = isinstance(parent, ast.Attribute) and parent.attr in STATE_PARTS
         return node.attr == "state" and is_read
 
+    def _is_suggested(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Whether a use or its name suggests an optimizer."""
+        is_named_so = OPTIMIZER_LIKE.search(last_word(node.value)) is not None
+        return "jax" in unit.code and (is_named_so or self._is_plain_use(unit, node))
+
     def _seed_reader(self, unit: Unit, node: ast.Attribute) -> None:
-        """Seed an optimizer if a use or its name suggests one."""
-        if "jax" not in unit.code:
-            return
+        """Seed an optimizer that its use or name suggests, unless it is something else."""
         word = last_word(node.value)
         is_named_so = OPTIMIZER_LIKE.search(word) is not None
-        if not (is_named_so or self._is_plain_use(unit, node)):
-            return
         if is_named_so and is_something_else(self.facts, node.value):
             return
         # for sure by its attribute, its field or its name

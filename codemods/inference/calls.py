@@ -35,7 +35,7 @@ from codemods.inference.objects import (
     plain,
 )
 from codemods.inference.reading import FunctionNode, last_name
-from codemods.vocabulary import MAP_TREES
+from codemods.vocabulary import ARRAY, MAP_TREES, NUMBERS
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -280,8 +280,11 @@ class Calls:
         behaviour = self.engine.library.function(name)
         if behaviour is not None:
             return (yield from behaviour(self.engine, arguments))
-        if self.engine.library.follows(name) or Result(name).is_instance:
-            return [Result(name)]
+        result = Result(name)
+        if name.startswith(NUMBERS) and not result.is_instance:
+            return [Result(ARRAY)]
+        if self.engine.library.follows(name) or result.is_instance:
+            return [result]
         return []
 
     def _call_method(self, method: Method, arguments: Arguments) -> Answer:

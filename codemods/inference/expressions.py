@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from codemods.inference.containers import GENERATOR
 from codemods.inference.objects import (
     Arguments,
+    Class,
     Container,
     External,
     Frame,
@@ -17,6 +18,7 @@ from codemods.inference.objects import (
     Instance,
     Key,
     Layout,
+    LegacyObject,
     Made,
     Object,
     Place,
@@ -30,8 +32,25 @@ if TYPE_CHECKING:
 
 Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 
-JOINING = ast.Add | ast.Mult | ast.BitOr
+JOINING = ast.Add | ast.BitOr
 """The operators that make a container of two."""
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.MatMult: "matmul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.BitAnd: "and",
+}
+"""The special methods of operators."""
 
 
 class Expressions:
@@ -120,16 +139,25 @@ class Expressions:
 
     def _binary(self, node: ast.BinOp, frame: Frame | None) -> Answer:
         """`left op right`: an operand, or a container of both."""
-        left = ("expression", node.left, frame)
-        right = ("expression", node.right, frame)
+        name = OPERATORS[type(node.op)]
         found: list[Object] = []
         parts: list[tuple[Key, Place]] = []
-        for side in (left, right):
+        for operand, method in (
+            (node.left, f"__{name}__"),
+            (node.right, f"__r{name}__"),
+        ):
+            side = ("expression", operand, frame)
             for item in (yield side):
-                if not isinstance(plain(item), Container):
-                    found.append(item)
-                elif isinstance(node.op, JOINING):
-                    parts.append((None, ("each of", side)))
+                match plain(item):
+                    # [state] * count; arithmetic on a list computes an array of it
+                    case Container():
+                        if isinstance(node.op, JOINING) or _is_repeated(node):
+                            parts.append((None, ("each of", side)))
+                    case Instance(cls=cls):
+                        if (yield from self.engine.heap.has(cls, method)):
+                            found.append(item)
+                    case External() | Result() | Class() | LegacyObject():
+                        found.append(item)
         if parts:
             box = Container(node, "concatenation")
             found.append(Layout(box, tuple(dict.fromkeys(parts))))
@@ -204,6 +232,14 @@ class Expressions:
                 given = Arguments(item.cls.unit, item.cls.node)
                 found += yield ("invoked", ("special", item, method), given)
         return found
+
+
+def _is_repeated(node: ast.BinOp) -> bool:
+    """Whether an operation repeats a list or tuple that is written out: `[state] * 3`."""
+    displays = ast.List | ast.Tuple
+    return isinstance(node.op, ast.Mult) and (
+        isinstance(node.left, displays) or isinstance(node.right, displays)
+    )
 
 
 def _stepped(place: Place, word: str, key: Key, binding: Binding) -> Place:

@@ -590,7 +590,7 @@ class Heap:
     def entries(self, box: Object, word: str | None) -> Answer:
         """The elements of a container: the key and the place of each.
 
-        With a word, those that may have another key need not be among them.
+        With a word, those alone that may have this key.
         """
         frame = box.frame if isinstance(box, InFrame) else None
         container = plain(box)
@@ -599,7 +599,7 @@ class Heap:
         if isinstance(box, Layout):
             found += box.parts
         else:
-            found += yield from self._written(container, frame)
+            found += yield from self._written(container, frame, word)
         yield ("changes", container, word)
         found += yield from self._entries_at(("stored", box))
         if box is not container:
@@ -610,7 +610,7 @@ class Heap:
         return [
             Stored(None if is_shifted and isinstance(key, int) else key, place)
             for key, place in found
-            if place is not None
+            if place is not None and (word is None or key in (word, None))
         ]
 
     @staticmethod
@@ -618,7 +618,9 @@ class Heap:
         items = yield place
         return [(one.key, one.place) for one in items if isinstance(one, Stored)]
 
-    def _written(self, container: Container, frame: Frame | None) -> Entries:
+    def _written(
+        self, container: Container, frame: Frame | None, word: str | None
+    ) -> Entries:
         """The elements that the expression has which makes a container."""
         found: list[tuple[Key, Place]] = []
         if container.role == GENERATOR:
@@ -646,7 +648,7 @@ class Heap:
                 for key, value in zip(keys, values, strict=True):
                     place = ("expression", value, frame)
                     if key is None:  # {**others}
-                        found += yield from self.merged(place)
+                        found += yield from self.merged(place, word)
                     elif not isinstance(value, ast.Constant):
                         found.append((key_of(key), place))
             case ast.DictComp(value=value):
@@ -658,16 +660,16 @@ class Heap:
             ):
                 found.append((None, ("expression", value, frame)))
             case ast.arg():
-                found += yield from self._of_any_number(container.node, frame)
+                found += yield from self._of_any_number(container.node, frame, word)
         return found
 
-    def merged(self, place: Place) -> Entries:
+    def merged(self, place: Place, word: str | None = None) -> Entries:
         """The elements of the containers at a place, as those of another: indices are lost."""
         found: list[tuple[Key, Place]] = []
         for item in (yield place):
             match item:
                 case Container() | Layout() | InFrame(item=Container()):
-                    own = yield from self._entries_at(("entries of", item, None))
+                    own = yield from self._entries_at(("entries of", item, word))
                     for key, inner in own:
                         found.append((key if isinstance(key, str) else None, inner))
                 case Instance() | Made():
@@ -682,7 +684,9 @@ class Heap:
                 return [(None, ("item of", ("each of", place), 1))]
         return []
 
-    def _of_any_number(self, argument: ast.arg, frame: Frame | None) -> Entries:
+    def _of_any_number(
+        self, argument: ast.arg, frame: Frame | None, word: str | None
+    ) -> Entries:
         """What calls put into `*args` or `**kwargs`."""
         function = self.engine.function_with(argument)
         node = function.node
@@ -710,11 +714,11 @@ class Heap:
                     elif index >= first:
                         found.append((index - first, place))
                 continue
-            for word, place in arguments.keywords:
-                if word not in named:
-                    found.append((word, place))
+            for name, place in arguments.keywords:
+                if name not in named:
+                    found.append((name, place))
             for place in arguments.unpacked:
-                found += yield from self.merged(place)
+                found += yield from self.merged(place, word)
         return found
 
     # What methods of containers do

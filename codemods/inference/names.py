@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Generator[Place, tuple[Object, ...], list[Object]]
 
 BUILTINS = frozenset(vars(builtins))
-LARGE = 100
-"""In programs of more files, modules that a package takes in by `from . import` are not known."""
-
 LAZY = "__getattr__"
 
 MANY = 50
@@ -223,9 +220,8 @@ class Names:
             )
         for module in sources:
             # from . import module, in the file of the package itself
-            own = (
-                self._within(module, alias.name) if self._takes_in(module, unit) else []
-            )
+            is_own = module.unit is unit
+            own = self._within(module, alias.name) if is_own else []
             if own:
                 found += own
             else:
@@ -283,13 +279,6 @@ class Names:
             ):
                 found += yield from self._made_available(module, name)
         return found
-
-    def _takes_in(self, module: Module, unit: Unit) -> bool:
-        """Whether a file imports from itself, as a package does that takes in its modules.
-
-        In a large library, too much would be known of everything.
-        """
-        return module.unit is unit and self.engine.project.size <= LARGE
 
     def _within(self, package: Module, name: str) -> list[Object]:
         """The module of a package that has a name."""

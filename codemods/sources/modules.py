@@ -323,11 +323,6 @@ class Project:
         self._layout = Layout((*self._by_path, *self.others))
         self._words: dict[str, frozenset[str] | None] = {}
 
-    @property
-    def size(self) -> int:
-        """How many files are read."""
-        return len(self._by_path)
-
     def at(self, path: str) -> tuple[Unit | None, str] | None:
         """The module at a path without its ending: its file and, for a package, its folder."""
         found = self._layout.at(path)

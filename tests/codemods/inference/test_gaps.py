@@ -33,23 +33,6 @@ KNOWN_GAPS: dict[str, tuple[str, Program]] = {
         every["a"].target  # is: made
         """,
     ),
-    "a module that a package takes in, in a large program": (
-        "unknown: in more than 100 files, `from . import library` binds no module",
-        {
-            "package/__init__.py": "from . import library\n",
-            "package/library.py": """
-                from flax import optim
-
-                made = optim.Adam().create(params)  # makes: made
-                """,
-            "train.py": """
-                from package import library
-
-                library.made.target  # is: made
-                """,
-            **{f"package/part_{number}.py": "" for number in range(100)},
-        },
-    ),
     "a setter of a property": (
         "unknown: nothing is given to the setter",
         """

@@ -11,10 +11,27 @@ MAKE = """
 NOTHING_OF_IT: dict[str, Program] = {
     "keys, which are split": """
         rng, key = jax.random.split(rng)
-        key.target  # is: jax.random.split()
+        key.target  # is: jax.numpy.ndarray()
         """,
     "arrays that are concatenated": """
         np.concatenate([made.target, made.target]).target  # is: numpy.concatenate()
+        """,
+    "arithmetic on what may be a list": """
+        data = [[1.0, 2.0], [3.0, 4.0]]
+        (data * scale).target  # is: unknown
+        (data - jnp.mean(data)).target  # is: jax.numpy.ndarray()
+        """,
+    "arithmetic on an instance": """
+        class Number:
+            def __init__(self, value):
+                self.value = value
+
+        class Vector(Number):
+            def __add__(self, other):
+                return self
+
+        (Number(1) * 2).target  # is: unknown
+        (Vector(1) + 2).target  # is: Vector
         """,
     "logits of the params": """
         logits = model.apply({"params": made.target}, batch)

@@ -55,6 +55,7 @@ CONTAINERS: dict[str, Program] = {
         one[0].target  # is: made
         two[0].target  # is: made
         ([] + [made])[0].target  # is: made
+        ([made] * 3)[2].target  # is: made
         (*[made], None)[0].target  # is: made
         """,
     "the rest of an unpacked list": """
