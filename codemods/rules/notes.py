@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from codemods.analysis.legacy import legacy_optimizer
+from codemods.analysis.param_types import LowPrecision
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
@@ -24,6 +26,16 @@ FROZEN = (
     "These parameters stay as they are, with a learning rate of 0: `optax.set_to_zero()` does the "
     "same without moments."
 )
+
+SHORT_PARAMS = (
+    "Its parameters may have 16 bits ({}): with a float32 gradient or learning rate, "
+    "`flax.optim` made them float32 at the first step; optax keeps their type."
+)
+SHORT_BETA = (
+    "In bfloat16, `flax.optim` rounded beta2 = 0.999 to 1 and never moved them, or made them NaN; "
+    "optax trains them."
+)
+CREATING = ("definition.create", "definition.init_state")
 
 
 def _is_dropped(use: Use) -> bool:
@@ -45,14 +57,15 @@ class Notes:
 
     def of(self, use: Use) -> list[Prose]:
         """Why a use has a general form, and what it needs, as sentences; there may be none."""
+        of_params = [*self._low_precision(use)] if use.kind in CREATING else []
         if use.kind in ("definition", "definition.create"):
             kept = self._why_interface(use)
             if kept is not None:
-                return [
-                    message("Its definition keeps the interface that it had: {}", kept)
-                ]
+                interface = "Its definition keeps the interface that it had: {}"
+                return [message(interface, kept), *of_params]
         of_idioms = (idiom.note(use) for idiom in self.idioms)
         sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
+        sentences += of_params
         if _is_dropped(use):
             sentences.append(DROPPED)
         if self._is_frozen_group(use):
@@ -92,6 +105,28 @@ class Notes:
         """The groups, each of which migrates as a whole, to which some objects belong."""
         groups = self.facts.groups
         return {groups[obj] for obj in objects if obj in groups}
+
+    def _low_precision(self, created: Use) -> Iterator[Prose]:
+        """That a legacy step may have made its parameters float32, if they have 16 bits."""
+        call = created.call
+        if call is None:
+            groups = self._groups(created.objects)
+            made = [obj for one in groups for obj in self.facts.members[one]]
+        else:
+            made = self.facts.legacy_objects(call)
+        typed = self.facts.of(LowPrecision).made_of_them(made)
+        if typed is not None:
+            yield message(SHORT_PARAMS, typed)
+            if self._have_beta2(created.objects):
+                yield SHORT_BETA
+
+    def _have_beta2(self, definitions: Iterable[LegacyObject]) -> bool:
+        """Whether some definitions, or parts of them, are those of Adam or its like."""
+        links = self.facts.legacy.links
+        given = {*definitions}
+        given |= {part for whole, part in links if whole in given}
+        known = filter(None, map(legacy_optimizer, given))
+        return any(one.name == "beta2" for each in known for one in each.parameters)
 
     def _of_unknown_params(self, created: Use) -> Iterator[Prose]:
         """That the plain train state was taken, though nothing shows what the params are."""

@@ -1,11 +1,13 @@
-"""Whether the params of an optimizer are made of complex numbers."""
+"""Of which numbers the params of an optimizer are made: complex ones, or those of 16 bits."""
 
 from __future__ import annotations
 
 import ast
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
+from typing import ClassVar
 
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import Unnamed
@@ -26,76 +28,66 @@ from codemods.model import Location
 from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit, file_of
 from codemods.sources.parsing import parse
+from codemods.vocabulary import words
 
 NUMERIC = ("jax.", "numpy.")
-TYPES = ("complex", "complex64", "complex128")
-TYPE = re.compile(r"\bcomplex(?:64|128)?\b")
-IMAGINARY = re.compile(r"\d\.?[jJ]\b")
+SHORT = frozenset(("bfloat16", "float16"))
+DTYPES = SHORT.union(words("float32 float64 int8 int16 int32 int64 uint8"))
 
 INITIALIZING = ("init", "init_by_shape", "init_with_output", "initialized", "lazy_init")
 """Methods of models: their parameters are as the model says, whatever it is applied to."""
 
 
-class ComplexNumbers:
-    """Finds the optimizers that get complex params, so that the step of optax differs."""
+class ParamTypes:
+    """Finds the optimizers whose params are made of numbers of some types.
+
+    A file in which `named` finds nothing has none of these; `making` recognizes them.
+    """
+
+    named: ClassVar[re.Pattern[str]]
+    making: ClassVar[type[Making]]
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._found: dict[ast.expr, Location | None] = {}
-        self._real: set[object] = set()
-        """What is known to be made of no complex numbers."""
+        self._others: set[object] = set()
+        """What is known to be made of no such numbers."""
 
-    def uses(self) -> Iterator[Use]:
-        """The definitions of such optimizers.
-
-        The cause of each is where what it gets is made of complex numbers.
-        """
-        known = optimizers().items()
-        of_reals = {Unnamed.RUN_TIME, *(name for name, one in known if one.of_reals)}
-        for obj, group in self.facts.groups.items():
-            if obj.kind != "definition" or obj.made_by not in of_reals:
-                continue
-            # a file of its program has a word for complex numbers
-            is_named = not self._naming.isdisjoint(self.facts.together(obj.unit))
-            if is_named and isinstance(obj.node, ast.expr):
-                given = self._given(self.facts.members[group])
-                made = next(filter(None, map(self._complex_in, given)), None)
-                if made:
-                    yield Use("complex", "", obj.unit, obj.node, (obj,), cause=made)
+    def made_of_them(self, objects: Iterable[LegacyObject]) -> Location | None:
+        """Where the params of some optimizers get such a type, if they may have it."""
+        given = self._given(objects)
+        return next(filter(None, map(self._type_in, given)), None)
 
     @cached_property
     def _naming(self) -> set[str]:
-        """The files that have a word for complex numbers."""
+        """The files that have a word for such numbers."""
         texts = {unit.path: unit.code for unit in self.facts.project.read}
         texts.update(self.facts.others)
-        return {
-            path
-            for path, text in texts.items()
-            if ("complex" in text and TYPE.search(text)) or IMAGINARY.search(text)
-        }
+        return {path for path, text in texts.items() if self.named.search(text)}
 
-    @staticmethod
-    def _given(objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
-        """The params that optimizers are created for."""
+    def _given(self, objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
+        """The params that optimizers are created for, in programs that have such numbers."""
         for obj in objects:
+            if self._naming.isdisjoint(self.facts.together(obj.unit)):
+                continue
             # definition.create(params), definition.init_state(params)
-            if obj.kind in ("optimizer", "state") and isinstance(obj.node, ast.Call):
+            is_made = obj.kind in ("optimizer", "state")
+            if is_made and isinstance(obj.node, ast.Call):
                 yield from obj.node.args[:1]
-                words = obj.node.keywords
-                yield from (word.value for word in words if word.arg == "target")
+                by_name = obj.node.keywords
+                yield from (word.value for word in by_name if word.arg == "target")
 
-    def _complex_in(self, params: ast.expr) -> Location | None:
-        """Where something of which params are made is complex."""
+    def _type_in(self, params: ast.expr) -> Location | None:
         if params not in self._found:
-            making = Making(self.facts, self._real)
+            making = self.making(self.facts, self._others)
             self._found[params] = next(making.followed(params), None)
             if self._found[params] is None:
-                self._real |= making.seen
+                self._others |= making.seen
         return self._found[params]
 
 
-class Making:
-    """Follows a value backwards: what is it made of?"""
+class Making(ABC):
+    """Follows a value backwards: is it made of numbers of some types?"""
 
     def __init__(self, facts: Facts, known: Collection[object]) -> None:
         """What is `known` is not followed."""
@@ -105,14 +97,33 @@ class Making:
         self._pending: list[ast.AST] = []
 
     def followed(self, node: ast.expr) -> Iterator[Location]:
-        """The complex numbers and types among what a value is made of."""
+        """Where what a value is made of has such a type."""
         self._reach(node)
         while self._pending:
             reached = self._pending.pop()
             if isinstance(reached, ast.ClassDef):
-                self._read_model(reached)
+                yield from self._read_model(reached)
             else:
                 yield from self._read(reached)
+
+    @abstractmethod
+    def is_typed(self, node: ast.expr, unit: Unit) -> bool:
+        """Whether an expression shows such a type."""
+
+    @abstractmethod
+    def made_out_of_view(self, path: str, text: str) -> Iterator[Location]:
+        """Where a file that is not analysed has such a type."""
+
+    def arguments(self, call: ast.Call) -> list[ast.expr]:
+        """The arguments of a function out of view of which its result is made."""
+        return values_of(call)
+
+    def parts(self, call: ast.Call) -> list[ast.expr]:
+        """The parts of a call of which its result is made."""
+        callee = call.func
+        # what a function of the project is given counts where it is read there
+        is_own = any(functions_in(self.facts.objects(callee)))
+        return [callee] if is_own else [callee, *self.arguments(call)]
 
     def _reach(self, *nodes: ast.AST | None) -> None:
         new = [one for one in nodes if one is not None and one not in self.seen]
@@ -121,13 +132,14 @@ class Making:
 
     def _read(self, node: ast.AST) -> Iterator[Location]:
         if isinstance(node, ast.expr) and node in self.engine.scopes:
-            unit = self.facts.scope(node).unit
-            if self._is_complex(node, unit):
-                yield unit.location(node.lineno)
+            yield from self._told(node)
         match node:
             case ast.Name():
                 self._reach_bound(node)
                 yield from self._reach_objects(node)
+            # image.shape[-1], whatever the image is made of
+            case ast.Attribute(attr="shape" | "ndim" | "size"):
+                pass
             case ast.Attribute(value=owner, attr=name):
                 self._reach(owner)
                 self._reach_stored(node, owner, name)
@@ -137,15 +149,17 @@ class Making:
                 name in INITIALIZING and not self.facts.functions(node.func)
             ):
                 self._reach(model)
-            case ast.Call(func=callee) as call:
-                # what a function of the project is given counts where it is read there
-                self._reach(callee)
-                if not any(functions_in(self.facts.objects(callee))):
-                    self._reach(*values_of(call))
+            case ast.Call() as call:
+                self._reach(*self.parts(call))
             case ast.Lambda(body=body):
                 self._reach(body)
             case _:
                 self._reach(*ast.iter_child_nodes(node))
+
+    def _told(self, node: ast.expr) -> Iterator[Location]:
+        unit = self.facts.scope(node).unit
+        if self.is_typed(node, unit):
+            yield unit.location(node.lineno)
 
     def _reach_stored(self, node: ast.Attribute, owner: ast.expr, name: str) -> None:
         """Go on with what an attribute is set to in its file, and with the default of a field."""
@@ -192,9 +206,9 @@ class Making:
                 self._reach(*_returned(function.node))
             self._reach(_class_of(item))
             if isinstance(item, External) and (file := file_of(item.name)) is not None:
-                yield from _made_out_of_view(file, self.facts.others.get(file, ""))
+                yield from self.made_out_of_view(file, self.facts.others.get(file, ""))
 
-    def _read_model(self, cls: ast.ClassDef) -> None:
+    def _read_model(self, cls: ast.ClassDef) -> Iterator[Location]:
         """Go on with what the params of a model are made of."""
         self._reach(*cls.bases)
         for node in ast.walk(cls):
@@ -204,17 +218,22 @@ class Making:
                 case ast.Call(func=ast.Name() | ast.Attribute() as callee) if (
                     name := last_word(callee)
                 ) == "param" or name[:1].isupper():
-                    self._reach(*values_of(node))
+                    yield from self._told(node)
+                    self._reach(*self.arguments(node))
                     self._reach(*map(_class_of, self.facts.objects(callee)))
 
-    def _is_complex(self, node: ast.expr, unit: Unit) -> bool:
+
+class MakingComplex(Making):
+    """Follows a value back to complex numbers, and to their types wherever these are."""
+
+    def is_typed(self, node: ast.expr, unit: Unit) -> bool:
         match node:
             # 1j
             case ast.Constant(value=complex()):
                 return True
             # dtype="complex64"
             case ast.Constant(value=str() as text):
-                return text in TYPES[1:]
+                return text in ("complex64", "complex128")
             # dtype=complex
             case ast.Name(id="complex", ctx=ast.Load()):
                 # isinstance(x, complex)
@@ -231,6 +250,97 @@ class Making:
                 return self.facts.full_name(node).startswith(NUMERIC)
         return False
 
+    def made_out_of_view(self, path: str, text: str) -> Iterator[Location]:
+        try:
+            tree = parse(text)
+        except (SyntaxError, RecursionError, MemoryError):
+            return
+        for node in ast.walk(tree):
+            match node:
+                case (
+                    ast.Constant(value=complex() | "complex64" | "complex128")
+                    | ast.Attribute(attr="complex64" | "complex128")
+                    | ast.Name(id="complex" | "complex64" | "complex128")
+                ):
+                    yield Location(path, node.lineno)
+
+
+class MakingShort(Making):
+    """Follows a value back to where a part of it is given a type of 16 bits.
+
+    What a model computes with is none: `nn.Dense(3, dtype=jnp.bfloat16)` has float32 params.
+    """
+
+    def is_typed(self, node: ast.expr, unit: Unit) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        types = [word.value for word in node.keywords if word.arg == "param_dtype"]
+        # kernel.astype(jnp.bfloat16), jnp.bfloat16(kernel)
+        if self._is_numeric(node):
+            types += [node.func, *values_of(node)]
+        return any(not self._types(one).isdisjoint(SHORT) for one in types)
+
+    def made_out_of_view(self, path: str, text: str) -> Iterator[Location]:
+        return iter(())
+
+    def arguments(self, call: ast.Call) -> list[ast.expr]:
+        values = values_of(call)
+        name = self.facts.full_name(call.func)
+        # jax.eval_shape(model.init, rng, image)
+        if name == "jax.eval_shape":
+            return values[:1]
+        is_known = self._is_numeric(call) or name.startswith(("flax.", "functools."))
+        return values if is_known else []
+
+    def parts(self, call: ast.Call) -> list[ast.expr]:
+        # kernel.astype(jnp.float32), whatever the kernel was
+        is_given_type = any(map(self._types, values_of(call)))
+        return [] if self._is_numeric(call) and is_given_type else super().parts(call)
+
+    def _is_numeric(self, call: ast.Call) -> bool:
+        """Whether a call makes numbers, of a type that may be an argument."""
+        is_method = last_word(call.func) in ("astype", "view", "param")
+        return is_method or self.facts.full_name(call.func).startswith(NUMERIC)
+
+    def _types(self, node: ast.expr) -> set[str]:
+        """The types of numbers that an expression may be."""
+        match node:
+            # dtype="bfloat16"
+            case ast.Constant(value=str(text)):
+                found = {text}
+            case _:
+                names = self.facts.names(node)
+                numeric = (name for name in names if name.startswith(NUMERIC))
+                found = {name.rpartition(".")[2] for name in numeric}
+        return found & DTYPES
+
+
+class ComplexNumbers(ParamTypes):
+    """Finds the optimizers that get complex params, so that the step of optax differs."""
+
+    named = re.compile(r"\bcomplex(?:64|128)?\b|\d\.?[jJ]\b")
+    making = MakingComplex
+
+    def uses(self) -> Iterator[Use]:
+        """The definitions of such optimizers.
+
+        The cause of each is where what it gets is made of complex numbers.
+        """
+        known = optimizers().items()
+        of_reals = {Unnamed.RUN_TIME, *(name for name, one in known if one.of_reals)}
+        for obj, group in self.facts.groups.items():
+            if obj.kind == "definition" and obj.made_by in of_reals:
+                made = self.made_of_them(self.facts.members[group])
+                if made and isinstance(obj.node, ast.expr):
+                    yield Use("complex", "", obj.unit, obj.node, (obj,), cause=made)
+
+
+class LowPrecision(ParamTypes):
+    """Finds the optimizers that get params of 16 bits, which a legacy step may make float32."""
+
+    named = re.compile(r"float16\b")
+    making = MakingShort
+
 
 def _class_of(item: Object) -> ast.ClassDef | None:
     """The class that something is, or is an instance of, if it is one of the project."""
@@ -246,22 +356,6 @@ def _expressions(place: object) -> Iterator[ast.expr]:
         case tuple():
             for part in place:
                 yield from _expressions(part)
-
-
-def _made_out_of_view(path: str, text: str) -> Iterator[Location]:
-    """The complex numbers and types in a file that is not analysed."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        match node:
-            case (
-                ast.Constant(value=complex() | "complex64" | "complex128")
-                | ast.Attribute(attr="complex64" | "complex128")
-                | ast.Name(id="complex" | "complex64" | "complex128")
-            ):
-                yield Location(path, node.lineno)
 
 
 def _returned(function: FunctionNode) -> Iterator[ast.expr | None]:
