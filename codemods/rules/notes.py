@@ -12,6 +12,7 @@ from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
 from codemods.idioms.near_misses import NearMisses
+from codemods.idioms.overrides import Overrides
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -27,6 +28,10 @@ FROZEN = (
     "same without moments."
 )
 
+COPIED = (
+    "This is a copy of the number that its constructor gets in another function: change both "
+    "together."
+)
 SHORT_PARAMS = (
     "Its parameters may have 16 bits ({}): with a float32 gradient or learning rate, "
     "`flax.optim` made them float32 at the first step; optax keeps their type."
@@ -73,6 +78,8 @@ class Notes:
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
             sentences += self._of_unknown_params(use)
+        elif use.kind == "definition.hyper_params":
+            sentences += [COPIED] * self.idioms[Overrides].is_copied(use)
         elif use.kind in STEPS:
             sentences += self.near_misses.reasons(use)
         return sentences
