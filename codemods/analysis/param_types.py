@@ -28,7 +28,7 @@ from codemods.model import Location
 from codemods.optimizers import optimizers
 from codemods.sources.modules import Unit, file_of
 from codemods.sources.parsing import parse
-from codemods.vocabulary import words
+from codemods.vocabulary import SHAPES_OF, words
 
 NUMERIC = ("jax.", "numpy.")
 SHORT = frozenset(("bfloat16", "float16"))
@@ -287,7 +287,7 @@ class MakingShort(Making):
         values = values_of(call)
         name = self.facts.full_name(call.func)
         # jax.eval_shape(model.init, rng, image)
-        if name == "jax.eval_shape":
+        if name in SHAPES_OF:
             return values[:1]
         is_known = self._is_numeric(call) or name.startswith(("flax.", "functools."))
         return values if is_known else []

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
+from codemods.analysis.naming import last_word
 from codemods.analysis.origins import Origins, Variable
 from codemods.inference.binding import parameters_of, values_of
 from codemods.inference.objects import Class, Container, Place
@@ -21,6 +22,8 @@ Kinds = frozenset[str]
 NONE: Kinds = frozenset()
 FLOAT = frozenset(("float",))
 INTEGER = frozenset(("integer",))
+TYPED = frozenset(("typed",))
+"""An array that is given a type."""
 OTHER = frozenset(("other",))
 UNKNOWN = frozenset(("unknown",))
 NUMBERS = FLOAT | INTEGER
@@ -60,12 +63,20 @@ class FloatRates:
 
     def may_be_other(self, node: ast.expr) -> bool:
         """Whether something shows that a rate may be no float, or an array of a type of its own."""
-        return not self._kinds(node).isdisjoint(INTEGER | OTHER)
+        return not self._kinds(node).isdisjoint(INTEGER | TYPED | OTHER)
 
     def _kinds(self, node: ast.expr) -> Kinds:
         """The kinds of all that an expression may be; what depends on itself adds none."""
         if isinstance(node, ast.Name) and self.compiled.may_be_traced(node):
-            return FLOAT
+            return self._traced(node)
+        return self._behind(node)
+
+    def _traced(self, name: ast.Name) -> Kinds:
+        """The kinds of what JAX traces: whatever it is, it is an array."""
+        del name
+        return FLOAT
+
+    def _behind(self, node: ast.expr) -> Kinds:
         if node in self._pending:
             return NONE
         self._pending.add(node)
@@ -123,10 +134,31 @@ class FloatRates:
                     return self._all(values_of(node))
                 if not called.isdisjoint(WHOLE):
                     return INTEGER
-                # jnp.asarray(0.1, jnp.bfloat16)
-                if not called.isdisjoint(MAKE_ARRAY) and len(values_of(node)) > 1:
-                    return OTHER
+                # jnp.asarray(0.1, jnp.bfloat16), rates.astype(jnp.bfloat16)
+                has_type = (
+                    not called.isdisjoint(MAKE_ARRAY) and len(values_of(node)) > 1
+                )
+                if has_type or last_word(function) == "astype":
+                    return TYPED
         return NONE.union(*map(_named, self.flow.origin_names(node)))
+
+
+class CarriedRates(FloatRates):
+    """The same for rates in the carry of a loop, whose type matters though they are traced."""
+
+    def _traced(self, name: ast.Name) -> Kinds:
+        return self._behind(name) & (INTEGER | TYPED) or FLOAT
+
+    def _at(self, place: Place) -> Kinds:
+        match place:
+            # jax.lax.scan(step, optimizer, rates): each of them has the type of all
+            case ("either", tuple() as places):
+                return NONE.union(*map(self._at, places))
+            case ("each of", whole):
+                return self._at(whole)
+            case ("expression", ast.expr() as node, _):
+                return self._kinds(node)
+        return super()._at(place)
 
 
 def _kind_of(value: object) -> Kinds:
