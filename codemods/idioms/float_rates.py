@@ -59,7 +59,11 @@ class FloatRates:
                 NUMPY_FLOATS
             ):
                 return False
-        return self._kinds(node) != FLOAT if is_part else self.may_be_other(node)
+        return not self.is_float(node) if is_part else self.may_be_other(node)
+
+    def is_float(self, node: ast.expr) -> bool:
+        """Whether an expression is a float for certain."""
+        return self._kinds(node) == FLOAT
 
     def may_be_other(self, node: ast.expr) -> bool:
         """Whether something shows that a rate may be no float, or an array of a type of its own."""
@@ -101,6 +105,10 @@ class FloatRates:
 
     def _held(self, variable: Variable, is_root: bool) -> Kinds:
         """What a parameter gets from calls that are not in view, or is declared to get."""
+        cls = variable.scope.node
+        # class State(NamedTuple): lr: float
+        if is_root and isinstance(cls, ast.ClassDef):
+            return FLOAT if _declares_float(cls, variable.name) else UNKNOWN
         function = self.origins.parameter(variable)
         if function is None:
             return UNKNOWN if is_root else NONE
@@ -128,17 +136,19 @@ class FloatRates:
                 isinstance(item, Container) for item in self.facts.objects(owner)
             ):
                 return OTHER
+            # rates.astype(jnp.bfloat16), but not step.astype(jnp.float32)
+            case ast.Call(func=ast.Attribute(attr="astype")) if {
+                *map(last_word, values_of(node))
+            } != {"float32"}:
+                return TYPED
             case ast.Call(func=function):
                 called = {*self.facts.externals(function)}
                 if not called.isdisjoint(SAME_AS_GIVEN):
                     return self._all(values_of(node))
                 if not called.isdisjoint(WHOLE):
                     return INTEGER
-                # jnp.asarray(0.1, jnp.bfloat16), rates.astype(jnp.bfloat16)
-                has_type = (
-                    not called.isdisjoint(MAKE_ARRAY) and len(values_of(node)) > 1
-                )
-                if has_type or last_word(function) == "astype":
+                # jnp.asarray(0.1, jnp.bfloat16)
+                if not called.isdisjoint(MAKE_ARRAY) and len(values_of(node)) > 1:
                     return TYPED
         return NONE.union(*map(_named, self.flow.origin_names(node)))
 

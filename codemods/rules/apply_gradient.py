@@ -66,7 +66,8 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     if call is None:
         return reasons.create_as_value(
             "`apply_gradient` is passed on instead of being called.",
-            "Call it in a function of its own.",
+            "Pass on a function that calls it: "
+            "`lambda grads: optimizer.apply_gradient(grads)`.",
         )
     override = context.overrides.of(use)
     # optimizer.apply_gradient(grads, **overrides)

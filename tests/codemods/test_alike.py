@@ -744,6 +744,15 @@ def maybe(made, rate, skips):
     return jax.lax.cond(skips, lambda made: made, take, made)
 return maybe(maybe(optim.Adam().create(params), 0.1, False), np.float32(0.2), False).target
 """,
+    "computed of a count in 32 bits": """
+@jax.jit
+def run(made, base):
+    def body(made, count):
+        rate = base / (1 + count.astype(jnp.float32))
+        return made.apply_gradient(gradients(made.target), learning_rate=rate), None
+    return jax.lax.scan(body, made, jnp.arange(3))[0]
+return run(optim.Adam().create(params), 0.1).target
+""",
     "each of an array of floats": """
 def body(made, rate):
     return made.apply_gradient(gradients(made.target), learning_rate=rate), None
