@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from codemods.analysis.legacy import legacy_optimizer
-from codemods.analysis.param_types import LowPrecision
+from codemods.analysis.low_precision import LowPrecision
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
