@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
@@ -25,14 +26,19 @@ def getter_use(facts: Queries, unit: Unit, call: ast.Call) -> Use | None:
     if MAKING.isdisjoint(facts.externals(call.func)):
         return None
     made = (item for item in facts.objects(call) if isinstance(item, Getter))
-    getter = next((one for one in made if not ALL.isdisjoint(one.attributes)), None)
-    if getter is None:
+    paths = [path for getter in made for path in getter.paths]
+    if ALL.isdisjoint(chain.from_iterable(paths)):
         return None
     read: dict[str, None] = {}
     objects: dict[LegacyObject, None] = {}
     others: dict[Object, None] = {}
     for site, given in _sites(facts, call):
-        owners = [owner for place in given for owner in _owners(facts, getter, place)]
+        owners = [
+            owner
+            for place in given
+            for path in paths
+            for owner in _owners(facts, path, place)
+        ]
         for name, item in owners:
             read[name] = None
             if isinstance(item, LegacyObject):
@@ -66,10 +72,10 @@ def _sites(facts: Queries, call: ast.Call) -> Iterator[tuple[ast.Call, list[Plac
 
 
 def _owners(
-    facts: Queries, getter: Getter, place: Place
+    facts: Queries, path: Iterable[str], place: Place
 ) -> Iterator[tuple[str, Object]]:
-    """The attribute of legacy objects that a getter reads, with each object that is there."""
-    for attribute in getter.attributes:
+    """The attribute of legacy objects that is read along a path, with each object that is there."""
+    for attribute in path:
         items = facts.flow.solver.at(place)
         legacy = (item for item in items if isinstance(item, LegacyObject))
         if any(attribute in ATTRIBUTES.get(item.kind, ()) for item in legacy):

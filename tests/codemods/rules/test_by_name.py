@@ -13,6 +13,10 @@ LEFT = {
     "a name that is not a literal": "name = 'target'\nreturn getattr(optimizer, name)",
     "a method": "return getattr(optimizer, 'apply_gradient')(gradients(params)).target",
     "a step, by a getter": "return operator.attrgetter('state.step')(optimizer)",
+    "several at once, by a getter": """
+params, state = operator.attrgetter('target', 'state')(step(optimizer))
+return params, state.step
+""",
     "a method, by a getter": """
 call = operator.methodcaller('apply_gradient', gradients(params))
 return [new.target for new in map(call, [optimizer])]
