@@ -34,7 +34,7 @@ COPIED = (
 )
 SHORT_PARAMS = (
     "Its parameters may have 16 bits ({}): with a float32 gradient or learning rate, "
-    "`flax.optim` made them float32 at the first step; optax keeps their type."
+    "`flax.optim` made them float32 at the first step; `optax.apply_updates` keeps their type."
 )
 SHORT_BETA = (
     "In bfloat16, `flax.optim` rounded beta2 = 0.999 to 1 and never moved them, or made them NaN; "
@@ -122,10 +122,12 @@ class Notes:
         else:
             made = self.facts.legacy_objects(call)
         typed = self.facts.of(LowPrecision).made_of_them(made)
-        if typed is not None:
-            yield message(SHORT_PARAMS, typed)
-            if self._have_beta2(created.objects):
-                yield SHORT_BETA
+        if typed is None:
+            return
+        yield message(SHORT_PARAMS, typed)
+        # a definition that keeps its interface does as legacy did
+        if self._have_beta2(created.objects) and self._why_interface(created) is None:
+            yield SHORT_BETA
 
     def _have_beta2(self, definitions: Iterable[LegacyObject]) -> bool:
         """Whether some definitions, or parts of them, are those of Adam or its like."""
