@@ -28,6 +28,10 @@ FROZEN = (
     "same without moments."
 )
 
+ASKED = (
+    "Something else may come here, and nothing shows what: it is asked for `params` now, where it "
+    "was for `target`."
+)
 COPIED = (
     "This is a copy of the number that its constructor gets in another function: change both "
     "together."
@@ -78,11 +82,25 @@ class Notes:
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
             sentences += self._of_unknown_params(use)
+        elif use.kind == "reflection" and self._may_be_asked_otherwise(use):
+            sentences.append(ASKED)
         elif use.kind == "definition.hyper_params":
             sentences += [COPIED] * self.idioms[Overrides].is_copied(use)
         elif use.kind in STEPS:
             sentences += self.near_misses.reasons(use)
         return sentences
+
+    def _may_be_asked_otherwise(self, use: Use) -> bool:
+        """Whether something unknown may have a `target`, and no error says so any more."""
+        match use.node:
+            # hasattr(x, "target"), getattr(x, "target", x)
+            case ast.Call(func=function, args=[asked, _, *default]):
+                called = self.facts.externals(function)
+                is_silent = bool(default) or "builtins.hasattr" in called
+                flow = self.facts.flow
+                roots = flow.roots(flow.places[asked])
+                return is_silent and not all(map(flow.solver.at, roots))
+        return False
 
     def _is_frozen_group(self, use: Use) -> bool:
         """Whether a definition is a group of parameters whose learning rate is 0."""

@@ -152,6 +152,25 @@ def test_a_getter_of_another_file() -> None:
     assert 'attrgetter("params")' in results["getters"].after.decode()
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_else_may_be_asked_is_told(is_known: bool) -> None:
+    other = '{"w": 1.0}' if is_known else "batch"
+    text = f"""
+        from flax import optim
+
+        def params_of(x):
+            return x.target if hasattr(x, "target") else x
+
+        def train(params, batch):
+            optimizer = optim.Adam(0.1).create(params)
+            return params_of(optimizer), params_of({other})
+        """
+    result = project({"train": text})["train"]
+    assert {site.status for site in result.sites} == {"rewritten"}
+    notes = [site.line for site in result.sites if "asked for `params`" in site.note]
+    assert notes == ([] if is_known else [4])
+
+
 def test_what_is_asked_for_says_what_to_ask() -> None:
     text = """
         from flax import optim
