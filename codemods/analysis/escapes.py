@@ -17,15 +17,17 @@ from codemods.inference.objects import (
     LegacyObject,
     Module,
     Opaque,
+    Record,
     Result,
     plain,
 )
 from codemods.inference.out_of_view import effect_of, is_number
 from codemods.sources.modules import Unit
-from codemods.vocabulary import words
+from codemods.vocabulary import full_names, words
 
 KIND = "escape"
 KINDS = ("optimizer", "definition")
+NAMED_TUPLES = full_names("typing typing_extensions", "NamedTuple")
 BINARY = words("add sub mul matmul truediv floordiv mod pow lshift rshift and or xor")
 OPERATORS = frozenset(f"__{how}{name}__" for name in BINARY for how in ("", "r", "i"))
 OPERATORS |= {"__invert__", "__neg__", "__setitem__", "__class_getitem__"}
@@ -199,9 +201,12 @@ def _is_made_elsewhere(facts: Facts, cls: Class) -> bool:
 def _is_out_of_view(facts: Facts, base: ast.expr) -> bool:
     """Whether a base is a class of which nothing is known, or a container."""
     items = facts.objects(base)
-    if any(isinstance(item, Class) for item in items):
+    if any(isinstance(item, Class | Record) for item in items):
         return False
     names = facts.flow.origin_names(base)
+    # class State(NamedTuple): its fields are followed
+    if names <= NAMED_TUPLES:
+        return False
     return any(map(is_container_class, items)) or any(
         name and effect_of(name) == "unknown" for name in names
     )

@@ -6,16 +6,21 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from codemods.analysis.getters import getter_use
 from codemods.analysis.legacy import DEFINITIONS, Unnamed, legacy_name
+from codemods.analysis.members import Members
 from codemods.analysis.naming import last_word
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import ATTRIBUTES, Use
 from codemods.inference.binding import values_of
-from codemods.inference.objects import LegacyObject, Result
+from codemods.inference.objects import LegacyObject, Object, Result
 from codemods.sources.modules import Unit
 from codemods.vocabulary import FILL, PACKAGE, READ_PLAIN, STORE, full_names, words
 
 BY_NAME = full_names("builtins", "getattr hasattr setattr delattr")
+RENAMED = "target"
+"""The attribute of an optimizer that has another name now, and is the same: `params`."""
+
 PATCHING = ("setattr", "delattr", "object", "patch")
 """The names of functions that assign an attribute: of Python, `unittest.mock` and pytest."""
 
@@ -44,9 +49,9 @@ def reflections(facts: Queries, unit: Unit, node: ast.AST) -> list[Use]:
     """The uses that a call, a subscript or an attribute is."""
     uses = _stored(facts, unit, node) if isinstance(node, ast.Call) else []
     found = _patch(facts, unit, node) or _reflection(facts, unit, node)
-    if found is not None:
-        uses.append(found)
-    return uses
+    if found is None and isinstance(node, ast.Call):
+        found = getter_use(facts, unit, node)
+    return uses if found is None else [*uses, found]
 
 
 def paths_in_texts(facts: Queries, unit: Unit, uses: Iterable[Use]) -> Iterator[Use]:
@@ -224,6 +229,7 @@ def _is_restored(facts: Queries, node: ast.expr) -> bool:
 def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | None:
     called = set(facts.externals(node.func))
     objects: list[LegacyObject] = []
+    others: list[Object] = []
     name = _literal(node.args[1]) if len(node.args) > 1 else None
     is_module = False
     # getattr(flax, "optim"), getattr(optimizer, "target")
@@ -234,6 +240,10 @@ def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | 
             for obj in facts.legacy_objects(first)
             if name in (None, *ATTRIBUTES[obj.kind], *ADDED.get(obj.kind, ()))
         ]
+        # x.target if hasattr(x, "target") else x.params
+        if name == RENAMED and objects:
+            offers, items = Members(facts).offers, facts.objects(first)
+            others = [x for x in items if offers(x, name) or offers(x, "params")]
     # vars(optimizer)
     elif called & WHOLE:
         objects = facts.legacy_objects(first, "optimizer", "state")
@@ -245,7 +255,7 @@ def _call(facts: Queries, unit: Unit, node: ast.Call, first: ast.expr) -> Use | 
         return Use("module", "", unit, node, _definitions_of(facts, unit))
     if not objects:
         return None
-    return Use("reflection", str(name), unit, node, tuple(objects))
+    return Use("reflection", str(name), unit, node, tuple(objects), tuple(others))
 
 
 def _definitions_of(facts: Queries, unit: Unit) -> tuple[LegacyObject, ...]:

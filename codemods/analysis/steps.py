@@ -17,7 +17,7 @@ from codemods.analysis.plain_numbers import PACKAGES, PlainNumbers, is_of_stacke
 from codemods.analysis.uses import Use
 from codemods.inference.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
-from codemods.vocabulary import REMATERIALIZE, UNREPLICATE
+from codemods.vocabulary import REMATERIALIZE, SHAPES_OF, UNREPLICATE
 
 ZERO = "{jnp}.zeros((), {jnp}.int32)"
 MAPPING = ("map", "multimap")
@@ -48,9 +48,19 @@ class Steps:
         owners = self.facts.legacy_objects(owner, "optimizer")
         if all(obj.evidence == "proven" and self.is_array(obj) for obj in owners):
             return text
-        if not self.needs_array(use.node, use.unit):
+        if not self.needs_array(use.node, use.unit) or self._is_abstract(owner):
             return text
         return f"{{jnp}}.asarray({text}, {{jnp}}.int32)"
+
+    def _is_abstract(self, owner: ast.expr) -> bool:
+        """Whether an optimizer is one of shapes: its step is none of numbers, but has a type."""
+        roots = self.flow.roots(self.flow.places.get(owner))
+        calls = [one.func for one in roots if isinstance(one, ast.Call)]
+        # jax.eval_shape(definition.create, params)
+        of_shapes = [
+            not SHAPES_OF.isdisjoint(self.facts.externals(called)) for called in calls
+        ]
+        return bool(of_shapes) and all(of_shapes)
 
     def is_array(self, optimizer: LegacyObject) -> bool:
         """Whether an optimizer has to be created with an array as its step."""

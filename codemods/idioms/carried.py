@@ -13,7 +13,7 @@ from codemods.analysis.handling import LOOPS
 from codemods.analysis.origins import FunctionNode, Origins, function_of
 from codemods.analysis.stepping import Stepping
 from codemods.analysis.uses import Use
-from codemods.idioms.float_rates import FloatRates
+from codemods.idioms.float_rates import CarriedRates
 from codemods.optimizers.base import RATE, Support
 from codemods.sources.modules import Unit
 
@@ -36,7 +36,7 @@ def typed(
 
     The rate has the type of the old one where that matters.
     """
-    steps, kinds = stepping.steps(use.objects) or [use], stepping.facts.of(FloatRates)
+    steps, kinds = stepping.steps(use.objects) or [use], stepping.facts.of(CarriedRates)
     loops = any(
         _in_loop(step.node, step.unit, stepping.origins, set()) for step in steps
     )

@@ -9,6 +9,7 @@ from codemods.analysis.origins import Origins, Path
 from codemods.analysis.uses import Use, owner_of_state
 from codemods.idioms import Unproven
 from codemods.idioms.counters import Counters
+from codemods.idioms.float_rates import FloatRates
 from codemods.idioms.unfollowed import UnfollowedChanges
 from codemods.inference.objects import Instance, LegacyObject, Object
 
@@ -124,6 +125,9 @@ class Counts:
         is_method = isinstance(parent, ast.Call) and parent.func is node
         # `state.optimizer` itself, or a method of the state
         if is_method or node.attr == field:
+            return None
+        # state.learning_rate
+        if self.facts.of(FloatRates).is_float(node):
             return None
         if base != holder or not self._is_kept(node.value, step):
             return None

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from codemods.analysis.compiled import Compiled
 from codemods.analysis.facts import Facts
+from codemods.analysis.naming import last_word
 from codemods.analysis.origins import Origins, Variable
 from codemods.inference.binding import parameters_of, values_of
 from codemods.inference.objects import Class, Container, Place
@@ -21,6 +22,8 @@ Kinds = frozenset[str]
 NONE: Kinds = frozenset()
 FLOAT = frozenset(("float",))
 INTEGER = frozenset(("integer",))
+TYPED = frozenset(("typed",))
+"""An array that is given a type."""
 OTHER = frozenset(("other",))
 UNKNOWN = frozenset(("unknown",))
 NUMBERS = FLOAT | INTEGER
@@ -56,16 +59,28 @@ class FloatRates:
                 NUMPY_FLOATS
             ):
                 return False
-        return self._kinds(node) != FLOAT if is_part else self.may_be_other(node)
+        return not self.is_float(node) if is_part else self.may_be_other(node)
+
+    def is_float(self, node: ast.expr) -> bool:
+        """Whether an expression is a float for certain."""
+        return self._kinds(node) == FLOAT
 
     def may_be_other(self, node: ast.expr) -> bool:
         """Whether something shows that a rate may be no float, or an array of a type of its own."""
-        return not self._kinds(node).isdisjoint(INTEGER | OTHER)
+        return not self._kinds(node).isdisjoint(INTEGER | TYPED | OTHER)
 
     def _kinds(self, node: ast.expr) -> Kinds:
         """The kinds of all that an expression may be; what depends on itself adds none."""
         if isinstance(node, ast.Name) and self.compiled.may_be_traced(node):
-            return FLOAT
+            return self._traced(node)
+        return self._behind(node)
+
+    def _traced(self, name: ast.Name) -> Kinds:
+        """The kinds of what JAX traces: whatever it is, it is an array."""
+        del name
+        return FLOAT
+
+    def _behind(self, node: ast.expr) -> Kinds:
         if node in self._pending:
             return NONE
         self._pending.add(node)
@@ -90,6 +105,10 @@ class FloatRates:
 
     def _held(self, variable: Variable, is_root: bool) -> Kinds:
         """What a parameter gets from calls that are not in view, or is declared to get."""
+        cls = variable.scope.node
+        # class State(NamedTuple): lr: float
+        if is_root and isinstance(cls, ast.ClassDef):
+            return FLOAT if _declares_float(cls, variable.name) else UNKNOWN
         function = self.origins.parameter(variable)
         if function is None:
             return UNKNOWN if is_root else NONE
@@ -117,6 +136,11 @@ class FloatRates:
                 isinstance(item, Container) for item in self.facts.objects(owner)
             ):
                 return OTHER
+            # rates.astype(jnp.bfloat16), but not step.astype(jnp.float32)
+            case ast.Call(func=ast.Attribute(attr="astype")) if {
+                *map(last_word, values_of(node))
+            } != {"float32"}:
+                return TYPED
             case ast.Call(func=function):
                 called = {*self.facts.externals(function)}
                 if not called.isdisjoint(SAME_AS_GIVEN):
@@ -125,8 +149,26 @@ class FloatRates:
                     return INTEGER
                 # jnp.asarray(0.1, jnp.bfloat16)
                 if not called.isdisjoint(MAKE_ARRAY) and len(values_of(node)) > 1:
-                    return OTHER
+                    return TYPED
         return NONE.union(*map(_named, self.flow.origin_names(node)))
+
+
+class CarriedRates(FloatRates):
+    """The same for rates in the carry of a loop, whose type matters though they are traced."""
+
+    def _traced(self, name: ast.Name) -> Kinds:
+        return self._behind(name) & (INTEGER | TYPED) or FLOAT
+
+    def _at(self, place: Place) -> Kinds:
+        match place:
+            # jax.lax.scan(step, optimizer, rates): each of them has the type of all
+            case ("either", tuple() as places):
+                return NONE.union(*map(self._at, places))
+            case ("each of", whole):
+                return self._at(whole)
+            case ("expression", ast.expr() as node, _):
+                return self._kinds(node)
+        return super()._at(place)
 
 
 def _kind_of(value: object) -> Kinds:

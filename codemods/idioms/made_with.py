@@ -6,6 +6,7 @@ import ast
 import re
 
 from codemods.analysis.legacy import legacy_optimizer
+from codemods.analysis.origins import function_of
 from codemods.analysis.stepping import Stepping, field_read
 from codemods.analysis.uses import Use
 from codemods.idioms import Unproven
@@ -13,7 +14,7 @@ from codemods.idioms.base import Results
 from codemods.idioms.values import Part, Value, Values
 from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
-from codemods.optimizers.base import given
+from codemods.optimizers.base import RATE, given
 
 NUMBER = re.compile(r"True|False|-?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 """A number or a truth value as source text."""
@@ -29,10 +30,40 @@ class MadeWith:
         self.origins = stepping.origins
         self.values = Values(stepping.origins)
 
-    def number(self, name: str, use: Use) -> str | None:
-        """The text of a number that all optimizers at a use were made with, also if by default."""
-        texts = {self._number(name, one) for one in self._definitions(use)}
+    def rate(self, use: Use) -> str | None:
+        """The text of the rate that all optimizers at a step were made with.
+
+        It is a number of the same function, or a constant that has a name at the step too: a copy
+        of a number in another function would not change with it.
+        """
+        texts: set[str | None] = set()
+        for one in self._definitions(use):
+            number = self._number(RATE, one) if stand_together(one, use) else None
+            texts.add(number or self._constant_at(use, one))
         return texts.pop() if len(texts) == 1 else None
+
+    def _constant_at(self, use: Use, definition: LegacyObject) -> str | None:
+        """The name at a step of a constant that a definition was given as its rate."""
+        argument = self._argument(RATE, definition)
+        if not isinstance(argument, ast.expr) or not isinstance(use.node, ast.expr):
+            return None
+        variable = self.origins.variable(argument)
+        here = self.facts.scope(use.node)
+        if variable is None or self._constant(argument, definition) is None:
+            return None
+        is_named = self.origins.means_the_same(variable.name, here, variable)
+        return variable.name if is_named else None
+
+    def is_far(self, use: Use) -> bool:
+        """Whether a value is a number that is written in another function than its use."""
+        read, value = field_read(use), self.value(use)
+        if read is None or value is None or not NUMBER.fullmatch(value):
+            return False
+        return any(
+            isinstance(self._argument(read.attr, one), ast.expr)
+            and not stand_together(one, use)
+            for one in self._definitions(use)
+        )
 
     def value(self, use: Use) -> str | None:
         """The text of a hyperparameter of all optimizers at a use, as it is said there.
@@ -42,9 +73,9 @@ class MadeWith:
         read = field_read(use)
         if read is None:
             return None
-        number = self.number(read.attr, use)
-        if number is not None:
-            return number
+        numbers = {self._number(read.attr, one) for one in self._definitions(use)}
+        if len(numbers) == 1 and None not in numbers:
+            return numbers.pop()
         texts = {self._said(read, one) for one in self._definitions(use)}
         return texts.pop() if len(texts) == 1 else None
 
@@ -136,3 +167,15 @@ class MadeWith:
             if self.facts.dataflow.lasts([name], name, read, carriers):
                 return variable.name
         return None if part.given is None else self._text(part.given, read, definition)
+
+
+def stand_together(definition: LegacyObject, use: Use) -> bool:
+    """Whether a definition is made in the function in which it is used, or both in no function."""
+    if definition.unit is not use.unit:
+        return False
+    made_in = function_of(use.unit, definition.node)
+    around = function_of(use.unit, use.node)
+    # a function within the function that makes it counts
+    while made_in is not None and around not in (made_in, None):
+        around = function_of(use.unit, around)
+    return around is made_in

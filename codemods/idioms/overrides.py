@@ -53,6 +53,15 @@ class Overrides:
             self.injected.isdisjoint(definitions) and self.schedules.of(objects) is None
         )
 
+    def is_copied(self, use: Use) -> bool:
+        """Whether what is read becomes a copy of a number that is in another function.
+
+        The state does not have it: other rates are set there, or it is no learning rate.
+        """
+        if not self.made_with.is_far(use):
+            return False
+        return rate_read(use) is None or not self.overridden.isdisjoint(use.objects)
+
     @cached_property
     def injected(self) -> frozenset[LegacyObject]:
         """The definitions whose learning rate is in the state: it is set by a step, or read."""
@@ -60,7 +69,7 @@ class Overrides:
         for use in self.facts.uses:
             if use.kind != "definition.hyper_params" or rate_read(use) is None:
                 continue
-            if self.made_with.value(use) is None:
+            if self.made_with.value(use) is None or self.made_with.is_far(use):
                 found.update(use.objects)
         return self.overridden | found
 

@@ -8,12 +8,15 @@ from collections.abc import Callable
 from codemods.analysis.origins import Origins
 from codemods.analysis.uses import Use
 from codemods.dataflow.evaluation import evaluated
+from codemods.dataflow.pure import ARRAY_METHODS
 from codemods.idioms import Unproven
 from codemods.idioms.counts import Counts
 from codemods.idioms.values import Value, Values
 from codemods.inference.binding import values_of
 
 COUNT = "step"
+CONCRETE = ("item", "tolist", "block_until_ready")
+"""The methods of arrays that a traced one has not."""
 
 
 class Rates:
@@ -87,9 +90,15 @@ class Rates:
         node: ast.AST,
         ahead: Callable[[ast.expr], int | None],
     ) -> bool:
-        """Whether this is `schedule(optimizer.state.step)` of an unknown `schedule`."""
+        """Whether this is `schedule(optimizer.state.step)` of an unknown `schedule`.
+
+        So is a method of the step, which is an array: `optimizer.state.step.astype(float)`.
+        """
         if not isinstance(node, ast.Call):
             return False
+        match node.func:
+            case ast.Attribute(value=owner, attr=name) if name in ARRAY_METHODS:
+                return ahead(owner) is not None and name not in CONCRETE
         if self.values.facts.full_name(node.func).startswith("builtins."):
             return False
         return any(ahead(one) is not None for one in values_of(node))

@@ -242,29 +242,24 @@ class Calls:
         """`attrgetter("state.target")(x)`, `itemgetter(0, 1)(x)`, `methodcaller("step", y)(x)`."""
         if not arguments.positional:
             return []
-        place = arguments.positional[0]
-        found: list[Object] = []
-        # attrgetter("state.target"): each attribute is one of what the last one gave
-        for name in getter.attributes:
-            place = ("attribute of", place, name)
-        if len(getter.keys) == 1:
-            found += yield ("item of", arguments.positional[0], getter.keys[0])
-        elif getter.keys:
-            source = arguments.positional[0]
-            parts = tuple(
-                (index, ("item of", source, key))
-                for index, key in enumerate(getter.keys)
-            )
-            found.append(Layout(Container(arguments.node, "got"), parts))
+        source = arguments.positional[0]
+        parts: list[Place] = [("item of", source, key) for key in getter.keys]
+        for path in getter.paths:
+            # attrgetter("state.target"): each attribute is one of what the last one gave
+            place = source
+            for name in path:
+                place = ("attribute of", place, name)
+            parts.append(place)
+        if len(parts) != 1:
+            return [Layout(Container(arguments.node, "got"), tuple(enumerate(parts)))]
+        [part] = parts
         if getter.calls:
             # methodcaller("apply_gradient", grads): its other arguments are the method's
             unit = self.engine.scopes[getter.call].unit
             own = self.engine.arguments(unit, getter.call, frame)
             given = replace(own.behind_first(), node=arguments.node)
-            found += yield ("invoked", place, given)
-        elif getter.attributes:
-            found += yield place
-        return found
+            part = ("invoked", part, given)
+        return [*(yield part)]
 
     @staticmethod
     def _record(fields: tuple[str, ...], arguments: Arguments) -> Object:

@@ -614,10 +614,10 @@ def _getter(word: str, node: ast.Call) -> Getter | None:
         return Getter(node, keys=tuple(map(_key, values)))
     # methodcaller("apply_gradient", grads)
     if word == "methodcaller":
-        return Getter(node, attributes=tuple(names[:1]), calls=True) if names else None
-    # attrgetter("optimizer.target")
-    if len(names) == len(values) == 1:
-        return Getter(node, attributes=tuple(names[0].split(".")))
+        return Getter(node, paths=(tuple(names[:1]),), calls=True) if names else None
+    # attrgetter("optimizer.target", "step")
+    if len(names) == len(values):
+        return Getter(node, paths=tuple(tuple(name.split(".")) for name in names))
     return None
 
 

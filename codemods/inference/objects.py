@@ -175,7 +175,7 @@ class Getter:
     """
 
     call: ast.Call
-    attributes: tuple[str, ...] = ()
+    paths: tuple[tuple[str, ...], ...] = ()
     keys: tuple[int | str | None, ...] = ()
     calls: bool = False
 

@@ -66,7 +66,8 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     if call is None:
         return reasons.create_as_value(
             "`apply_gradient` is passed on instead of being called.",
-            "Call it in a function of its own.",
+            "Pass on a function that calls it: "
+            "`lambda grads: optimizer.apply_gradient(grads)`.",
         )
     override = context.overrides.of(use)
     # optimizer.apply_gradient(grads, **overrides)
@@ -116,7 +117,7 @@ def _legacy_step(
 def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
     """A step that sets no rate, where others do: it takes that of the constructor."""
     # the state may still have the rate of another step, so this one is set again
-    rate = context.made_with.number(RATE, legacy.use)
+    rate = context.made_with.rate(legacy.use)
     if rate is None:
         return keeps_rate("Pass `learning_rate=` here too.")
     return _set_again(legacy, rate, context)
@@ -222,7 +223,7 @@ def _set_unpacked(
     overrides: ast.keyword,
 ) -> Edit | Refusal:
     """`apply_gradient(grads, **overrides)`: a rate in it is set, else that of the constructor."""
-    rate = context.made_with.number(RATE, use)
+    rate = context.made_with.rate(use)
     place = _place_of_gradients(use, call, overrides, context)
     if place is None:
         return reasons.unpacked_arguments(

@@ -83,7 +83,9 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
     # optim.Adam.create
     if "." in use.name:
         return reasons.create_as_value(
-            f"`{use.name}` is taken from its class.", "Call it on the object itself."
+            f"`{use.name}` is taken from its class.",
+            "Call it on the object, as in `lambda optimizer, grads: "
+            "optimizer.apply_gradient(grads)`.",
         )
     # optimizer_class(rate): it stays, as functions take the place of the classes that it may call
     classes = {use.legacy, *(obj.made_by for obj in use.objects)}

@@ -74,8 +74,9 @@ Rates = tuple[ast.expr | None, ...]
 )
 def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     """A hyperparameter is read from where its constructor got it, if that still has the same value:
-    a number, or a variable or attribute that is in scope. Otherwise the learning rate is read from
-    the state if it is an injected hyperparameter, unless steps set others. Code that only makes the
+    a number of the same function, or a variable or attribute that is in scope. Otherwise the
+    learning rate is read from the state as an injected hyperparameter, unless steps set others: a
+    number of another function is copied then, and a note says so. Code that only makes the
     `hyper_params=` of a step is removed, because the step sets the learning rates itself. Any other
     code that reads or sets hyperparameters stays, with a reason.
     """
@@ -84,7 +85,9 @@ def hyper_params(use: Use, context: Context) -> Edit | Keep | Refusal:
     field = field_read(use)
     value = context.made_with.value(use)
     if field is not None and value is not None:
-        return Replace(use.unit.span(field), value)
+        is_far = context.made_with.is_far(use)
+        if not is_far or context.overrides.is_copied(use):
+            return Replace(use.unit.span(field), value)
     read = rate_read(use)
     is_injected = context.overrides.overridden.isdisjoint(use.objects)
     if read is not None and is_injected and not _has_own_rule(use, context):

@@ -6,10 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from codemods.analysis.legacy import legacy_optimizer
+from codemods.analysis.low_precision import LowPrecision
 from codemods.analysis.stepping import STEPS, Stepping
 from codemods.analysis.uses import Use
 from codemods.idioms.base import Results
 from codemods.idioms.near_misses import NearMisses
+from codemods.idioms.overrides import Overrides
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -24,6 +27,24 @@ FROZEN = (
     "These parameters stay as they are, with a learning rate of 0: `optax.set_to_zero()` does the "
     "same without moments."
 )
+
+ASKED = (
+    "Something else may come here, and nothing shows what: it is asked for `params` now, where it "
+    "was for `target`."
+)
+COPIED = (
+    "This is a copy of the number that its constructor gets in another function: change both "
+    "together."
+)
+SHORT_PARAMS = (
+    "Its parameters may have 16 bits ({}): with a float32 gradient or learning rate, "
+    "`flax.optim` made them float32 at the first step; `optax.apply_updates` keeps their type."
+)
+SHORT_BETA = (
+    "In bfloat16, `flax.optim` rounded beta2 = 0.999 to 1 and never moved them, or made them NaN; "
+    "optax trains them."
+)
+CREATING = ("definition.create", "definition.init_state")
 
 
 def _is_dropped(use: Use) -> bool:
@@ -45,14 +66,15 @@ class Notes:
 
     def of(self, use: Use) -> list[Prose]:
         """Why a use has a general form, and what it needs, as sentences; there may be none."""
+        of_params = [*self._low_precision(use)] if use.kind in CREATING else []
         if use.kind in ("definition", "definition.create"):
             kept = self._why_interface(use)
             if kept is not None:
-                return [
-                    message("Its definition keeps the interface that it had: {}", kept)
-                ]
+                interface = "Its definition keeps the interface that it had: {}"
+                return [message(interface, kept), *of_params]
         of_idioms = (idiom.note(use) for idiom in self.idioms)
         sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
+        sentences += of_params
         if _is_dropped(use):
             sentences.append(DROPPED)
         if self._is_frozen_group(use):
@@ -60,9 +82,25 @@ class Notes:
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
             sentences += self._of_unknown_params(use)
+        elif use.kind == "reflection" and self._may_be_asked_otherwise(use):
+            sentences.append(ASKED)
+        elif use.kind == "definition.hyper_params":
+            sentences += [COPIED] * self.idioms[Overrides].is_copied(use)
         elif use.kind in STEPS:
             sentences += self.near_misses.reasons(use)
         return sentences
+
+    def _may_be_asked_otherwise(self, use: Use) -> bool:
+        """Whether something unknown may have a `target`, and no error says so any more."""
+        match use.node:
+            # hasattr(x, "target"), getattr(x, "target", x)
+            case ast.Call(func=function, args=[asked, _, *default]):
+                called = self.facts.externals(function)
+                is_silent = bool(default) or "builtins.hasattr" in called
+                flow = self.facts.flow
+                roots = flow.roots(flow.places[asked])
+                return is_silent and not all(map(flow.solver.at, roots))
+        return False
 
     def _is_frozen_group(self, use: Use) -> bool:
         """Whether a definition is a group of parameters whose learning rate is 0."""
@@ -92,6 +130,30 @@ class Notes:
         """The groups, each of which migrates as a whole, to which some objects belong."""
         groups = self.facts.groups
         return {groups[obj] for obj in objects if obj in groups}
+
+    def _low_precision(self, created: Use) -> Iterator[Prose]:
+        """That a legacy step may have made its parameters float32, if they have 16 bits."""
+        call = created.call
+        if call is None:
+            groups = self._groups(created.objects)
+            made = [obj for one in groups for obj in self.facts.members[one]]
+        else:
+            made = self.facts.legacy_objects(call)
+        typed = self.facts.of(LowPrecision).made_of_them(made)
+        if typed is None:
+            return
+        yield message(SHORT_PARAMS, typed)
+        # a definition that keeps its interface does as legacy did
+        if self._have_beta2(created.objects) and self._why_interface(created) is None:
+            yield SHORT_BETA
+
+    def _have_beta2(self, definitions: Iterable[LegacyObject]) -> bool:
+        """Whether some definitions, or parts of them, are those of Adam or its like."""
+        links = self.facts.legacy.links
+        given = {*definitions}
+        given |= {part for whole, part in links if whole in given}
+        known = filter(None, map(legacy_optimizer, given))
+        return any(one.name == "beta2" for each in known for one in each.parameters)
 
     def _of_unknown_params(self, created: Use) -> Iterator[Prose]:
         """That the plain train state was taken, though nothing shows what the params are."""

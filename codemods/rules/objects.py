@@ -8,6 +8,7 @@ import re
 
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.model_apply import apply_function
+from codemods.analysis.reflection import RENAMED
 from codemods.analysis.uses import ATTRIBUTES, Use, owner_of_state
 from codemods.inference.binding import values_of
 from codemods.inference.objects import LegacyObject
@@ -38,7 +39,7 @@ from codemods.rules.param_states import (
     state_is_used,
 )
 from codemods.rules.transformations import makes_state
-from codemods.vocabulary import CALL_WITH_OTHERS
+from codemods.vocabulary import CALL_WITH_OTHERS, full_names
 
 ANY_PARAMS_TRAIN_STATE = Support(
     name="AnyParamsTrainState",
@@ -509,14 +510,29 @@ def no_counterpart(*fields: str | None) -> Refusal:
     )
 
 
+READING = full_names("builtins", "getattr hasattr") | {"operator.attrgetter"}
+
+
 @rule("FO212", "attributes by name", "reflection")
-def reflection(use: Use, context: Context) -> Refusal:
-    """`getattr`, `vars`, `dataclasses.replace` and similar functions on a legacy object stay, with
-    a reason.
+def reflection(use: Use, context: Context) -> Edit | Refusal:
+    """`getattr(optimizer, "target")` asks for `"params"`, and so do `hasattr` and
+    `operator.attrgetter`. For other attributes, they stay with a reason, as `vars`,
+    `dataclasses.replace` and similar functions on a legacy object do.
     """
+    node = use.node
+    called = {*context.facts.externals(node.func)} if isinstance(node, ast.Call) else {}
+    if use.name == RENAMED and not READING.isdisjoint(called):
+        assert isinstance(node, ast.Call)
+        # getattr(optimizer, "target"), attrgetter("agent.target")
+        path = node.args["operator.attrgetter" not in called]
+        text, count = re.subn(rf"\b{RENAMED}\b", "params", use.unit.source(path))
+        if count == 1:
+            return Replace(use.unit.span(path), text)
+    remedy = "Write the attribute out."
+    if "builtins.hasattr" in called:
+        remedy = "Ask by `isinstance` whether it is a `train_state.TrainState`."
     return reasons.create_as_value(
-        "An attribute of a legacy object is looked up by its name, or all are.",
-        "Write the attribute out.",
+        "An attribute of a legacy object is looked up by its name, or all are.", remedy
     )
 
 

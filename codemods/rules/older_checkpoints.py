@@ -18,12 +18,33 @@ from codemods.vocabulary import RESTORE
 
 def note(use: Use) -> Message:
     """What loads an old checkpoint at a call, as a sentence."""
+    if use.kind in BY_METHOD:
+        return message(
+            "It is restored at {} from a state dict, of which the keys are others now: one from "
+            "before the migration does not load. Written to a file by "
+            "`flax.serialization.msgpack_serialize`, it is what `optim2optax checkpoint convert` "
+            "converts.",
+            use.location,
+        )
     return message(
         "It is restored at {}, where a checkpoint from before the migration does not load: "
         "`optim2optax checkpoint convert` converts it, and "
         "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)` loads it.",
         use.location,
     )
+
+
+BY_METHOD = ("optimizer.restore_state", "definition.restore_state")
+"""The methods that fill an optimizer with a state dict."""
+
+
+def _fills(use: Use) -> bool:
+    """Whether an optimizer gets a state dict, other than that of an optimizer then and there."""
+    if use.kind not in BY_METHOD or use.call is None:
+        return False
+    # optimizer.restore_state(other.state_dict())
+    calls = [one for one in values_of(use.call)[-1:] if isinstance(one, ast.Call)]
+    return not any(last_word(one.func) == "state_dict" for one in calls)
 
 
 class OlderCheckpoints:
@@ -35,7 +56,8 @@ class OlderCheckpoints:
     @cached_property
     def restored(self) -> list[Use]:
         """The calls that restore optimizers, or dataclasses that have one."""
-        found = [use for use in self.facts.uses if use.kind == "restored"]
+        uses = self.facts.uses
+        found = [use for use in uses if use.kind == "restored" or _fills(use)]
         known = {use.node for use in found}
         for unit, call in self.facts.flow.reading.calls:
             if call in known or RESTORE.isdisjoint(self.facts.externals(call.func)):

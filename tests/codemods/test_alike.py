@@ -714,6 +714,83 @@ return made.target
     assert_alike(text_of(body, RATED.format(rate=rate)))
 
 
+TRACED = {
+    "a whole number that a compiled function is given": """
+@jax.jit
+def maybe(made, rate, skips):
+    take = lambda made: made.apply_gradient(gradients(made.target), learning_rate=rate)
+    return jax.lax.cond(skips, lambda made: made, take, made)
+made = maybe(maybe(optim.Adam().create(params), 0.1, False), 1, False)
+return maybe(made, 0.1, True).target
+""",
+    "each of an array of 16 bits": """
+def body(made, rate):
+    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
+rates = jnp.array([0.1, 0.2], jnp.float16)
+return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
+""",
+    "each of an array that is made one of 16 bits": """
+def body(made, rate):
+    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
+rates = jnp.linspace(0.1, 0.2, 3).astype(jnp.bfloat16)
+return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
+""",
+}
+TRACED_AS_IT_IS = {
+    "numbers that a compiled function is given": """
+@jax.jit
+def maybe(made, rate, skips):
+    take = lambda made: made.apply_gradient(gradients(made.target), learning_rate=rate)
+    return jax.lax.cond(skips, lambda made: made, take, made)
+return maybe(maybe(optim.Adam().create(params), 0.1, False), np.float32(0.2), False).target
+""",
+    "computed of a count in 32 bits": """
+@jax.jit
+def run(made, base):
+    def body(made, count):
+        rate = base / (1 + count.astype(jnp.float32))
+        return made.apply_gradient(gradients(made.target), learning_rate=rate), None
+    return jax.lax.scan(body, made, jnp.arange(3))[0]
+return run(optim.Adam().create(params), 0.1).target
+""",
+    "each of an array of floats": """
+def body(made, rate):
+    return made.apply_gradient(gradients(made.target), learning_rate=rate), None
+rates = jnp.array([0.1, 0.2])
+return jax.lax.scan(body, optim.Adam().create(params), rates)[0].target
+""",
+}
+
+
+@pytest.mark.parametrize("body", TRACED.values(), ids=TRACED)
+def test_a_traced_rate_of_another_type_in_a_loop(
+    body: str, legacy_wheel: object
+) -> None:
+    assert "keep_types(" in assert_alike(text_of(body))
+
+
+@pytest.mark.parametrize("body", TRACED_AS_IT_IS.values(), ids=TRACED_AS_IT_IS)
+def test_a_traced_rate_of_the_usual_type_in_a_loop(
+    body: str, legacy_wheel: object
+) -> None:
+    assert "keep_types(" not in assert_alike(text_of(body))
+
+
+SHAPES = {
+    "a method": "shape = jax.eval_shape(definition.create, params)",
+    "a function": "shape = jax.eval_shape(lambda params: definition.create(params), params)",
+}
+
+
+@pytest.mark.parametrize("body", SHAPES.values(), ids=SHAPES)
+def test_the_type_of_the_step_of_an_optimizer_of_shapes(
+    body: str, legacy_wheel: object
+) -> None:
+    found = "shape.target['w'].shape, str(shape.state.step.dtype)"
+    after = assert_alike(text_of(f"{body}\nreturn {found}"))
+    assert "str(shape.step.dtype)" in after
+
+
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
 def test_a_rate_in_a_loop_has_that_type_among_parts_of_an_optimizer(
     rate: str, x64: bool, legacy_wheel: object

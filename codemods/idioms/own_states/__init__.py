@@ -69,6 +69,9 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
         if not self.is_wanted:
             return
         for cls in facts.flow.reading.classes:
+            # class State(NamedTuple), of which nobody expects it
+            if not cls.node.decorator_list:
+                continue
             names = facts.flow.fields_in_order(cls)
             fields = [name for name in names if _is_optimizer(facts, cls, name)]
             if len(fields) != 1:
@@ -96,9 +99,7 @@ state = state.apply_gradients(grads=grads, model_state=new_model_state)
         why = next((one for one in around if one is not None), None)
         if why is None:
             return ""
-        return message(
-            "The dataclass around it does not become a train state: {}.", why
-        )
+        return message("The class around it does not become a train state: {}.", why)
 
     @property
     def changes(self) -> list[tuple[Edits, tuple[LegacyObject, ...]]]:

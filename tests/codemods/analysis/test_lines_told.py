@@ -134,3 +134,29 @@ def test_an_optimizer_by_its_annotation_alone_that_goes_out_of_view() -> None:
         def make(params):
             return optim.Adam(0.1).create(params)
         """) == ["toolbelt.keep(optimizer)"]
+
+
+RECORD = """
+    from typing import NamedTuple
+    import collections
+    from flax import optim
+
+    class Base(NamedTuple):
+        optimizer: optim.Optimizer
+        rate: float
+
+    Pair = collections.namedtuple("Pair", "optimizer rate")
+
+    class Named(Pair):
+        pass
+
+    def train(params, grads, rate):
+        state = {record}(optim.Adam(rate).create(params), rate)
+        optimizer = state.optimizer.apply_gradient(grads)
+        return state._replace(optimizer=optimizer).optimizer.target
+    """
+
+
+@pytest.mark.parametrize("record", ["Base", "Pair", "Named"])
+def test_a_named_tuple_of_the_program_is_in_view(record: str) -> None:
+    assert not told(RECORD.format(record=record))

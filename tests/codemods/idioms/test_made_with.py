@@ -139,6 +139,8 @@ def test_what_another_file_reads() -> None:
         }
     )
     assert b"    return 0.1\n" in results["report"].after
+    [note] = [site.note for site in results["report"].sites if site.note]
+    assert "copy of the number" in note
     assert b"optimizer_def" not in results["train"].after
 
 
@@ -163,3 +165,112 @@ def test_what_another_file_reads_of_an_optimizer_whose_rate_no_step_sets() -> No
     read = b'optax.tree_utils.tree_get(optimizer.opt_state, "learning_rate")'
     assert b"    return " + read in results["report"].after
     assert b"optax.inject_hyperparams(" in results["train"].after
+
+
+WARMUP = """
+    from flax import optim
+
+    RATE = 0.3
+    {head}
+
+    def fit(optimizer, batches, rate=1e-4):
+        for index, grads in enumerate(batches):
+            if index < 5:
+                optimizer = optimizer.apply_gradient(grads, learning_rate=rate)
+            else:
+                optimizer = optimizer.apply_gradient(grads)
+        return optimizer
+
+    def main(params, batches):
+        optimizer = optim.Adam({rate}).create(params)
+        return fit(optimizer, batches).target
+    """
+NEAR = """
+    from flax import optim
+
+    def main(params, batches, rate):
+        optimizer = optim.Adam({rate}).create(params)
+
+        def step(optimizer, grads):
+            return optimizer.apply_gradient(grads)
+
+        optimizer = optimizer.apply_gradient(batches[0], learning_rate=rate)
+        return step(optimizer, batches[1]).target
+    """
+
+
+def test_a_step_in_another_function_has_no_copy_of_a_number() -> None:
+    after = migrated(WARMUP.format(head="", rate="0.3"))
+    assert "apply_gradients_with(optimizer, grads, learning_rate=rate)" in after
+    assert after.count("0.3") == 2
+    assert "Adam(0.3)" in after
+
+
+def test_a_step_in_another_function_names_the_same_constant() -> None:
+    after = migrated(WARMUP.format(head="", rate="RATE"))
+    assert after.count("learning_rate=RATE") == 2
+    assert "class Adam" not in after
+
+
+def test_a_step_in_another_function_names_no_variable_that_changes() -> None:
+    text = WARMUP.format(head="RATE = 0.1 if RATE else 0.2", rate="RATE")
+    assert "learning_rate=RATE" not in migrated(text)
+
+
+def test_a_step_in_another_file_has_no_copy_of_a_number() -> None:
+    library = WARMUP[: WARMUP.index("    def main")].format(head="")
+    results = project(
+        {
+            "fit": library,
+            "train": """
+            from flax import optim
+            from fit import fit
+
+            def main(params, batches):
+                optimizer = optim.Adam(0.2).create(params)
+                return fit(optimizer, batches).target
+            """,
+        }
+    )
+    assert b"0.2" not in results["fit"].after
+    assert b"Adam(0.2)" in results["train"].after
+
+
+def test_a_step_in_a_function_within_that_which_makes_its_optimizer() -> None:
+    after = migrated(NEAR.format(rate="0.3"))
+    assert "tree_set(optimizer.opt_state, learning_rate=0.3)" in after
+
+
+REPORT = """
+    from flax import optim
+
+    def report(optimizer):
+        print(optimizer.optimizer_def.hyper_params.{field})
+
+    def main(params, batches, rate):
+        optimizer = optim.Adam(0.3, beta1=0.8).create(params)
+        report(optimizer)
+        {step}
+        return optimizer.target
+    """
+
+
+def test_a_rate_that_another_function_reads_is_in_the_state() -> None:
+    step = "optimizer = optimizer.apply_gradient(batches[0])"
+    after = migrated(REPORT.format(field="learning_rate", step=step))
+    assert 'tree_get(optimizer.opt_state, "learning_rate")' in after
+    assert after.count("0.3") == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "step"),
+    [
+        ("learning_rate", "optimizer.apply_gradient(batches[0], learning_rate=rate)"),
+        ("beta1", "optimizer.apply_gradient(batches[0])"),
+    ],
+)
+def test_a_copy_of_a_number_in_another_function_is_told(field: str, step: str) -> None:
+    result = result_of(REPORT.format(field=field, step=f"optimizer = {step}"))
+    assert {site.status for site in result.sites} == {"rewritten"}
+    [note] = [site.note for site in result.sites if "copy" in site.note]
+    assert note.endswith("in another function: change both together.")

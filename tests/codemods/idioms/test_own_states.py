@@ -158,7 +158,20 @@ def test_what_stays_a_dataclass(change: tuple[str, str], why: str) -> None:
     assert b"class TrainState:" in result.after
     assert b"optimizer: train_state.TrainState" in result.after
     notes = {site.note for site in result.sites} - {""}
-    assert notes == {f"The dataclass around it does not become a train state: {why}."}
+    assert notes == {f"The class around it does not become a train state: {why}."}
+
+
+def test_of_a_named_tuple_nobody_expects_it() -> None:
+    text = (
+        (HEAD + STATE)
+        .replace("class TrainState:", "class TrainState(NamedTuple):")
+        .replace("        @flax.struct.dataclass\n", "")
+        .replace("import Any", "import Any, NamedTuple")
+        .replace("state.replace", "state._replace")
+    )
+    result = result_of(text)
+    assert {site.status for site in result.sites} == {"rewritten"}
+    assert not any(site.note for site in result.sites)
 
 
 NAMED_STEP = {
@@ -317,7 +330,7 @@ def test_what_stays_a_dataclass_without_a_step(
 
     assert {site.status for site in result.sites} == {"rewritten"}
     assert b"optimizer: train_state.TrainState" in result.after
-    assert f"The dataclass around it does not become a train state: {why}." in {
+    assert f"The class around it does not become a train state: {why}." in {
         site.note for site in result.sites
     }
 

@@ -441,6 +441,28 @@ KEPT = {
         ),
         "what computes it changes something, too",
     ),
+    "a rate beside the optimizer": (
+        """
+        from typing import NamedTuple
+        from flax import optim
+
+        class State(NamedTuple):
+            optimizer: optim.Optimizer
+            rate: float
+
+        def train(params, grads):
+            state = State(optim.Momentum(0.1).create(params), 0.1)
+            for grad in grads:
+                optimizer = state.optimizer.apply_gradient(grad, learning_rate=state.rate)
+                state = state._replace(optimizer=optimizer)
+            return state
+        """,
+        "it does not come from the optimizer's own step",
+    ),
+    "a number of the step, which no traced array has": (
+        alone("0.1 / (1 + optimizer.state.step.item())", args=""),
+        "what computes it changes something, too",
+    ),
     "a rate that no caller gives": (
         alone(
             args="",
@@ -1483,6 +1505,15 @@ def test_a_schedule_that_two_optimizers_share_moves_ahead_of_both(style: Style) 
     )
     assert after.count("schedule = lambda") == 1
     assert after.count("optax.adam(schedule)") == 2
+
+
+def test_a_rate_by_a_method_of_the_step() -> None:
+    text = alone("0.1 / (1 + optimizer.state.step.astype(float))", args="")
+    after = migrated(text)
+    assert "optax.sgd(lambda step: 0.1 / (1 + step.astype(float)), momentum=0.9)" in (
+        " ".join(after.split())
+    )
+    assert "apply_gradients(grads=grad)" in after
 
 
 def test_a_parameter_whose_position_counts_stays() -> None:

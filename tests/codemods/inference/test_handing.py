@@ -262,6 +262,9 @@ HANDED: dict[str, Program] = {
     "operator": """
         operator.itemgetter("optimizer")({"optimizer": made}).target  # is: made
         operator.methodcaller("apply_gradient", grads)(made).target  # is: made
+        several = operator.attrgetter("state", "optimizer_def")(made)
+        several[0].step  # is: state made
+        several[1].hyper_params  # is: definition made
         """,
     "methods that are bound": """
         step = made.apply_gradient

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
+from typing import Any
 
-from tests.codemods.programs import result_of
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import serialization
+
+from optim2optax.checkpoints.loading import load_legacy_checkpoint
+from optim2optax.legacy import legacy_flax
+from tests.codemods.programs import program, result_of
 
 PROGRAM = """
     import flax
@@ -24,6 +32,8 @@ SILENT = (
     "data = serialization.to_bytes(optimizer)",
     "params = serialization.from_bytes(params, data)",
     "print(checkpoints.latest_checkpoint(directory))",
+    "optimizer = create(params).restore_state(optimizer.state_dict())",
+    "data = {'optimizer': optimizer.state_dict()}",
 )
 TOLD = (
     "optimizer = checkpoints.restore_checkpoint(directory, optimizer)",
@@ -54,6 +64,57 @@ def test_both_ways_are_offered(line: str) -> None:
         "`optim2optax.checkpoints.loading.load_legacy_checkpoint(path, state)`"
         in site.note
     )
+
+
+AGENT = """
+    from flax import optim
+
+    class Agent:
+        def __init__(self, params):
+            self.optimizer = optim.Adam(0.1).create(params)
+            self.steps = 0
+
+        def bundle_and_checkpoint(self):
+            return {"optimizer": self.optimizer.state_dict(), "steps": self.steps}
+
+        def unbundle(self, bundle):
+            self.steps = bundle["steps"]
+            self.optimizer = self.optimizer.restore_state(bundle["optimizer"])
+
+    def run(params):
+        agent = Agent(params)
+        agent.unbundle(agent.bundle_and_checkpoint())
+        return agent
+    """
+
+
+def test_a_state_dict_that_a_program_keeps_by_itself() -> None:
+    result = result_of(AGENT)
+    assert {site.status for site in result.sites} == {"rewritten"}
+    [site] = [site for site in result.sites if site.note]
+    assert site.line == 5
+    assert site.note.startswith("It is restored at train.py:13 from a state dict")
+
+
+def test_a_kept_state_dict_of_before_is_converted(
+    tmp_path: Path, legacy_wheel: object
+) -> None:
+    """As the note says: what one pickled by itself becomes a file of Flax, and then a state."""
+    params = {"w": jnp.arange(3.0)}
+    before: dict[str, Any] = {"__name__": "agent"}
+    after = {**before}
+    with legacy_flax():
+        exec(program(AGENT), before)
+        bundle = before["Agent"](params).bundle_and_checkpoint()
+    path = tmp_path / "bundle"
+    path.write_bytes(serialization.msgpack_serialize(jax.device_get(bundle)))
+    exec(result_of(AGENT).after.decode(), after)
+    agent = after["Agent"](jax.tree_util.tree_map(jnp.zeros_like, params))
+    with pytest.raises(ValueError, match="step"):
+        agent.unbundle(bundle)
+    fresh = {"optimizer": agent.optimizer, "steps": 0}
+    loaded = load_legacy_checkpoint(path, fresh)
+    assert loaded["optimizer"].params["w"].tolist() == [0.0, 1.0, 2.0]
 
 
 def test_only_the_optimizer_that_is_restored_is_concerned() -> None:

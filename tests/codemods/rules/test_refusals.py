@@ -1035,7 +1035,7 @@ REFUSED = {
 
         def read(params):
             optimizer = optim.Adam(0.1).create(params)
-            return getattr(optimizer, "target")
+            return getattr(optimizer, "state")
         """,
     ),
     "compute_gradient without a loss": (

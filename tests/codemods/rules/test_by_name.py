@@ -1,0 +1,203 @@
+"""Attributes of optimizers that are read by a name in a string, old and new side by side."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import program, project
+from tests.codemods.test_alike import assert_alike, assert_left, text_of
+
+MADE = "optimizer = definition.create(params)\n"
+LEFT = {
+    "a state": "return getattr(optimizer, 'state').step",
+    "a name that is not a literal": "name = 'target'\nreturn getattr(optimizer, name)",
+    "a method": "return getattr(optimizer, 'apply_gradient')(gradients(params)).target",
+    "a step, by a getter": "return operator.attrgetter('state.step')(optimizer)",
+    "several at once, by a getter": """
+params, state = operator.attrgetter('target', 'state')(step(optimizer))
+return params, state.step
+""",
+    "a method, by a getter": """
+call = operator.methodcaller('apply_gradient', gradients(params))
+return [new.target for new in map(call, [optimizer])]
+""",
+    "a key of a sort": """
+found = sorted([step(optimizer), optimizer], key=operator.attrgetter('state.step'))
+return found[0].target
+""",
+    "an attribute that only a train state has": "return str(hasattr(optimizer, 'params'))",
+    "another attribute that is asked for": "return str(hasattr(optimizer, 'state'))",
+}
+MIXED = {
+    "params of something else": """
+class Model:
+    def __init__(self, params):
+        self.params = params
+def params_of(x):
+    return x.target if hasattr(x, 'target') else x.params
+return params_of(optimizer), params_of(Model(params))
+""",
+    "a target of something else": """
+class Batch:
+    def __init__(self, target):
+        self.target = target
+target_of = operator.attrgetter('target')
+return target_of(optimizer), target_of(Batch(params))
+""",
+    "a getter for something unknown": """
+target_of = operator.attrgetter('target')
+return target_of(optimizer), target_of(types.SimpleNamespace(**{'target': params}))
+""",
+}
+REWRITTEN = {
+    "getattr": (
+        "return getattr(optimizer, 'target')",
+        "return getattr(optimizer, 'params')",
+    ),
+    "the quotes that are there": (
+        'return getattr(step(optimizer), "target", None)',
+        'return getattr(step(optimizer), "params", None)',
+    ),
+    "an optimizer, or its parameters": (
+        """
+def params_of(x):
+    return x.target if hasattr(x, 'target') else x
+return params_of(step(optimizer)), params_of(params)
+""",
+        "return x.params if hasattr(x, 'params') else x\n",
+    ),
+    "a getter": (
+        "target_of = operator.attrgetter('target')\nreturn target_of(step(optimizer))",
+        "target_of = operator.attrgetter('params')\n",
+    ),
+    "a getter that is called at once": (
+        "return operator.attrgetter('target')(step(optimizer))",
+        "operator.attrgetter('params')(",
+    ),
+    "a getter for several": (
+        "return [*map(operator.attrgetter('target'), [optimizer, step(optimizer)])]",
+        "map(operator.attrgetter('params'), [",
+    ),
+    "a getter through something else": (
+        """
+agent = types.SimpleNamespace(optimizer=step(optimizer))
+return operator.attrgetter('optimizer.target')(agent)
+""",
+        "operator.attrgetter('optimizer.params')(",
+    ),
+}
+OTHERS = {
+    "a getter of other objects": """
+class Batch:
+    def __init__(self, target):
+        self.target = target
+target_of = operator.attrgetter('target')
+return target_of(Batch(params)), step(optimizer).target
+""",
+    "an attribute of other objects": """
+class Batch:
+    def __init__(self, target):
+        self.target = target
+return getattr(Batch(params), 'target'), step(optimizer).target
+""",
+}
+
+
+def program_of(body: str) -> str:
+    imports = "    import operator\n    import types\n"
+    return "\n" + imports + text_of(body).lstrip("\n")
+
+
+@pytest.mark.parametrize("body", LEFT.values(), ids=LEFT)
+def test_what_is_left_by_name(body: str, legacy_wheel: object) -> None:
+    assert_left(program_of(body), "FO916")
+
+
+@pytest.mark.parametrize("body", MIXED.values(), ids=MIXED)
+def test_a_name_for_other_objects_too(body: str, legacy_wheel: object) -> None:
+    assert_left(program_of(body), "FO909")
+
+
+@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS)
+def test_names_of_other_objects_stay(body: str, legacy_wheel: object) -> None:
+    after = assert_alike(program_of(body))
+    assert "'target'" in after
+
+
+@pytest.mark.parametrize(("body", "new"), REWRITTEN.values(), ids=REWRITTEN)
+def test_the_target_by_its_name(body: str, new: str, legacy_wheel: object) -> None:
+    after = assert_alike(program_of(body))
+    assert new in after
+    assert "target'" not in after
+
+
+def test_a_getter_of_another_file() -> None:
+    results = project(
+        {
+            "getters": """
+                import operator
+
+                target_of = operator.attrgetter("target")
+                """,
+            "train": """
+                from flax import optim
+                from getters import target_of
+
+                def train(params, grads):
+                    optimizer = optim.Adam(0.1).create(params)
+                    return target_of(optimizer.apply_gradient(grads))
+                """,
+        }
+    )
+    assert 'attrgetter("params")' in results["getters"].after.decode()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_else_may_be_asked_is_told(is_known: bool) -> None:
+    other = '{"w": 1.0}' if is_known else "batch"
+    text = f"""
+        from flax import optim
+
+        def params_of(x):
+            return x.target if hasattr(x, "target") else x
+
+        def train(params, batch):
+            optimizer = optim.Adam(0.1).create(params)
+            return params_of(optimizer), params_of({other})
+        """
+    result = project({"train": text})["train"]
+    assert {site.status for site in result.sites} == {"rewritten"}
+    notes = [site.line for site in result.sites if "asked for `params`" in site.note]
+    assert notes == ([] if is_known else [4])
+
+
+def test_what_is_asked_for_says_what_to_ask() -> None:
+    text = """
+        from flax import optim
+
+        def is_one(params):
+            optimizer = optim.Adam(0.1).create(params)
+            return hasattr(optimizer, "state")
+        """
+    result = project({"train": text})["train"]
+    assert result.after.decode() == program(text)
+    assert "Ask by `isinstance`" in str([site.remedy for site in result.sites])
+
+
+@pytest.mark.parametrize(
+    "value", ["optimizer.apply_gradient", "optim.Optimizer.apply_gradient"]
+)
+def test_a_method_as_a_value_says_what_to_pass_on(value: str) -> None:
+    text = f"""
+        import jax
+        from flax import optim
+
+        def train(params, grads):
+            optimizer = optim.Adam(0.1).create(params)
+            step = jax.jit({value})
+            return step(optimizer, grads)
+        """
+    result = project({"train": text})["train"]
+    assert "grads: optimizer.apply_gradient(grads)" in str(
+        [site.remedy for site in result.sites]
+    )
