@@ -124,10 +124,13 @@ def look(name: str, tree: Path, limit: int, before: float | None = None) -> floa
     try:
         report = json.loads(taken.output)
         summary = report["summary"]
+        # modules that the tool adds are not there under `--check`
         changed = [
             file["path"]
             for file in report["files"]
-            if file["changed"] and file["path"].endswith(".py")
+            if file["changed"]
+            and file["path"].endswith(".py")
+            and Path("/", file["path"]).exists()
         ]
         edited = editing(Path("/"), changed)
         said = f"{summary['sites']:4} sites, {summary['rewritten']:4} rewritten, {summary['errors']} errors"
