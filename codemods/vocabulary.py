@@ -254,6 +254,18 @@ MODELS = frozenset(("flax.linen.Module", "flax.linen.module.Module"))
 ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", "jax.Array", "chex.Array")
 """What the names of functions and classes that give arrays begin with."""
 
+NUMPY_ARRAYS = full_names(
+    "numpy", "arange array asarray empty eye full identity linspace ones zeros"
+)
+"""Functions that give an array of NumPy."""
+
+NO_ARRAYS = full_names(
+    "jax.numpy",
+    "can_cast dtype finfo iinfo isscalar issubdtype iterable ndim promote_types "
+    "result_type shape size",
+)
+"""Functions of `jax.numpy` that give no array."""
+
 NUMBERS = ("jax.numpy.", "jax.random.", "numpy.random.")
 """What the names of functions that neither keep nor give back their arguments begin with."""
 

@@ -14,13 +14,12 @@ from packaging.version import Version
 
 from codemods.model import Options, Source
 from codemods.removed.table import (
-    ARGUMENT,
-    KEYWORD,
     LEGACY,
     MODELS,
     NEVER,
     Removed,
     RemovedUse,
+    changed,
     packages,
 )
 
@@ -36,6 +35,7 @@ NEWEST = Version("9999")
 
 TITLES = {
     "collections": "Python",
+    "dataclasses": "Python",
     "flax": "Flax",
     "jax": "JAX",
     "jaxlib": "jaxlib",
@@ -70,7 +70,7 @@ def installed() -> dict[str, Version]:
     Packages that are not installed count as the newest.
     """
     found = {}
-    for name in sorted(packages()):
+    for name in sorted(packages() | {row.package for row in changed().values()}):
         if name in sys.stdlib_module_names:
             found[name] = Version(python_version())
             continue
@@ -173,12 +173,12 @@ def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obsta
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)
     if row.name in MODELS:
         return Obstacle(row.name, since, places, row.note, VENDOR)
-    if row.how == ARGUMENT:
+    if row.how == "argument":
         what = f"{row.name} without `{row.to}`"
         return Obstacle(what, since, places, row.note)
     if row.how == "none":  # the note is the remedy, which is done by hand
         return Obstacle(row.name, since, places, row.note)
     remedy = "It is written in another way now."
-    if row.how in (KEYWORD, "same"):
+    if row.how in ("keyword", "same"):
         remedy = f"It is `{row.to.removeprefix('builtins.')}` now."
     return Obstacle(row.name, since, places, remedy, MODERNIZE)
