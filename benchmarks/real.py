@@ -36,7 +36,7 @@ OLD = "jax==0.4.13 jaxlib==0.4.13 numpy<1.24 scipy<1.13 dm-haiku==0.0.9"
 ENVIRONMENTS = {
     "0.3.6": ("3.9", f"flax==0.3.6 {OLD}"),
     "0.5.3": ("3.9", f"flax==0.5.3 {OLD}"),
-    "today": ("3.11", "flax jax optax dm-haiku"),
+    "today": ("3.11", "flax jax optax chex dm-haiku"),
 }
 BOTH = "absl-py einops gin-config ml_collections six"
 """What trees import beside; the packages that `benchmarks/driving` stubs are in neither."""

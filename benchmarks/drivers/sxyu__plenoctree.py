@@ -37,6 +37,8 @@ def train(tree: Any) -> None:
             "--render_every=0",
             "--num_coarse_samples=8",
             "--num_fine_samples=8",
+            "--nouse_viewdirs",
+            "--sh_deg=1",
         ]
     )
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from importlib import import_module
+from typing import Any
+
+import jax.numpy as jnp
 import pytest
 
 from codemods import FileResult, Options, Source, migrate
+from codemods.removed.table import changed
 
 NN = "import jax\nimport jax.numpy as jnp\nfrom flax import linen as nn\n\n"
 CORE = "from flax.core import FrozenDict, freeze, unfreeze\n\n"
@@ -245,3 +251,93 @@ def test_told(program: str, message: str) -> None:
     assert [(site.code, site.status, site.message) for site in result.sites] == [
         ("FO899", "unresolved", message)
     ]
+
+
+HEAD = (
+    f"{NN}import dataclasses\nimport flax\nimport numpy as np\nimport optax\nfrom flax.core import FrozenDict\n\n"
+    "key = jax.random.PRNGKey(0)\n"
+)
+SHOWN = {
+    "array": "def run():\n    return jnp.broadcast_to([1.0], (2,)).sum() + jnp.mean((1.0, 2.0))\n",
+    "keyword": "def run():\n    return jnp.clip(jnp.arange(3), a_min=1, a_max=2)\n",
+    "position": (
+        "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, x, y, mask):\n"
+        "        return nn.MultiHeadDotProductAttention(2)(x, y, mask)\n\n"
+        "def run():\n    x, y, mask = jnp.ones((1, 3, 4)), jnp.ones((1, 5, 4)), jnp.ones((1, 2, 3, 5))\n"
+        "    return optax.huber_loss(Net().init_with_output(key, x, y, mask)[0], x, 1.0)\n"
+    ),
+    "unsigned": "def run():\n    return np.uint64(-1), jnp.uint32(-2)\n",
+    "carry": (
+        "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, carry, state, x):\n"
+        "        return nn.GRUCell()(carry, x), nn.OptimizedLSTMCell()(state, x)\n\n"
+        "def run():\n    c = jnp.ones((2, 4))\n    return Net().init_with_output(key, c, (c, c), jnp.ones((2, 3)))[0]\n"
+    ),
+    "class_carry": (
+        "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        carry = nn.GRUCell.initialize_carry(key, (2,), 4)\n        return nn.GRUCell(features=4)(carry, x)\n\n"
+        "def run():\n    y, variables = Net().init_with_output(key, jnp.ones((2, 3)))\n"
+        "    assert list(variables['params']) == ['GRUCell_0']\n    return y\n"
+    ),
+    "list": (
+        "class Net(nn.Module):\n    sizes: list\n\n    def __call__(self):\n        return self.sizes + [3]\n\n"
+        "def run():\n    return Net([1, 2]).apply({})\n"
+    ),
+    "default": (
+        "@dataclasses.dataclass\nclass Box:\n    low: jnp.ndarray = jnp.zeros(3)\n\ndef run():\n    return Box().low\n"
+    ),
+    "method": (
+        "def run():\n    variables = nn.Dense(2).init(key, jnp.ones((1, 3)))\n"
+        "    rest, params = variables.pop('params')\n    return params.unfreeze(), variables.copy({'params': params})\n"
+    ),
+    "mapping": (
+        "def leaves(x):\n    if isinstance(x, FrozenDict):\n        return sum(map(leaves, x.values()))\n"
+        "    return x.size\n\ndef run():\n    return leaves(nn.Dense(2).init(key, jnp.ones((1, 3))))\n"
+    ),
+}
+
+
+REFUSALS = (AssertionError, AttributeError, OverflowError, TypeError, ValueError)
+
+
+@pytest.mark.parametrize("program", SHOWN.values(), ids=SHOWN)
+def test_what_is_rewritten_is_refused_today_and_runs_then(program: str) -> None:
+    def runs(code: bytes | str) -> object:
+        module: dict[str, Any] = {"__name__": __name__}
+        exec(code, module)
+        return module["run"]()
+
+    with pytest.raises(REFUSALS):
+        runs(HEAD + program)
+    assert runs(run(HEAD + program).after) is not None
+
+
+def test_every_form_of_the_table_is_shown() -> None:
+    assert {row.how for row in changed().values()} == {*SHOWN, "argument", "none"}
+
+
+OTHERS: list[object] = [jnp.ones(2), (2,), 0]
+"""What other arguments a function may take beside an array of two numbers."""
+
+
+def test_each_function_takes_arrays_where_it_refuses_lists() -> None:
+    rows = [row for row in changed().values() if row.how == "array"]
+    for row in rows:
+        module, _, name = row.name.rpartition(".")
+        function = getattr(import_module(module), name)
+        parameters = inspect.signature(function).parameters.values()
+        number = sum(one.default is one.empty and one.kind < 2 for one in parameters)
+        for place in map(int, row.to.split()):
+            works = [takes(function, number, place, other) for other in OTHERS]
+            assert any(works), row.name
+
+
+def takes(function: Any, number: int, place: int, other: object) -> bool:
+    """Whether a function takes an array at a place, and refuses a list there."""
+    arguments = [other] * number
+    try:
+        function(*arguments[:place], jnp.ones(2), *arguments[place + 1 :])
+    except (IndexError, TypeError, ValueError, ZeroDivisionError):
+        return False
+    with pytest.raises(TypeError, match="requires ndarray or scalar arguments"):
+        function(*arguments[:place], [1.0, 1.0], *arguments[place + 1 :])
+    return True
