@@ -194,7 +194,9 @@ def put_back() -> None:
     module: Any = importlib.import_module("flax.linen.module")
     freeze = module._freeze_attr
     module._freeze_attr = lambda value: (
-        value if isinstance(value, list) and isinstance(value[0], int) else freeze(value)
+        value
+        if isinstance(value, list) and isinstance(value[0], int)
+        else freeze(value)
     )
     # As Flax 0.4 had it.
     scaling: Any = importlib.import_module("flax.optim.dynamic_scale")

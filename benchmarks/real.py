@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,7 +163,9 @@ def line(tree: Path, driver: str, environments: Path) -> str:
     today = environment(environments, "today")
     cells = []
     with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
         copy, left = migrated(tree, Path(folder))
+        migrating = time.monotonic() - start
         for is_wide in (False, True):
             try:
                 old = trained(before, driver, tree, is_wide)
@@ -176,7 +179,10 @@ def line(tree: Path, driver: str, environments: Path) -> str:
                 continue
             found = difference(old, new)
             cells += [f"{found.loss:.0e}", f"{found.parameters:.0e}"]
-    return " | ".join([driver, *cells, str(left)])
+        training = time.monotonic() - start - migrating
+    return " | ".join(
+        [driver, *cells, f"{migrating:.0f}", f"{training:.0f}", str(left)]
+    )
 
 
 def main() -> None:
@@ -186,8 +192,11 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--environments", type=Path)
     options = parser.parse_args()
-    print("| tree | loss | parameters | loss, float64 | parameters, float64 | left |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| tree | loss | parameters | loss, float64 | parameters, float64 "
+        "| s to migrate | s to train, four times | left |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         environments = options.environments or Path(folder)
         for tree in sorted(options.trees.resolve().glob("*/*/")):
