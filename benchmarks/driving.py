@@ -191,9 +191,9 @@ def put_back() -> None:
         sys.modules[f"jax.experimental.{name}"] = module
         setattr(jax.experimental, name, module)
     # As Flax 0.3.3 had it: a list of sizes that a module is given stays a list.
-    module: Any = importlib.import_module("flax.linen.module")
-    freeze = module._freeze_attr
-    module._freeze_attr = lambda value: (
+    linen: Any = importlib.import_module("flax.linen.module")
+    freeze = linen._freeze_attr
+    linen._freeze_attr = lambda value: (
         value
         if isinstance(value, list) and isinstance(value[0], int)
         else freeze(value)

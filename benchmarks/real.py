@@ -82,7 +82,10 @@ def environment(folder: Path, flax: str) -> Path:
 
 
 def migrated(tree: Path, folder: Path) -> tuple[Path, int]:
-    """A copy of a tree that one command has migrated, and the number of sites that it leaves."""
+    """A copy of a tree that one command has migrated, and the number of sites that it leaves.
+
+    Raises NotTrainedError if the command fails.
+    """
     copy = folder / tree.name
     shutil.copytree(tree, copy, symlinks=True)
     (copy / ".git").mkdir(exist_ok=True)
@@ -94,6 +97,8 @@ def migrated(tree: Path, folder: Path) -> tuple[Path, int]:
         text=True,
         check=False,
     )
+    if done.returncode > 1:
+        raise NotTrainedError(done.stderr.strip().splitlines()[-1])
     left: int = json.loads(done.stdout)["summary"]["unresolved"]
     return copy, left
 
@@ -164,7 +169,10 @@ def line(tree: Path, driver: str, environments: Path) -> str:
     cells = []
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        copy, left = migrated(tree, Path(folder))
+        try:
+            copy, left = migrated(tree, Path(folder))
+        except NotTrainedError as error:
+            return f"{driver} | is not migrated: {error}" + " |" * 6
         migrating = time.monotonic() - start
         for is_wide in (False, True):
             try:

@@ -187,7 +187,7 @@ FILL = (RESTORE | FROM_STATE_DICT | FROM_BYTES) | {
 }
 """What gives an object like its target, with another content."""
 
-READ_PLAIN = RESTORE | FROM_MSGPACK
+READ_PLAIN = RESTORE | FROM_MSGPACK | {"clu.checkpoint.load_state_dict"}
 """What may give plain dicts and arrays."""
 
 CONVERT_CHECKPOINT = frozenset(("flax.training.checkpoints.convert_pre_linen",))

@@ -206,7 +206,7 @@ def _anchors(
     names = [declared.name for declared in named]
     if len(named) > 2 and names == sorted(names):
         before = [declared for declared in named if declared.name < name]
-        yield before[-1]
+        yield from before[-1:]
     yield flax
     yield from reversed(section.declared)
 
