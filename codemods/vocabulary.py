@@ -259,6 +259,9 @@ NUMPY_ARRAYS = full_names(
 )
 """Functions that give an array of NumPy."""
 
+MAKING_ARRAYS = ("jax.numpy.", "jax.random.")
+"""What the names of functions that make arrays of JAX begin with."""
+
 NO_ARRAYS = full_names(
     "jax.numpy",
     "can_cast dtype finfo iinfo isscalar issubdtype iterable ndim promote_types "

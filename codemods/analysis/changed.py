@@ -13,7 +13,7 @@ from codemods.analysis.uses import class_around
 from codemods.inference.binding import is_unpacked
 from codemods.removed.table import Removed, changed, changed_arguments
 from codemods.sources.modules import Unit
-from codemods.vocabulary import MODELS, NO_ARRAYS, NUMPY_ARRAYS, STRUCTS
+from codemods.vocabulary import MAKING_ARRAYS, MODELS, NO_ARRAYS, NUMPY_ARRAYS, STRUCTS
 
 KIND = "changed"
 """The kind of such a use."""
@@ -30,9 +30,6 @@ MASK = re.compile("mask", re.IGNORECASE)
 METHOD = "flax.core.FrozenDict."
 LIST_OF_MODULE = "flax.linen.Module: a field + […]"
 DEFAULT = "dataclasses.field: an array as default"
-
-MAKING_ARRAYS = ("jax.numpy.", "jax.random.")
-"""What the names of functions that make arrays begin with."""
 
 DATACLASSES = MODELS | STRUCTS | {"dataclasses.dataclass"}
 """The bases and decorators of classes whose annotated names are fields."""
