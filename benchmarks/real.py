@@ -39,7 +39,7 @@ ENVIRONMENTS = {
     "0.5.3": ("3.9", f"flax==0.5.3 {OLD}"),
     "today": ("3.11", "flax jax optax chex dm-haiku"),
 }
-BOTH = "absl-py einops gin-config ml_collections six"
+BOTH = "absl-py einops gin-config ml_collections packaging six"
 """What trees import beside; the packages that `benchmarks/driving` stubs are in neither."""
 
 # Programs that are compiled with less care are compiled in half the time.

@@ -264,8 +264,8 @@ MAKING_ARRAYS = ("jax.numpy.", "jax.random.")
 
 NO_ARRAYS = full_names(
     "jax.numpy",
-    "can_cast dtype finfo iinfo isscalar issubdtype iterable ndim promote_types "
-    "result_type shape size",
+    "can_cast dtype finfo frompyfunc iinfo isscalar issubdtype iterable ndim "
+    "promote_types result_type shape size vectorize",
 )
 """Functions of `jax.numpy` that give no array."""
 

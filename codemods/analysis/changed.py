@@ -27,6 +27,9 @@ PARAMS = re.compile(r"params\b|variables\b|\.target$")
 MASK = re.compile("mask", re.IGNORECASE)
 """What says of an argument that it is the mask of attention."""
 
+SEQUENCE = re.compile(r"\b(?:Iterable|[Ll]ist|Sequence|[Tt]uple)\b")
+"""What says of a field that a list may be given for it."""
+
 METHOD = "flax.core.FrozenDict."
 LIST_OF_MODULE = "flax.linen.Module: a field + […]"
 DEFAULT = "dataclasses.field: an array as default"
@@ -166,7 +169,7 @@ def _defines(unit: Unit, name: str) -> bool:
 
 
 def _is_field(unit: Unit, node: ast.expr, naming: Naming) -> bool:
-    """Whether an expression is a field of a module of Flax, within this."""
+    """Whether an expression is a field of a module of Flax, within this, that may be a list."""
     match node:
         case ast.Attribute(value=ast.Name(id="self"), attr=name):
             cls = class_around(unit, node)
@@ -174,9 +177,13 @@ def _is_field(unit: Unit, node: ast.expr, naming: Naming) -> bool:
             return False
     if cls is None or _kinds(unit, cls, naming).isdisjoint(MODELS):
         return False
-    parts = chain.from_iterable(one.body for one in _ancestry(unit, cls))
-    targets = (part.target for part in parts if isinstance(part, ast.AnnAssign))
-    return any(isinstance(one, ast.Name) and one.id == name for one in targets)
+    for part in chain.from_iterable(one.body for one in _ancestry(unit, cls)):
+        match part:
+            # an array would be added to
+            case ast.AnnAssign(target=ast.Name(id=field), annotation=kind):
+                if field == name:
+                    return bool(SEQUENCE.search(ast.unparse(kind)))
+    return False
 
 
 def _kinds(unit: Unit, cls: ast.ClassDef, naming: Naming) -> set[str]:

@@ -41,6 +41,10 @@ UNTOUCHED = {
         f"{NN}class Net(nn.Module):\n    sizes: list\n\n    def setup(self):\n        self.layers = []\n"
         "        return self.layers + [1], other.sizes + [1], self.sizes + (1,), list(self.sizes) + [1]\n"
     ),
+    "fields that may be arrays": (
+        f"{NN}class Net(nn.Module):\n    shift: jnp.ndarray\n    scale: Any\n\n    def __call__(self, x):\n"
+        "        return self.shift + [1, 2], self.scale + [1, 2]\n"
+    ),
     "a field of another class": "class Net:\n    sizes: list\n\n    def f(self):\n        return self.sizes + [1]\n",
     "defaults that may be": (
         f"{NN}from flax import struct\nimport numpy as np\n\n@struct.dataclass\nclass State:\n"
