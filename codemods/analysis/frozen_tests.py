@@ -46,7 +46,9 @@ def frozen_test(unit: Unit, call: ast.Call, naming: Naming) -> str | None:
     choices = [*_choices(unit, call, scope)]
     if choices and all(_converts(one, naming) for one in choices):
         return None
-    is_for_all = any(map(_names_itself, within)) or _refuses(unit, call)
+    names = {one.name for one in within}
+    descends = any(_descends(one, scope, names) for one in choices)
+    is_for_all = descends or _refuses(unit, call)
     # isinstance(tree, (FrozenDict, State)) is not written anew
     return OF_ALL_LEVELS if is_for_all and _is_alone(call) else FOR_LOOKING
 
@@ -121,11 +123,21 @@ def _is_conversion(node: ast.AST, naming: Naming) -> bool:
     return False
 
 
-def _names_itself(function: Function) -> bool:
-    """Whether a function names itself, to be called for what is within its argument."""
-    for node in ast.walk(function):
+def _descends(
+    choice: Choice | ast.expr, scope: ast.AST, functions: Collection[str]
+) -> bool:
+    """Whether a choice, or what comes after one that ends, names a function around it.
+
+    That is called for what is within.
+    """
+    ending = ast.Return | ast.Raise | ast.Continue
+    ends = isinstance(choice, ast.If) and isinstance(choice.body[-1], ending)
+    for node in ast.walk(scope if ends else choice):
         match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name) if name == function.name:
+            case (
+                ast.Name(id=name)
+                | ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)
+            ) if name in functions:
                 return True
     return False
 

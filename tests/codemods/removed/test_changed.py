@@ -172,11 +172,15 @@ REWRITTEN = {
         (
             "import flax\nfrom flax.core import frozen_dict\n\ndef count(x):\n    if isinstance(x, flax.core.FrozenDict):\n"
             "        return sum(map(count, x.values()))\n    return x.size\n\n"
+            "def walk(x):\n    if not isinstance(x, flax.core.FrozenDict):\n        return [x]\n"
+            "    return [walk(y) for y in x.values()]\n\n"
             "def show(x):\n    return {k: show(v) if isinstance(v, frozen_dict.FrozenDict) else v for k, v in x.items()}\n"
         ),
         (
             "import flax\nfrom flax.core import frozen_dict\n\ndef count(x):\n    if isinstance(x, (dict, flax.core.FrozenDict)):\n"
             "        return sum(map(count, x.values()))\n    return x.size\n\n"
+            "def walk(x):\n    if not isinstance(x, (dict, flax.core.FrozenDict)):\n        return [x]\n"
+            "    return [walk(y) for y in x.values()]\n\n"
             "def show(x):\n    return {k: show(v) if isinstance(v, (dict, frozen_dict.FrozenDict)) else v for k, v in x.items()}\n"
         ),
     ),
@@ -196,6 +200,20 @@ FROZEN = "`isinstance(…, FrozenDict)` is false of the variables of a model now
 TOLD = {
     "a test between two ways to go on": (
         f"{CORE}def f(x):\n    if isinstance(x, FrozenDict):\n        return x['a']\n    return freeze(g(x))['b']\n",
+        FROZEN,
+    ),
+    "a test in a method that calls another of its name": (
+        (
+            f"{CORE}class Agent:\n    def update(self, x):\n        if isinstance(x, FrozenDict):\n"
+            "            self.x.update(x)\n        else:\n            self.y = x\n"
+        ),
+        FROZEN,
+    ),
+    "a test beside a call of the same function": (
+        (
+            f"{CORE}def build(x, n):\n    if isinstance(x, FrozenDict):\n        y = load(x)\n    else:\n"
+            "        y = make(x)\n    return y, build(x, n - 1)\n"
+        ),
         FROZEN,
     ),
     "a test that chooses": (
