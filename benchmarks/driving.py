@@ -75,6 +75,10 @@ class Tree:
         """Numbers from 0 on, as int32."""
         return self.chance.randint(0, below, shape).astype(np.int32)
 
+    def like(self, arrays: Any) -> Any:
+        """Made-up numbers in the place of all in a tree, where versions of Flax draw others."""
+        return jax.tree_util.tree_map(lambda leaf: self.uniform(*leaf.shape), arrays)
+
     def folder(self) -> str:
         """A new empty folder."""
         return tempfile.mkdtemp()
@@ -176,6 +180,8 @@ def put_back() -> None:
     lax_numpy: Any = importlib.import_module("jax._src.numpy.lax_numpy")
     partial_eval: Any = importlib.import_module("jax.interpreters.partial_eval")
     lax_numpy.isin = jnp.isin
+    broadcast_to = jnp.broadcast_to
+    jnp.broadcast_to = lambda array, shape: broadcast_to(jnp.asarray(array), shape)
     partial_eval.trace_to_jaxpr = partial_eval.trace_to_jaxpr_nounits
     jax.partial = partial
     jax.tree_multimap = jax.tree_util.tree_multimap = jax.tree_util.tree_map
@@ -184,6 +190,14 @@ def put_back() -> None:
         module = importlib.import_module(f"jax.example_libraries.{name}")
         sys.modules[f"jax.experimental.{name}"] = module
         setattr(jax.experimental, name, module)
+    # As Flax 0.3.3 had it: a list of sizes that a module is given stays a list.
+    linen: Any = importlib.import_module("flax.linen.module")
+    freeze = linen._freeze_attr
+    linen._freeze_attr = lambda value: (
+        value
+        if isinstance(value, list) and isinstance(value[0], int)
+        else freeze(value)
+    )
     # As Flax 0.4 had it.
     scaling: Any = importlib.import_module("flax.optim.dynamic_scale")
     vars(importlib.import_module("flax.optim"))["DynamicScale"] = scaling.DynamicScale

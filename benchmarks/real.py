@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,9 +37,9 @@ OLD = "jax==0.4.13 jaxlib==0.4.13 numpy<1.24 scipy<1.13 dm-haiku==0.0.9"
 ENVIRONMENTS = {
     "0.3.6": ("3.9", f"flax==0.3.6 {OLD}"),
     "0.5.3": ("3.9", f"flax==0.5.3 {OLD}"),
-    "today": ("3.11", "flax jax optax dm-haiku"),
+    "today": ("3.11", "flax jax optax chex dm-haiku"),
 }
-BOTH = "absl-py einops gin-config ml_collections six"
+BOTH = "absl-py einops gin-config ml_collections packaging six"
 """What trees import beside; the packages that `benchmarks/driving` stubs are in neither."""
 
 # Programs that are compiled with less care are compiled in half the time.
@@ -81,7 +82,10 @@ def environment(folder: Path, flax: str) -> Path:
 
 
 def migrated(tree: Path, folder: Path) -> tuple[Path, int]:
-    """A copy of a tree that one command has migrated, and the number of sites that it leaves."""
+    """A copy of a tree that one command has migrated, and the number of sites that it leaves.
+
+    Raises NotTrainedError if the command fails.
+    """
     copy = folder / tree.name
     shutil.copytree(tree, copy, symlinks=True)
     (copy / ".git").mkdir(exist_ok=True)
@@ -93,6 +97,8 @@ def migrated(tree: Path, folder: Path) -> tuple[Path, int]:
         text=True,
         check=False,
     )
+    if done.returncode > 1:
+        raise NotTrainedError(done.stderr.strip().splitlines()[-1])
     left: int = json.loads(done.stdout)["summary"]["unresolved"]
     return copy, left
 
@@ -162,7 +168,12 @@ def line(tree: Path, driver: str, environments: Path) -> str:
     today = environment(environments, "today")
     cells = []
     with tempfile.TemporaryDirectory() as folder:
-        copy, left = migrated(tree, Path(folder))
+        start = time.monotonic()
+        try:
+            copy, left = migrated(tree, Path(folder))
+        except NotTrainedError as error:
+            return f"{driver} | is not migrated: {error}" + " |" * 6
+        migrating = time.monotonic() - start
         for is_wide in (False, True):
             try:
                 old = trained(before, driver, tree, is_wide)
@@ -176,7 +187,10 @@ def line(tree: Path, driver: str, environments: Path) -> str:
                 continue
             found = difference(old, new)
             cells += [f"{found.loss:.0e}", f"{found.parameters:.0e}"]
-    return " | ".join([driver, *cells, str(left)])
+        training = time.monotonic() - start - migrating
+    return " | ".join(
+        [driver, *cells, f"{migrating:.0f}", f"{training:.0f}", str(left)]
+    )
 
 
 def main() -> None:
@@ -186,8 +200,11 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--environments", type=Path)
     options = parser.parse_args()
-    print("| tree | loss | parameters | loss, float64 | parameters, float64 | left |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| tree | loss | parameters | loss, float64 | parameters, float64 "
+        "| s to migrate | s to train, four times | left |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         environments = options.environments or Path(folder)
         for tree in sorted(options.trees.resolve().glob("*/*/")):

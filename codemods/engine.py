@@ -9,6 +9,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from codemods.analysis.changed import KIND as CHANGED
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import named_classes
 from codemods.analysis.origins import Origins
@@ -41,6 +42,7 @@ from codemods.planning.escaping import escaping
 from codemods.planning.importing import ImportPlan, plan_imports
 from codemods.planning.plan import make_plan
 from codemods.removed import row_of
+from codemods.removed.table import changed
 from codemods.renaming import plan_renames
 from codemods.renaming.applying import renamed
 from codemods.rewriting.edited_file import Applied
@@ -270,10 +272,10 @@ def _needs(decisions: Iterable[Decision]) -> Iterator[Need]:
     """The packages that the replacements of removed names need."""
     for decision in decisions:
         use = decision.use
-        is_removed = use.kind in ("removed", "removed_import")
+        is_removed = use.kind in ("removed", "removed_import", CHANGED)
         if not decision.applies or not is_removed:
             continue
-        row = row_of(use.name)
+        row = changed().get(use.name) or row_of(use.name)
         if row is not None and row.since:
             package = row.module.partition(".")[0]
             yield Need(package, row.since, row.name)

@@ -22,11 +22,11 @@ from codemods.analysis.uses import Use
 from codemods.model import Source
 from codemods.removed.present import unknown
 from codemods.removed.table import (
-    FROZEN,
     LEGACY,
     NEVER,
     Removed,
     RemovedUse,
+    changed,
     once_modules,
     row_of,
 )
@@ -79,7 +79,7 @@ def _row(use: Use) -> Removed | None:
         if not found or not found.version:
             return None
         return Removed(found.name, found.version, NEVER, "", "", "", found.remedy)
-    row = FROZEN.get(use.name) or once_modules().get(use.name)
+    row = changed().get(use.name) or once_modules().get(use.name)
     return row or row_of(use.name)
 
 

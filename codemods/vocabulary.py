@@ -187,7 +187,7 @@ FILL = (RESTORE | FROM_STATE_DICT | FROM_BYTES) | {
 }
 """What gives an object like its target, with another content."""
 
-READ_PLAIN = RESTORE | FROM_MSGPACK
+READ_PLAIN = RESTORE | FROM_MSGPACK | {"clu.checkpoint.load_state_dict"}
 """What may give plain dicts and arrays."""
 
 CONVERT_CHECKPOINT = frozenset(("flax.training.checkpoints.convert_pre_linen",))
@@ -253,6 +253,21 @@ STRUCTS = STRUCT | {"flax.struct.PyTreeNode", "chex.dataclass"}
 MODELS = frozenset(("flax.linen.Module", "flax.linen.module.Module"))
 ARRAYS = ("jax.numpy.", "jax.random.", "numpy.", "jax.nn.", "jax.Array", "chex.Array")
 """What the names of functions and classes that give arrays begin with."""
+
+NUMPY_ARRAYS = full_names(
+    "numpy", "arange array asarray empty eye full identity linspace ones zeros"
+)
+"""Functions that give an array of NumPy."""
+
+MAKING_ARRAYS = ("jax.numpy.", "jax.random.")
+"""What the names of functions that make arrays of JAX begin with."""
+
+NO_ARRAYS = full_names(
+    "jax.numpy",
+    "can_cast dtype finfo frompyfunc iinfo isscalar issubdtype iterable ndim "
+    "promote_types result_type shape size vectorize",
+)
+"""Functions of `jax.numpy` that give no array."""
 
 NUMBERS = ("jax.numpy.", "jax.random.", "numpy.random.")
 """What the names of functions that neither keep nor give back their arguments begin with."""

@@ -17,7 +17,12 @@ Declaring = Callable[[], Sequence[Found]]
 """Finds the files that declare dependencies, when they are needed."""
 
 # also in the text of a notebook: "import optax\n",
-IMPORT = re.compile(rb'(?:^|"|\\n)[ \t]*(?:import|from)[ \t]+optax\b', re.MULTILINE)
+IMPORTS = {
+    name: re.compile(
+        rb'(?:^|"|\\n)[ \t]*(?:import|from)[ \t]+%s\b' % name.encode(), re.MULTILINE
+    )
+    for name in ("optax", "chex")
+}
 CODES = (*(f"FO85{digit}" for digit in "1234"), *(f"FO95{digit}" for digit in "012345"))
 TOO_OLD = ("FO852", "FO853", "FO955")
 
@@ -41,7 +46,7 @@ def with_dependencies(
       find: gives the files that declare them.
     """
     moved = [file for file, result in results.items() if result.changed]
-    users = [file for file, content in contents.items() if _uses_optax(content)]
+    users = [file for file, content in contents.items() if _imports("optax", content)]
     if not (moved or users) or not any(map(options.selects, CODES)):
         return {}
     found: dict[Found, FileResult] = {}
@@ -51,7 +56,7 @@ def with_dependencies(
         return found
     from optim2optax.dependencies.updating import dependencies
 
-    needs = _needs(users, results)
+    needs = _needs(contents, results)
     declared = dependencies([*sources.values()], options, needs)
     for (file, source), result in zip(sources.items(), declared, strict=True):
         is_too_old = any(site.code in TOO_OLD for site in result.hints)
@@ -62,8 +67,8 @@ def with_dependencies(
     return found
 
 
-def _uses_optax(content: bytes) -> bool:
-    return b"optax" in content and IMPORT.search(content) is not None
+def _imports(package: str, content: bytes) -> bool:
+    return package.encode() in content and bool(IMPORTS[package].search(content))
 
 
 def _declaring(
@@ -103,18 +108,22 @@ def _sources(
     return sources
 
 
-def _needs(users: Sequence[Found], results: Mapping[Found, FileResult]) -> Needs:
-    """The lowest versions that the code needs, of optax only if the code uses it."""
+def _needs(
+    contents: Mapping[Found, bytes], results: Mapping[Found, FileResult]
+) -> Needs:
+    """The lowest versions that the code needs, of optax only if the code uses it.
+
+    optax brought chex once.
+    """
     from optim2optax.dependencies.needs import LOWEST, Needs, raised
 
-    needs = Needs()
     # code that was rewritten may import optax only now
-    uses_optax = bool(users) or any(
-        IMPORT.search(result.after) for result in results.values()
-    )
-    if not uses_optax:
-        lowest = {name: lowest for name, lowest in LOWEST.items() if name != "optax"}
-        needs = Needs(lowest)
+    codes = [*contents.values(), *(result.after for result in results.values())]
+    imports = [name for name in IMPORTS if any(_imports(name, code) for code in codes)]
+    lowest = dict(LOWEST)
+    if "optax" not in imports:
+        del lowest["optax"]
+    needs = Needs(lowest, imports=tuple(imports))
     # the replacement of a removed name may need a later JAX than the rest
     return raised(needs, (need for result in results.values() for need in result.needs))
 

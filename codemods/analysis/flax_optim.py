@@ -96,7 +96,9 @@ class FlaxOptim(Library):
         if root in OUTSIDE:
             is_legacy = name.rpartition(".")[2] in NAMES
             return (is_legacy and len(way) <= 3) or SUBMODULES.issuperset(way)
-        return name.startswith(FOREIGN) and len(way) <= 2
+        # clu.checkpoint.load_state_dict
+        is_reader = name in READ_PLAIN
+        return is_reader or (name.startswith(FOREIGN) and len(way) <= 2)
 
     def members(self, module: str) -> tuple[str, ...]:
         if legacy_name(module) is Unnamed.MODULE:

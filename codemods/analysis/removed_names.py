@@ -6,23 +6,19 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 
+from codemods.analysis.changed import KIND as CHANGED
+from codemods.analysis.changed import changed_uses
+from codemods.analysis.frozen_tests import Naming
 from codemods.analysis.queries import Queries
 from codemods.analysis.uses import Use
-from codemods.inference.binding import is_unpacked
 from codemods.inference.objects import Instance
 from codemods.inference.recorded import Import
 from codemods.removed.indexing import IndexedUpdate, updated
 from codemods.removed.present import unknown
-from codemods.removed.table import (
-    KEYWORD,
-    Removed,
-    changed_arguments,
-    once_modules,
-    packages,
-    row_of,
-)
+from codemods.removed.table import Removed, changed, once_modules, packages, row_of
 from codemods.sources.modules import Unit
 from codemods.vocabulary import INDEX
 
@@ -31,17 +27,11 @@ DOTTED = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.\w+)+")
 UNKNOWN = "unknown"
 """The kind of use of a name that does not exist and never did, or is private."""
 
-MODERNIZED = ("removed", "removed_import", "removed_module")
+MODERNIZED = ("removed", "removed_import", "removed_module", CHANGED)
 """The kinds of use that are only rewritten on demand: they have to do with no optimizer."""
 
 IN_PLACE = ("call", "drop", "helper", "value")
 """How rows are replaced where their names are used, imported names included."""
-
-COLLECTIONS = frozenset(("params", "batch_stats", "cache", "intermediates"))
-"""The parts of the variables of a model."""
-
-PARAMS = re.compile(r"params\b|variables\b|\.target$")
-"""What says of an expression that the variables of a model are there."""
 
 WITHOUT_NAME = ("AttributeError",)
 WITHOUT_IMPORT = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
@@ -83,9 +73,14 @@ def names_removed(unit: Unit) -> bool:
                     name = module if alias.name == "*" else f"{module}.{alias.name}"
                     bound[alias.asname or alias.name].add(name)
                     imported.append(name)
-            case ast.Call() if _frozen_method(unit, node):
-                return True
     if any(name in once_modules() or _is_gone(name) for name in imported):
+        return True
+
+    def naming(node: ast.expr) -> set[str]:
+        root, _, rest = _dotted(node).partition(".")
+        return {f"{target}.{rest}".rstrip(".") for target in bound[root]}
+
+    if _says_instances(unit) or any(changed_uses(unit, naming)):
         return True
     for node in unit.nodes:
         match node:
@@ -95,13 +90,6 @@ def names_removed(unit: Unit) -> bool:
             # "jnp.DeviceArray", as an annotation in quotes
             case ast.Constant(value=str(text)):
                 read = DOTTED.findall(text)
-            # jnp.clip(x, a_min=0)
-            case ast.Call(func=function):
-                root, _, rest = _dotted(function).partition(".")
-                names = (f"{target}.{rest}".rstrip(".") for target in bound[root])
-                if any(_changed_argument(node, name) for name in names):
-                    return True
-                continue
             case _:
                 continue
         for name in read:
@@ -111,17 +99,16 @@ def names_removed(unit: Unit) -> bool:
     return False
 
 
-def _changed_argument(call: ast.Call, function: str | None) -> Removed | None:
-    """The row of a keyword that has another name, or of an argument that a call has to give now."""
-    given = {word.arg for word in call.keywords}
-    for row in changed_arguments().get(function or "", ()):
-        if row.how == KEYWORD:
-            is_changed = row.parameter in given
-        else:
-            is_changed = not (call.args or row.to in given or is_unpacked(call))
-        if is_changed:
-            return row
-    return None
+def _says_instances(unit: Unit) -> bool:
+    """Whether a file may call an instance of a class whose call takes something otherwise."""
+    return any(word in unit.code for word in _instances())
+
+
+@cache
+def _instances() -> frozenset[str]:
+    """The last words of the classes whose instances take something otherwise."""
+    rows = (row for row in changed().values() if row.function.endswith("()"))
+    return frozenset(row.function[:-2].rpartition(".")[2] for row in rows)
 
 
 def _is_gone(name: str) -> bool:
@@ -144,13 +131,17 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
     Their kind is `removed` for an expression, `removed_import` for an imported name, and
     `removed_module` for the import of a module, `import a.b.c`, that only such expressions use, or
     that is an attribute today. It is `unknown` for an expression or import of what never existed,
-    or is private.
+    or is private, and `changed` for what is there and is taken otherwise.
     """
     if not uses_removed(unit.code):
         return
     names = _Names(facts, unit)
-    says_flax = "flax" in unit.code
     covered: set[ast.AST] = set()
+    for use in _changed(unit, names):
+        # nn.GRUCell.initialize_carry(key, (8,), 16)
+        if isinstance(use.node, ast.Call):
+            covered.add(use.node.func)
+        yield use
     for node in unit.nodes:
         if isinstance(node, Named) and node not in covered:
             row = names.row(node, node)
@@ -158,19 +149,22 @@ def removed_uses(facts: Queries, unit: Unit) -> Iterator[Use]:
                 covered.update(ast.walk(node))
                 covered.update(_index(unit, node, row, names))
                 yield Use("removed", row.name, unit, node, ())
-        # jnp.clip(x, a_min=0)
-        elif isinstance(node, ast.Call):
-            row = _changed_argument(node, names.full_name(node.func))
-            if row is not None and not is_guarded(unit, node):
-                yield Use("removed", row.name, unit, node, ())
-            # state, params = variables.pop("params")
-            method = _frozen_method(unit, node) if says_flax else None
-            if method is not None and not names.is_another(node.func):
-                yield Use("removed", method, unit, node, ())
     yield from _in_quotes(unit, names, covered)
     for item in names.imports:
         yield from _of_import(unit, item, names, covered)
     yield from _unknown(unit, names)
+
+
+def _changed(unit: Unit, names: _Names) -> Iterator[Use]:
+    """The uses of what is there and is taken otherwise."""
+    for row, node in changed_uses(unit, names.naming()):
+        is_another = (
+            row.how == "method"
+            and isinstance(node, ast.Call)
+            and names.is_another(node.func)
+        )
+        if not (is_another or is_guarded(unit, node)):
+            yield Use(CHANGED, row.name, unit, node, ())
 
 
 def _of_import(
@@ -282,6 +276,22 @@ class _Names:
         }
         return named.pop() if len(named) == 1 else None
 
+    def naming(self) -> Naming:
+        """The full names of expressions, and those of the instances of classes by their calls."""
+        may_be_instance = _says_instances(self.unit)
+
+        def naming(node: ast.expr) -> set[str]:
+            name = self.full_name(node)
+            if name is not None:
+                return {name}
+            # nn.MultiHeadDotProductAttention(8)(x, y, mask)
+            if isinstance(node, ast.Call):
+                return {f"{one}()" for one in naming(node.func)}
+            found = self._facts.flow.origin_names(node) if may_be_instance else set()
+            return found if len(found) == 1 else set()
+
+        return naming
+
     def is_another(self, method: ast.expr) -> bool:
         """Whether a method is that of a class in view, or a function of a module."""
         assert isinstance(method, ast.Attribute)
@@ -379,38 +389,3 @@ def _index(
         case IndexedUpdate(index=ast.Subscript(value=value)):
             if names.full_name(value) == INDEX:
                 yield from ast.walk(value)
-
-
-def _frozen_method(unit: Unit, call: ast.Call) -> str | None:
-    """The method of a `FrozenDict` that a call is of, if the call shows that by itself."""
-    parent = unit.parents.get(call)
-    match call:
-        # state, params = variables.pop("params")
-        case ast.Call(
-            func=ast.Attribute(attr="pop"),
-            args=[ast.Constant(value=str(name))],
-            keywords=[],
-        ) if name == "params":
-            match parent:
-                case ast.Assign(targets=[ast.Tuple(elts=[_, _])]):
-                    return "pop"
-        # params = params.unfreeze()
-        case ast.Call(func=ast.Attribute(attr="unfreeze"), args=[], keywords=[]):
-            is_used = not isinstance(parent, ast.Expr)
-            return "unfreeze" if is_used and not _defines(unit, "unfreeze") else None
-        # params.copy({"head": head}), which copied and changed
-        case ast.Call(
-            func=ast.Attribute(attr="copy", value=owner), args=[ast.Dict(keys=keys)]
-        ) if not call.keywords:
-            named = {key.value for key in keys if isinstance(key, ast.Constant)}
-            is_of_model = bool(named & COLLECTIONS or PARAMS.search(unit.source(owner)))
-            return "copy" if is_of_model and not _defines(unit, "copy") else None
-        case ast.Call(func=ast.Attribute(attr="copy"), args=[], keywords=[word]):
-            return "copy" if word.arg == "add_or_replace" else None
-    return None
-
-
-def _defines(unit: Unit, name: str) -> bool:
-    """Whether a file has a function or method of a name."""
-    functions = (node for node in unit.nodes if isinstance(node, ast.FunctionDef))
-    return any(function.name == name for function in functions)

@@ -1,7 +1,7 @@
-"""The table of removed names, read from `names.tsv`.
+"""The tables of what was removed (`names.tsv`) and of what is taken otherwise (`changed.tsv`).
 
-It has a row for each name that JAX, Flax, optax, NumPy or Python's `collections` had and have no
-more. The columns are
+The first has a row for each name that JAX, Flax, optax, NumPy or Python's `collections` had and
+have no more. The columns are
 
 - `name`: the full name;
 - `removed_in`: the first version without it;
@@ -21,11 +21,26 @@ more. The columns are
 - `value`: `to` is an expression with the same value;
 - `attribute`: it was a module and is an attribute of the same name, so that only `import a.b`
   fails;
-- `keyword`: `name` is `function(keyword)`, and the keyword is `to` now;
-- `argument`: `name` is `function()`, which has to be given `to` now, as its first argument;
 - `none`: nothing takes its place.
 
 The names below a removed module have rows of their own only if something takes their place.
+
+The second table has what is still there, and the version since which it is taken otherwise. Its
+`how` is
+
+- `keyword`: `name` is `function(keyword)`, and the keyword is `to` now;
+- `argument`: `name` is `function()`, which has to be given `to` now, as its first argument;
+- `position`: `name` is `function(2)`, and the arguments from position 2 on, counted from 0, have to
+  be given by the keywords in `to`;
+- `array`: the arguments of `name` at the positions in `to` have to be arrays, and may not be lists;
+- `carry`: `name` is the call of a cell that has no features; their number is `to` of its first
+  argument;
+- `class_carry`: `name` was a method of a class, and is one of its instances;
+- `method`: what `name` is a method of is a plain dict now, and `to` is a function that takes both;
+- `mapping`, `list`, `default`, `unsigned`: a form of code, which `rules/changed` describes;
+- `none`: it has to be looked at.
+
+There, `function()` in a name stands for what a call of the function gives.
 """
 
 from __future__ import annotations
@@ -38,9 +53,7 @@ from importlib.resources import files
 
 from codemods.vocabulary import PACKAGE
 
-ARGUMENT = "argument"
 ATTRIBUTE = "attribute"
-KEYWORD = "keyword"
 NEVER = "never"
 """The `how` of a name that today's package does not have, though no removal is known.
 
@@ -65,9 +78,14 @@ class Removed:
         return self.name.partition(".")[0]
 
     @property
+    def function(self) -> str:
+        """`function` of `function(keyword)`."""
+        return self.name.rpartition("(")[0] or self.name
+
+    @property
     def parameter(self) -> str:
         """`keyword` of `function(keyword)`."""
-        return self.name.partition("(")[2].removesuffix(")")
+        return self.name.rpartition("(")[2].removesuffix(")")
 
 
 @dataclass(frozen=True)
@@ -83,26 +101,12 @@ class RemovedUse:
 MODELS = ("flax.nn", "flax.deprecated")
 """What models were written with before `flax.linen`."""
 
-FROZEN = {
-    name: Removed(
-        f"flax.core.FrozenDict.{name}",
-        "0.7.0",
-        "same",
-        f"flax.core.{name}",
-        "flax",
-        "",
-        "",
-    )
-    for name in ("copy", "pop", "unfreeze")
-}
-"""The methods of the variables of a model that the plain dicts of today lack, or have otherwise."""
-
 LEGACY = Removed(PACKAGE, "0.6.0", "none", "", "", "", "Move it to optax.")
 
 
 @cache
-def _rows() -> list[Removed]:
-    file = files(__package__).joinpath("names.tsv")
+def _rows(table: str) -> list[Removed]:
+    file = files(__package__).joinpath(table)
     _, *lines = file.read_text(encoding="utf-8").splitlines()
     return [Removed(*line.split("\t")) for line in lines]
 
@@ -110,22 +114,27 @@ def _rows() -> list[Removed]:
 @cache
 def table() -> Mapping[str, Removed]:
     """All removed names, with their rows."""
-    return {row.name: row for row in _rows() if row.how != ATTRIBUTE}
+    return {row.name: row for row in _rows("names.tsv") if row.how != ATTRIBUTE}
 
 
 @cache
 def once_modules() -> Mapping[str, Removed]:
     """The modules that are attributes today, so that only `import a.b` fails."""
-    return {row.name: row for row in _rows() if row.how == ATTRIBUTE}
+    return {row.name: row for row in _rows("names.tsv") if row.how == ATTRIBUTE}
+
+
+@cache
+def changed() -> Mapping[str, Removed]:
+    """What is still there and is taken otherwise, with its rows."""
+    return {row.name: row for row in _rows("changed.tsv")}
 
 
 @cache
 def changed_arguments() -> Mapping[str, Sequence[Removed]]:
     """The rows on arguments of each function."""
     found: dict[str, list[Removed]] = defaultdict(list)
-    for row in table().values():
-        if row.how in (ARGUMENT, KEYWORD):
-            found[row.name.partition("(")[0]].append(row)
+    for row in changed().values():
+        found[row.function].append(row)
     return found
 
 

@@ -224,7 +224,10 @@ def _argument(keyword: str | None, value: cst.BaseExpression) -> cst.Arg:
 def _parenthesized_as(
     node: cst.BaseExpression, new: cst.BaseExpression
 ) -> cst.BaseExpression:
-    """The new expression in the parentheses of the one that it replaces, unless it has its own."""
-    if node.lpar and not new.lpar:
+    """The new expression in the parentheses of the one that it replaces, unless it has its own.
+
+    Those of a tuple are a part of it.
+    """
+    if node.lpar and not new.lpar and not isinstance(node, cst.Tuple):
         return new.with_changes(lpar=node.lpar, rpar=node.rpar)
     return new

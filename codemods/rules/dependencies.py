@@ -12,7 +12,8 @@ ADDED = describe(
     "optax is declared beside Flax",
     """The new code imports optax. If Flax is declared and optax is not, optax is added: in the same
     list, in the style of its neighbours, and, if they have versions, with the lowest version that
-    has everything that the new code uses.
+    has everything that the new code uses. So is chex, if the code imports it: optax required it
+    until 0.2.6.
 
     Nothing is added to constraints, or if the requirements that are always installed, or an
     included file, already have optax.""",

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from codemods.analysis.frozen_params import are_frozen, are_plain, frozen
 from codemods.analysis.legacy import legacy_optimizer
 from codemods.analysis.low_precision import LowPrecision
 from codemods.analysis.stepping import STEPS, Stepping
@@ -45,6 +46,10 @@ SHORT_BETA = (
     "optax trains them."
 )
 CREATING = ("definition.create", "definition.init_state")
+UNFREEZE = (
+    "If a model made the parameters that these replace, they are a plain dict today, and so is the "
+    "state, which frozen parameters do not fit: then write `flax.core.unfreeze` for `freeze`."
+)
 
 
 def _is_dropped(use: Use) -> bool:
@@ -79,6 +84,8 @@ class Notes:
             sentences.append(DROPPED)
         if self._is_frozen_group(use):
             sentences.append(FROZEN)
+        if self._may_not_fit(use):
+            sentences.append(UNFREEZE)
         if use.kind == "definition.create":
             sentences += self._older_checkpoints(use)
             sentences += self._of_unknown_params(use)
@@ -101,6 +108,18 @@ class Notes:
                 roots = flow.roots(flow.places[asked])
                 return is_silent and not all(map(flow.solver.at, roots))
         return False
+
+    def _may_not_fit(self, use: Use) -> bool:
+        """Whether an optimizer gets frozen parameters, and may have been created with others."""
+        if use.kind != "optimizer.replace" or use.call is None:
+            return False
+        given = (word.value for word in use.call.keywords if word.arg == "target")
+        if not any(frozen(params, self.facts) is not None for params in given):
+            return False
+        optimizers = use.objects
+        return not (
+            are_plain(optimizers, self.facts) or are_frozen(optimizers, self.facts)
+        )
 
     def _is_frozen_group(self, use: Use) -> bool:
         """Whether a definition is a group of parameters whose learning rate is 0."""

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import re
 
+from codemods.analysis.frozen_params import are_plain, frozen
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.model_apply import apply_function
 from codemods.analysis.reflection import RENAMED
@@ -377,7 +378,8 @@ def _with_one_step(body: list[ast.stmt]) -> str:
 def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Replacing the parameters keeps the optimizer's state and step, before and after. The state
     may be replaced by one in which each array is a function of the old ones (FO211), by one with
-    another step, or by a new one, whose step is 0.
+    another step, or by a new one, whose step is 0. Frozen parameters are unfrozen instead, if those
+    that they replace came from a model: they are plain dicts today, and so is the state.
     """
     call = use.call
     if call is None:
@@ -427,6 +429,12 @@ def _new_fields(
 ) -> NewFields | Refusal | None:
     """The counterpart of one keyword; None for a state that comes from elsewhere."""
     if keyword.arg == "target":
+        params = frozen(keyword.value, context.facts)
+        # optimizer.replace(target=flax.core.freeze(params)), where a model made plain dicts
+        if params is not None and are_plain(use.objects, context.facts):
+            hole = ("params", use.unit.span(params))
+            template = "{flax}.core.unfreeze({params})"
+            return NewFields((Argument("params", template=template),), (hole,))
         return NewFields((Argument("params", index=index),))
     if keyword.arg != "state":
         return no_counterpart(keyword.arg)

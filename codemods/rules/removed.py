@@ -10,21 +10,13 @@ import re
 
 from codemods.analysis.removed_names import UNKNOWN
 from codemods.analysis.uses import Use
-from codemods.inference.binding import values_of
 from codemods.inference.recorded import Import
 from codemods.model import Refusal
 from codemods.optimizers.base import Support
 from codemods.removed import Removed, row_of
 from codemods.removed.indexing import updated
 from codemods.removed.present import unknown
-from codemods.removed.table import (
-    ARGUMENT,
-    FROZEN,
-    KEYWORD,
-    MODELS,
-    changed_arguments,
-    once_modules,
-)
+from codemods.removed.table import MODELS, once_modules
 from codemods.removed.templates import Expression, expressions_of
 from codemods.renaming.full_names import Said, said
 from codemods.rewriting.edits import (
@@ -112,9 +104,7 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
     `jax.process_index` and `jax.process_count`; `jax.partial` is `functools.partial`; `np.bool`,
     `np.float` and similar names are Python's own; `jnp.DeviceArray` is `jax.Array`. Some names
     become expressions: `jax.lax.tie_in(x, y)` becomes `y`, and `jnp.NINF` becomes `-jnp.inf`. Names
-    inside quoted annotations are replaced too, and so are keywords: `jnp.clip(x, a_min=0)` is
-    `jnp.clip(x, min=0)`. A cell such as `nn.GRUCell()`, which has to be given its features now, is
-    reported.
+    inside quoted annotations are replaced too.
     """
     row = row_of(use.name)
     assert row is not None
@@ -138,33 +128,15 @@ def renamed(use: Use, context: Context) -> Edit | Refusal:
         # jax.config.enable_omnistaging()
         case "drop":
             return _dropped(use, row)
-        # jnp.clip(x, a_min=0)
-        case "keyword":
-            return _with_keywords(use, row)
     return refused(row)
 
 
 def refused(row: Removed) -> Refusal:
     """Why a name that nothing replaces stays."""
-    if row.how == ARGUMENT:
-        return reasons.removed(f"`{row.name}` needs `{row.to}` now.", row.note)
     if row.name in MODELS:
         what, _, remedy = row.note.partition(": ")
         return reasons.legacy_models(f"{what}.", remedy)
     return reasons.removed(f"`{row.name}` was removed.", row.note)
-
-
-def _with_keywords(use: Use, row: Removed) -> Edit:
-    """A call whose keywords have their names of today."""
-    call = use.node
-    assert isinstance(call, ast.Call)
-    rows = changed_arguments()[row.name.partition("(")[0]]
-    new = {one.parameter: one.to for one in rows if one.how == KEYWORD}
-    keywords = [new.get(word.arg or "", word.arg) for word in call.keywords]
-    places = enumerate([None] * len(call.args) + keywords)
-    arguments = tuple(Argument(keyword, index) for index, keyword in places)
-    function = ("function", use.unit.span(call.func))
-    return RewriteCall(use.span, "{function}", arguments, (function,))
 
 
 def _refuse_name_taken(row: Removed) -> Refusal:
@@ -492,26 +464,3 @@ def _is_array(
                 value and _is_array(value, context, known | {value}) for value in others
             )
     return False
-
-
-@rule(
-    "FO804",
-    "variables.pop is flax.core.pop",
-    *(f"removed:{name}" for name in FROZEN),
-    before='state, params = variables.pop("params")\n',
-    after='state, params = flax.core.pop(variables, "params")\n',
-)
-def frozen(use: Use, context: Context) -> Edit | Refusal:
-    """The variables of a model were a `FrozenDict`, whose `pop` returned a pair: the rest and the
-    value. They are a plain dict now, whose `pop` returns only the value. `flax.core.pop` returns
-    the pair for both. In the same way, `params.unfreeze()` becomes `flax.core.unfreeze(params)`,
-    and `variables.copy({"batch_stats": mean})` becomes `flax.core.copy(variables, {…})`: a dict has
-    no `unfreeze`, and its `copy` takes no arguments.
-    """
-    assert isinstance(use.node, ast.Call)
-    assert isinstance(use.node.func, ast.Attribute)
-    given = ["owner", "argument"][: 1 + len(values_of(use.node))]
-    nodes = (use.node.func.value, *values_of(use.node))
-    holes = tuple(zip(given, map(use.unit.span, nodes), strict=True))
-    arguments = ", ".join(f"{{{name}}}" for name in given)
-    return Replace(use.span, f"{{flax}}.core.{use.name}({arguments})", holes)

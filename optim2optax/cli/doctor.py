@@ -214,7 +214,8 @@ def _titled(name: str, versions: Mapping[str, Version]) -> str:
 
 
 def _print_obstacle(obstacle: Obstacle) -> None:
-    since = f", gone since {obstacle.since}" if obstacle.since else ""
+    fate = "changed" if obstacle.is_there else "gone"
+    since = f", {fate} since {obstacle.since}" if obstacle.since else ""
     places = ", ".join(obstacle.places[:SHOWN])
     if len(obstacle.places) > SHOWN:
         places += f" and {len(obstacle.places) - SHOWN} more"

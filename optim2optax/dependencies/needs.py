@@ -27,6 +27,8 @@ from packaging.version import Version
 
 from codemods.model import Need
 
+OPTAX = "optax"
+
 LOWEST: Mapping[str, str] = MappingProxyType(
     {
         "python": "3.9",
@@ -55,10 +57,12 @@ class Needs(NamedTuple):
       lowest: the lowest version of each distribution, by normalized name, and of `python`.
       replacing: the distributions whose version a replacement of a removed name needs, with that
         name.
+      imports: the distributions that the code imports, so that they have to be declared.
     """
 
     lowest: Mapping[str, str] = LOWEST
     replacing: Mapping[str, str] = MappingProxyType({})
+    imports: tuple[str, ...] = (OPTAX,)
 
 
 EXTRAS = frozenset(
@@ -128,7 +132,7 @@ def raised(needs: Needs, found: Iterable[Need]) -> Needs:
         # a later JAX needs a later Python, jaxlib, …
         for name, version in zip(NAMES, JAX[lowest["jax"]], strict=False):
             _raise(lowest, name, version)
-    return Needs(lowest, replacing)
+    return Needs(lowest, replacing, needs.imports)
 
 
 def _raise(lowest: dict[str, str], name: str, version: str) -> bool:

@@ -27,7 +27,7 @@ from optim2optax.dependencies.declared import (
     TextEdit,
     not_read,
 )
-from optim2optax.dependencies.needs import EXTRAS, RENAMED_EXTRAS, Needs
+from optim2optax.dependencies.needs import EXTRAS, OPTAX, RENAMED_EXTRAS, Needs
 from optim2optax.dependencies.versions import (
     NotUnderstoodError,
     admits,
@@ -36,7 +36,6 @@ from optim2optax.dependencies.versions import (
     with_floor,
 )
 
-OPTAX = "optax"
 WATCHED = ("flax", "jax", "jaxlib", OPTAX)
 GPU = "For a GPU, today's JAX is installed as `jax[cuda12]` or `jax[cuda13]`."
 TITLES = {
@@ -157,11 +156,11 @@ def _replaced(text: str, span: Span, part: Span, new: str) -> str:
 
 
 def additions(
-    sections: Sequence[Section], lowest: str, is_included: bool
+    sections: Sequence[Section], name: str, lowest: str, is_included: bool
 ) -> Iterator[Finding]:
-    """The findings that add optax to sections. `is_included` says that an included file has it."""
+    """The findings that add a package to sections; `is_included`: an included file has it."""
     is_in_base = is_included
-    if any(section.base and section.has(OPTAX) for section in sections):
+    if any(section.base and section.has(name) for section in sections):
         is_in_base = True
     # the base first, as the other sections need not have what it has
     for section in sorted(sections, key=lambda section: not section.base):
@@ -169,41 +168,45 @@ def additions(
         # nothing is added beside a requirement with hashes, or to constraints
         if not named or named[-1].is_hashed or section.insert is None:
             continue
-        if is_in_base or section.has(OPTAX):
+        if is_in_base or section.has(name):
             continue
         is_in_base = section.base
-        yield _addition(section, named[-1], lowest, section.insert)
+        yield _addition(section, named[-1], name, lowest, section.insert)
 
 
 def _addition(
-    section: Section, flax: DeclaredRequirement, lowest: str, insert: Insert
+    section: Section,
+    flax: DeclaredRequirement,
+    name: str,
+    lowest: str,
+    insert: Insert,
 ) -> Finding:
-    """The finding that adds optax behind the first requirement where that is possible."""
+    """The finding that adds a package behind the first requirement where that is possible."""
     version = ""
-    # beside a Flax of any version, optax may be of any, too
+    # beside a Flax of any version, it may be of any, too
     if flax.spec.strip(" *"):
         version = f"{flax.gap}{at_least(lowest, flax.spec, 'pep440')}"
-    for anchor in _anchors(section, flax):
-        edit = insert(anchor, OPTAX, version)
+    for anchor in _anchors(section, flax, name):
+        edit = insert(anchor, name, version)
         if edit:
-            message = "The new code needs optax, which is not declared."
-            return Finding(ADDED, flax.span, message, (edit,), f"{OPTAX}{version}")
-    why = "optax is missing here, and there is no simple way to add it."
+            message = f"The new code needs {name}, which is not declared."
+            return Finding(ADDED, flax.span, message, (edit,), f"{name}{version}")
+    why = f"{name} is missing here, and there is no simple way to add it."
     return not_read(flax.span, why, "Add it by hand.")
 
 
 def _anchors(
-    section: Section, flax: DeclaredRequirement
+    section: Section, flax: DeclaredRequirement, name: str
 ) -> Iterator[DeclaredRequirement]:
-    """The requirements behind which optax may stand, the best first.
+    """The requirements behind which a package may stand, the best first.
 
     In a sorted list, that is the one before it in the order; else it is Flax.
     """
     named = [declared for declared in section.declared if declared.name != "python"]
     names = [declared.name for declared in named]
     if len(named) > 2 and names == sorted(names):
-        before = [declared for declared in named if declared.name < OPTAX]
-        yield before[-1]
+        before = [declared for declared in named if declared.name < name]
+        yield from before[-1:]
     yield flax
     yield from reversed(section.declared)
 
@@ -242,7 +245,7 @@ def locked(
 def _without_optax(
     declared: Sequence[DeclaredRequirement], needs: Needs, code: str, remedy: str
 ) -> Iterator[Finding]:
-    if OPTAX not in needs.lowest:
+    if OPTAX not in needs.imports:
         return
     flax = [one for one in declared if one.name == "flax"]
     if flax and not any(one.name == OPTAX for one in declared):

@@ -11,7 +11,6 @@ from optim2optax.dependencies.declared import Finding, FormatError, TextEdit, no
 from optim2optax.dependencies.declaring_file import DeclaringFile, parse, read_source
 from optim2optax.dependencies.needs import Needs
 from optim2optax.dependencies.requirement_findings import (
-    OPTAX,
     additions,
     judged,
     locked,
@@ -53,16 +52,19 @@ def _findings(
     for section in reading.sections:
         for declared in section.declared:
             found += judged(declared, file.text, needs)
-    if OPTAX in needs.lowest:
+    for name in needs.imports:
         # a requirement of optax that cannot be read is one all the same
-        is_unread = any(OPTAX in problem.message for problem in reading.problems)
-        is_elsewhere = is_unread or _includes_optax(file, files)
-        found += additions(reading.sections, needs.lowest[OPTAX], is_elsewhere)
+        is_unread = any(name in problem.message for problem in reading.problems)
+        is_elsewhere = is_unread or _includes(name, file, files)
+        lowest = needs.lowest[name]
+        found += additions(reading.sections, name, lowest, is_elsewhere)
     return sorted(dict.fromkeys(found), key=lambda one: (one.span, one.code))
 
 
-def _includes_optax(file: DeclaringFile, files: Mapping[str, DeclaringFile]) -> bool:
-    """Whether a file includes one that declares optax, directly or through others."""
+def _includes(
+    name: str, file: DeclaringFile, files: Mapping[str, DeclaringFile]
+) -> bool:
+    """Whether a file includes one that declares a package, directly or through others."""
     seen: set[str] = set()
     waiting = [*file.declares.includes]
     while waiting:
@@ -71,7 +73,7 @@ def _includes_optax(file: DeclaringFile, files: Mapping[str, DeclaringFile]) -> 
         # files may include one another
         if included is None or path in seen:
             continue
-        if any(section.has(OPTAX) for section in included.declares.sections):
+        if any(section.has(name) for section in included.declares.sections):
             return True
         seen.add(path)
         waiting += included.declares.includes

@@ -14,13 +14,12 @@ from packaging.version import Version
 
 from codemods.model import Options, Source
 from codemods.removed.table import (
-    ARGUMENT,
-    KEYWORD,
     LEGACY,
     MODELS,
     NEVER,
     Removed,
     RemovedUse,
+    changed,
     packages,
 )
 
@@ -36,12 +35,23 @@ NEWEST = Version("9999")
 
 TITLES = {
     "collections": "Python",
+    "dataclasses": "Python",
     "flax": "Flax",
     "jax": "JAX",
     "jaxlib": "jaxlib",
     "numpy": "NumPy",
     "optax": "optax",
 }
+
+FORMS = {
+    "argument": "{}() without features",
+    "array": "a list for {}",
+    "carry": "{} without features",
+    "list": "a list that is added to a field of flax.linen.Module",
+    "position": "an argument of {} by position",
+    "unsigned": "a negative number for {}",
+}
+"""What is taken otherwise, by how; where nothing is said, the name says it."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,7 @@ class Obstacle:
       places: the places, as `path:line`, in order.
       remedy: what to do, in a sentence or a command.
       command: the command that does it; empty if it has to be done by hand.
+      is_there: whether the name is still there, and taken otherwise.
     """
 
     what: str
@@ -62,6 +73,7 @@ class Obstacle:
     places: tuple[str, ...]
     remedy: str
     command: str = ""
+    is_there: bool = False
 
 
 def installed() -> dict[str, Version]:
@@ -70,7 +82,7 @@ def installed() -> dict[str, Version]:
     Packages that are not installed count as the newest.
     """
     found = {}
-    for name in sorted(packages()):
+    for name in sorted(packages() | {row.package for row in changed().values()}):
         if name in sys.stdlib_module_names:
             found[name] = Version(python_version())
             continue
@@ -173,12 +185,16 @@ def _obstacle(key: tuple[Removed | None, str], found: list[RemovedUse]) -> Obsta
         return Obstacle(row.name, since, places, "It moves to optax.", REWRITE)
     if row.name in MODELS:
         return Obstacle(row.name, since, places, row.note, VENDOR)
-    if row.how == ARGUMENT:
-        what = f"{row.name} without `{row.to}`"
-        return Obstacle(what, since, places, row.note)
+    if row.name in changed():
+        what = FORMS.get(row.how, row.name).format(row.function)
+        remedy = row.note or "It is written in another way now."
+        if row.how == "keyword":
+            remedy = f"It is `{row.to}` now."
+        command = "" if row.note else MODERNIZE
+        return Obstacle(what, since, places, remedy, command, is_there=True)
     if row.how == "none":  # the note is the remedy, which is done by hand
         return Obstacle(row.name, since, places, row.note)
     remedy = "It is written in another way now."
-    if row.how in (KEYWORD, "same"):
+    if row.how == "same":
         remedy = f"It is `{row.to.removeprefix('builtins.')}` now."
     return Obstacle(row.name, since, places, remedy, MODERNIZE)

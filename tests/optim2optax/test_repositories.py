@@ -131,6 +131,29 @@ def test_the_dependencies_of_others_stay(project: Path, run: Run) -> None:
     assert after["modern/requirements.txt"] == old
 
 
+def test_what_the_code_imports_and_optax_brought_once_is_declared(
+    project: Path, run: Run
+) -> None:
+    code = LOGGED.replace("    logs.log(optimizer)\n", "")
+    files = {"train.py": code, "requirements.txt": "absl-py\nflax==0.3.4\n"}
+    write(project / "with", files | {"checks.py": "import chex\n"})
+    ahead = {"requirements.txt": "einops\nflax\njax\n"}
+    write(project / "ahead", files | ahead | {"checks.py": "import chex\n"})
+    write(project / "without", files | {"checks.py": "import chess\n# import chex\n"})
+    assert run("rewrite", "--modernize", ".").exit_code == 0
+    after = read(project)
+    assert after["with/requirements.txt"].splitlines() == [
+        "absl-py",
+        "flax>=0.8.0",
+        "chex>=0.1.87",
+        "optax>=0.2.4",
+    ]
+    assert after["ahead/requirements.txt"] == "einops\nflax\nchex\njax\noptax\n"
+    assert "chex" not in after["without/requirements.txt"]
+    again = run("rewrite", "--modernize", ".")
+    assert (again.exit_code, read(project)) == (0, after)
+
+
 def test_a_copy_is_put_into_each_that_needs_one(
     project: Path, run: Run, legacy_wheel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

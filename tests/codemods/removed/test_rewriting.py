@@ -406,10 +406,6 @@ GONE = {
         "from flax import linen as nn\n\ncell = nn.GRUCell(name='gru')\n",
         "`flax.linen.GRUCell()` needs `features` now.",
     ),
-    "the carry of a class of cells": (
-        "from flax import linen as nn\n\ncarry = nn.LSTMCell.initialize_carry(key, (2,), 3)\n",
-        "`flax.linen.LSTMCell.initialize_carry` was removed.",
-    ),
     "internals": (
         "from jax.lib import xla_bridge\n\nxla_bridge\n",
         "`jax.lib.xla_bridge` was removed.",

@@ -42,6 +42,41 @@ def test_what_an_except_stands_ready_for_is_no_obstacle(tmp_path: Path) -> None:
     assert doctor(write_files(tmp_path, {"train.py": text})).exit_code == 0
 
 
+CHANGED = """\
+import jax.numpy as jnp
+import optax
+from flax import linen as nn
+from flax.core import FrozenDict
+
+
+def run(x, carry, cell=nn.GRUCell()):
+    nn.LSTMCell()(carry, x)
+    jnp.clip(jnp.mean([x, x]), a_min=0)
+    optax.huber_loss(x, x, 1.0)
+    return x if isinstance(x, FrozenDict) else FrozenDict(x)["x"]
+"""
+TOLD = """\
+a list for jax.numpy.mean, changed since JAX 0.4.13: train.py:9
+    fix: It is written in another way now.
+an argument of optax.huber_loss by position, changed since optax 0.2.8: train.py:10
+    fix: It is written in another way now.
+flax.linen.LSTMCell() without features, changed since Flax 0.7.0: train.py:8
+    fix: It is written in another way now.
+jax.numpy.clip(a_min), changed since JAX 0.10.0: train.py:9
+    fix: It is `min` now.
+flax.core.FrozenDict: isinstance, changed since Flax 0.7.0: train.py:11
+    fix: The variables of a model are plain dicts now. Test for `(dict, FrozenDict)`, if these are meant.
+flax.linen.GRUCell() without features, changed since Flax 0.7.0: train.py:7
+    fix: Give it the number of features, which is the last axis of its carry.
+"""
+
+
+def test_what_is_taken_otherwise_is_told(tmp_path: Path) -> None:
+    result = doctor(write_files(tmp_path, {"train.py": CHANGED}))
+    lines = result.output.partition("\n\n")[0]
+    assert re.sub(r"[^ ]*(?=train\.py)", "", lines) == TOLD.rstrip()
+
+
 NO_USES_OF_LEGACY = {
     "another optim": "from torch import optim\n\nx = optim.Adam(0.1)\n",
     "another flax": "class flax:\n    optim = None\n\nx = flax.optim\n",

@@ -1,0 +1,365 @@
+"""What is still there and is taken otherwise: untouched, then rewritten, then told, in whole programs."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import Any
+
+import jax.numpy as jnp
+import pytest
+
+from codemods import FileResult, Options, Source, migrate
+from codemods.removed.table import changed
+
+NN = "import jax\nimport jax.numpy as jnp\nfrom flax import linen as nn\n\n"
+CORE = "from flax.core import FrozenDict, freeze, unfreeze\n\n"
+
+
+def run(program: str) -> FileResult:
+    [result] = migrate([Source("train.py", program.encode())], Options(modernize=True))
+    return result
+
+
+UNTOUCHED = {
+    "arrays and numbers": f"{NN}jnp.mean(x), jnp.mean(jnp.array([x])), jnp.sum(1), jnp.sum(*[x])\n",
+    "lists where they are taken": f"{NN}jnp.array([x]), jnp.stack([x, y]), jnp.concatenate([x]), jnp.zeros([2])\n",
+    "lists as other arguments": f"{NN}jnp.sum(x, (0, 1)), jnp.broadcast_to(x, [2, 3]), jnp.where(x, y, [0])\n",
+    "lists of NumPy": "import numpy as np\n\nnp.mean([x, y])\n",
+    "a method of the same name": f"{NN}x.mean([0, 1])\n",
+    "attention without a mask": f"{NN}nn.MultiHeadDotProductAttention(8)(x, y)\n",
+    "attention to values": f"{NN}nn.MultiHeadDotProductAttention(8)(x, y, z)\n",
+    "a mask by its name": f"{NN}nn.MultiHeadDotProductAttention(8)(x, y, mask=mask)\n",
+    "attention of another kind": f"{NN}nn.SelfAttention(8)(x, mask)\n",
+    "attention of one's own": (
+        f"{NN}class MultiHeadDotProductAttention(nn.Module): ...\n\nMultiHeadDotProductAttention(8)(x, y, mask)\n"
+    ),
+    "arguments that are unpacked": "import optax\n\noptax.huber_loss(*x, y, z), optax.huber_loss(x, y, delta=z)\n",
+    "a cell with features": f"{NN}nn.GRUCell(features=8)(carry, x), nn.LSTMCell(8)(carry, x), nn.GRUCell(**y)(carry, x)\n",
+    "the carry of a cell": f"{NN}nn.GRUCell(features=8).initialize_carry(key, (8, 16))\n",
+    "lists that are no fields": (
+        f"{NN}class Net(nn.Module):\n    sizes: list\n\n    def setup(self):\n        self.layers = []\n"
+        "        return self.layers + [1], other.sizes + [1], self.sizes + (1,), list(self.sizes) + [1]\n"
+    ),
+    "fields that may be arrays": (
+        f"{NN}class Net(nn.Module):\n    shift: jnp.ndarray\n    scale: Any\n\n    def __call__(self, x):\n"
+        "        return self.shift + [1, 2], self.scale + [1, 2]\n"
+    ),
+    "a field of another class": "class Net:\n    sizes: list\n\n    def f(self):\n        return self.sizes + [1]\n",
+    "defaults that may be": (
+        f"{NN}from flax import struct\nimport numpy as np\n\n@struct.dataclass\nclass State:\n"
+        "    step: int = 0\n    dtype: object = jnp.dtype('int32')\n    eps: float = np.float32(1)\n"
+        "    x: object = struct.field(default_factory=lambda: jnp.zeros(1))\n"
+    ),
+    "a default of no dataclass": f"{NN}class State:\n    x: jnp.ndarray = jnp.zeros(1)\n",
+    "a variable with an annotation": f"{NN}def f():\n    x: jnp.ndarray = jnp.zeros(1)\n    return x\n",
+    "numbers that fit": "import numpy as np\n\nnp.uint8(255), np.int8(-1), np.uint8(-x), np.uint8(-1.0)\n",
+    "dicts as well": (
+        f"{CORE}def f(x):\n    if isinstance(x, (dict, FrozenDict)):\n        return f(x['a'])\n    return 1\n"
+    ),
+    "dicts by another test": (
+        f"{CORE}def f(x):\n    if isinstance(x, dict) or isinstance(x, FrozenDict):\n        return f(x['a'])\n"
+    ),
+    "dicts in another branch": (
+        f"{CORE}def f(x):\n    if isinstance(x, dict):\n        return 0\n    elif isinstance(x, FrozenDict):\n        return f(x)\n"
+    ),
+    "what only unfreezes": f"{CORE}def f(x):\n    if isinstance(x, FrozenDict):\n        x = unfreeze(x)\n    return x\n",
+    "what only freezes": f"{CORE}def f(x):\n    if not isinstance(x, FrozenDict):\n        x = FrozenDict(x)\n    return x\n",
+    "what freezes as before": (
+        f"{CORE}def f(x, y):\n    if isinstance(x, FrozenDict):\n        return freeze(y)\n    else:\n        return y\n"
+    ),
+    "what freezes as before, in an expression": (
+        f"{CORE}def f(x, y):\n    return freeze(y) if isinstance(x, FrozenDict) else y\n"
+    ),
+    "what freezes again": (
+        f"{CORE}def f(x):\n    frozen = isinstance(x, FrozenDict)\n    if frozen:\n        x = unfreeze(x)\n"
+        "    x['a'] = 1\n    if frozen:\n        x = freeze(x)\n    return x\n"
+    ),
+    "another class of that name": "from lab import FrozenDict, flax\n\nassert isinstance(x, FrozenDict)\n",
+}
+
+REWRITTEN = {
+    "lists that have to be arrays": (
+        f"{NN}z = jnp.broadcast_to([1e10], x.shape)\nm = jnp.mean([a['loss'] for a in x])\nn = jax.nn.softmax((x, y))\n",
+        (
+            f"{NN}z = jnp.broadcast_to(jnp.array([1e10]), x.shape)\n"
+            "m = jnp.mean(jnp.array([a['loss'] for a in x]))\nn = jax.nn.softmax(jnp.array((x, y)))\n"
+        ),
+    ),
+    "lists at other places, of what was removed": (
+        f"{NN}x = jnp.dot([1, 2], [jnp.NINF, 3])\n",
+        f"{NN}x = jnp.dot(jnp.array([1, 2]), jnp.array([-jnp.inf, 3]))\n",
+    ),
+    "a list, and a keyword": (
+        f"{NN}x = jnp.percentile([1, 2], 5, interpolation='nearest')\n",
+        f"{NN}x = jnp.percentile(jnp.array([1, 2]), 5, method='nearest')\n",
+    ),
+    "a list without jax.numpy": (
+        "from jax.numpy import mean\n\nx = mean([1, 2])\n",
+        "import jax.numpy as jnp\nfrom jax.numpy import mean\n\nx = mean(jnp.array([1, 2]))\n",
+    ),
+    "the mask of attention": (
+        (
+            f"{NN}def f(x, y, self_mask):\n    z = nn.MultiHeadDotProductAttention(\n        num_heads=8)(\n"
+            "            x, y, self_mask)\n    return z\n"
+        ),
+        (
+            f"{NN}def f(x, y, self_mask):\n    z = nn.MultiHeadDotProductAttention(\n        num_heads=8)(\n"
+            "            x, y, mask=self_mask)\n    return z\n"
+        ),
+    ),
+    "the mask of attention that has a name": (
+        (
+            f"{NN}class Block(nn.Module):\n    def setup(self):\n        self.attention = nn.MultiHeadDotProductAttention(8)\n\n"
+            "    def __call__(self, x, y, m):\n        return self.attention(x, y, m, True)\n"
+        ),
+        (
+            f"{NN}class Block(nn.Module):\n    def setup(self):\n        self.attention = nn.MultiHeadDotProductAttention(8)\n\n"
+            "    def __call__(self, x, y, m):\n        return self.attention(x, y, mask=m, deterministic=True)\n"
+        ),
+    ),
+    "what is given by a keyword now": (
+        "import optax\n\nloss = optax.huber_loss(x, y, 1.0) + optax.ctc_loss(a, b, c, d, 0)\n",
+        "import optax\n\nloss = optax.huber_loss(x, y, delta=1.0) + optax.ctc_loss(a, b, c, d, blank_id=0)\n",
+    ),
+    "cells that are called at once": (
+        f"{NN}carry, x = nn.GRUCell()(carry, x)\nstate, y = nn.LSTMCell(name='lstm')(state, y)\n",
+        (
+            f"{NN}carry, x = nn.GRUCell(features=carry.shape[-1])(carry, x)\n"
+            "state, y = nn.LSTMCell(features=state[0].shape[-1], name='lstm')(state, y)\n"
+        ),
+    ),
+    "the carry of a class of cells": (
+        (
+            f"{NN}def f(key, batch, size):\n    a = nn.LSTMCell.initialize_carry(key, (batch,), size)\n"
+            "    return a, nn.GRUCell.initialize_carry(\n        key, batch, size)\n"
+        ),
+        (
+            f"{NN}def f(key, batch, size):\n    a = nn.LSTMCell(features=size, parent=None).initialize_carry(key, (batch, size))\n"
+            "    return a, nn.GRUCell(features=size, parent=None).initialize_carry(\n        key, (*batch, size))\n"
+        ),
+    ),
+    "a list to which a field is added": (
+        (
+            f"{NN}class Base(nn.Module):\n    sizes: list\n\nclass Net(Base):\n    def __call__(self, x):\n"
+            "        return f([1] + self.sizes + [2]), self.sizes + [3]\n"
+        ),
+        (
+            f"{NN}class Base(nn.Module):\n    sizes: list\n\nclass Net(Base):\n    def __call__(self, x):\n"
+            "        return f([1] + list(self.sizes) + [2]), list(self.sizes) + [3]\n"
+        ),
+    ),
+    "an array as the default of a field": (
+        f"{NN}class Kernel(nn.Module):\n    shift: jnp.ndarray = jnp.zeros((1))\n    scale: float = 1.0\n",
+        (
+            "import dataclasses\n\nimport jax\nimport jax.numpy as jnp\nfrom flax import linen as nn\n\n"
+            "class Kernel(nn.Module):\n    shift: jnp.ndarray = dataclasses.field(default_factory=lambda: jnp.zeros((1)))\n"
+            "    scale: float = 1.0\n"
+        ),
+    ),
+    "an array of NumPy as the default of a field": (
+        "import dataclasses\nimport numpy as np\n\n@dataclasses.dataclass(frozen=True)\nclass Box:\n    low: object = np.zeros(3)\n",
+        (
+            "import dataclasses\nimport numpy as np\n\n@dataclasses.dataclass(frozen=True)\nclass Box:\n"
+            "    low: object = dataclasses.field(default_factory=lambda: np.zeros(3))\n"
+        ),
+    ),
+    "the largest number": (
+        "import numpy as np\n\nx = np.uint64(-1), np.uint8(-2)\n",
+        "import numpy as np\n\nx = np.uint64(2**64 - 1), np.uint8(2**8 - 2)\n",
+    ),
+    "a test at each level": (
+        (
+            "import flax\nfrom flax.core import frozen_dict\n\ndef count(x):\n    if isinstance(x, flax.core.FrozenDict):\n"
+            "        return sum(map(count, x.values()))\n    return x.size\n\n"
+            "def walk(x):\n    if not isinstance(x, flax.core.FrozenDict):\n        return [x]\n"
+            "    return [walk(y) for y in x.values()]\n\n"
+            "def show(x):\n    return {k: show(v) if isinstance(v, frozen_dict.FrozenDict) else v for k, v in x.items()}\n"
+        ),
+        (
+            "import flax\nfrom flax.core import frozen_dict\n\ndef count(x):\n    if isinstance(x, (dict, flax.core.FrozenDict)):\n"
+            "        return sum(map(count, x.values()))\n    return x.size\n\n"
+            "def walk(x):\n    if not isinstance(x, (dict, flax.core.FrozenDict)):\n        return [x]\n"
+            "    return [walk(y) for y in x.values()]\n\n"
+            "def show(x):\n    return {k: show(v) if isinstance(v, (dict, frozen_dict.FrozenDict)) else v for k, v in x.items()}\n"
+        ),
+    ),
+    "a test that refuses": (
+        (
+            f"{CORE}def f(x, y):\n    assert isinstance(x, FrozenDict)\n"
+            "    if not isinstance(y, FrozenDict):\n        raise TypeError(y)\n"
+        ),
+        (
+            f"{CORE}def f(x, y):\n    assert isinstance(x, (dict, FrozenDict))\n"
+            "    if not isinstance(y, (dict, FrozenDict)):\n        raise TypeError(y)\n"
+        ),
+    ),
+}
+
+FROZEN = "`isinstance(…, FrozenDict)` is false of the variables of a model now."
+TOLD = {
+    "a test between two ways to go on": (
+        f"{CORE}def f(x):\n    if isinstance(x, FrozenDict):\n        return x['a']\n    return freeze(g(x))['b']\n",
+        FROZEN,
+    ),
+    "a test in a method that calls another of its name": (
+        (
+            f"{CORE}class Agent:\n    def update(self, x):\n        if isinstance(x, FrozenDict):\n"
+            "            self.x.update(x)\n        else:\n            self.y = x\n"
+        ),
+        FROZEN,
+    ),
+    "a test beside a call of the same function": (
+        (
+            f"{CORE}def build(x, n):\n    if isinstance(x, FrozenDict):\n        y = load(x)\n    else:\n"
+            "        y = make(x)\n    return y, build(x, n - 1)\n"
+        ),
+        FROZEN,
+    ),
+    "a test that chooses": (
+        f"{CORE}def f(x):\n    return [y for y in x if isinstance(y, FrozenDict)]\n",
+        FROZEN,
+    ),
+    "a test for several classes": (
+        f"{CORE}def f(x):\n    return [f(y) for y in x if isinstance(y, (FrozenDict, list))]\n",
+        FROZEN,
+    ),
+    "a test whose result is kept": (
+        f"{CORE}def f(x):\n    frozen = isinstance(x, FrozenDict)\n    return g(x, frozen)\n",
+        FROZEN,
+    ),
+    "a cell that is called elsewhere": (
+        f"{NN}cell = nn.GRUCell()\ncarry, x = cell(carry, x)\n",
+        "`flax.linen.GRUCell()` needs `features` now.",
+    ),
+    "a cell whose carry is made there": (
+        f"{NN}carry, x = nn.LSTMCell()((c, h), x)\n",
+        "`flax.linen.LSTMCell()` needs `features` now.",
+    ),
+    "features that are computed": (
+        f"{NN}carry = nn.GRUCell.initialize_carry(key, (8,), next(sizes))\n",
+        "`flax.linen.GRUCell.initialize_carry` is a method of the cell now.",
+    ),
+    "the carry of a class, by keywords": (
+        f"{NN}carry = nn.GRUCell.initialize_carry(key, (8,), size=16)\n",
+        "`flax.linen.GRUCell.initialize_carry` was removed.",
+    ),
+    "a default that needs its class": (
+        f"{NN}class Kernel(nn.Module):\n    n = 3\n    shift: jnp.ndarray = jnp.zeros(n)\n",
+        "Python 3.11 takes no array as the default of a field.",
+    ),
+}
+
+
+@pytest.mark.parametrize("program", UNTOUCHED.values(), ids=UNTOUCHED)
+def test_untouched(program: str) -> None:
+    result = run(program)
+    assert (result.after.decode(), result.sites) == (program, ())
+
+
+@pytest.mark.parametrize(("before", "after"), REWRITTEN.values(), ids=REWRITTEN)
+def test_rewritten(before: str, after: str) -> None:
+    result = run(before)
+    assert result.after.decode() == after
+    assert {site.status for site in result.sites} == {"rewritten"}
+    again = run(after)
+    assert (again.changed, again.sites) == (False, ())
+
+
+@pytest.mark.parametrize(("program", "message"), TOLD.values(), ids=TOLD)
+def test_told(program: str, message: str) -> None:
+    result = run(program)
+    assert not result.changed
+    assert [(site.code, site.status, site.message) for site in result.sites] == [
+        ("FO899", "unresolved", message)
+    ]
+
+
+HEAD = (
+    f"{NN}import dataclasses\nimport flax\nimport numpy as np\nimport optax\nfrom flax.core import FrozenDict\n\n"
+    "key = jax.random.PRNGKey(0)\n"
+)
+SHOWN = {
+    "array": "def run():\n    return jnp.broadcast_to([1.0], (2,)).sum() + jnp.mean((1.0, 2.0))\n",
+    "keyword": "def run():\n    return jnp.clip(jnp.arange(3), a_min=1, a_max=2)\n",
+    "position": (
+        "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, x, y, mask):\n"
+        "        return nn.MultiHeadDotProductAttention(2)(x, y, mask)\n\n"
+        "def run():\n    x, y, mask = jnp.ones((1, 3, 4)), jnp.ones((1, 5, 4)), jnp.ones((1, 2, 3, 5))\n"
+        "    return optax.huber_loss(Net().init_with_output(key, x, y, mask)[0], x, 1.0)\n"
+    ),
+    "unsigned": "def run():\n    return np.uint64(-1), jnp.uint32(-2)\n",
+    "carry": (
+        "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, carry, state, x):\n"
+        "        return nn.GRUCell()(carry, x), nn.OptimizedLSTMCell()(state, x)\n\n"
+        "def run():\n    c = jnp.ones((2, 4))\n    return Net().init_with_output(key, c, (c, c), jnp.ones((2, 3)))[0]\n"
+    ),
+    "class_carry": (
+        "class Net(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        carry = nn.GRUCell.initialize_carry(key, (2,), 4)\n        return nn.GRUCell(features=4)(carry, x)\n\n"
+        "def run():\n    y, variables = Net().init_with_output(key, jnp.ones((2, 3)))\n"
+        "    assert list(variables['params']) == ['GRUCell_0']\n    return y\n"
+    ),
+    "list": (
+        "class Net(nn.Module):\n    sizes: list\n\n    def __call__(self):\n        return self.sizes + [3]\n\n"
+        "def run():\n    return Net([1, 2]).apply({})\n"
+    ),
+    "default": (
+        "@dataclasses.dataclass\nclass Box:\n    low: jnp.ndarray = jnp.zeros(3)\n\ndef run():\n    return Box().low\n"
+    ),
+    "method": (
+        "def run():\n    variables = nn.Dense(2).init(key, jnp.ones((1, 3)))\n"
+        "    rest, params = variables.pop('params')\n    return params.unfreeze(), variables.copy({'params': params})\n"
+    ),
+    "mapping": (
+        "def leaves(x):\n    if isinstance(x, FrozenDict):\n        return sum(map(leaves, x.values()))\n"
+        "    return x.size\n\ndef run():\n    return leaves(nn.Dense(2).init(key, jnp.ones((1, 3))))\n"
+    ),
+}
+
+
+REFUSALS = (AssertionError, AttributeError, OverflowError, TypeError, ValueError)
+
+
+@pytest.mark.parametrize("program", SHOWN.values(), ids=SHOWN)
+def test_what_is_rewritten_is_refused_today_and_runs_then(program: str) -> None:
+    def runs(code: bytes | str) -> object:
+        module: dict[str, Any] = {"__name__": __name__}
+        exec(code, module)
+        return module["run"]()
+
+    with pytest.raises(REFUSALS):
+        runs(HEAD + program)
+    assert runs(run(HEAD + program).after) is not None
+
+
+def test_every_form_of_the_table_is_shown() -> None:
+    assert {row.how for row in changed().values()} == {*SHOWN, "argument", "none"}
+
+
+OTHERS: list[object] = [jnp.ones(2), (2,), 0]
+"""What other arguments a function may take beside an array of two numbers."""
+
+
+def test_each_function_takes_arrays_where_it_refuses_lists() -> None:
+    rows = [row for row in changed().values() if row.how == "array"]
+    for row in rows:
+        module, _, name = row.name.rpartition(".")
+        function = getattr(import_module(module), name)
+        parameters = inspect.signature(function).parameters.values()
+        number = sum(one.default is one.empty and one.kind < 2 for one in parameters)
+        for place in map(int, row.to.split()):
+            works = [takes(function, number, place, other) for other in OTHERS]
+            assert any(works), row.name
+
+
+def takes(function: Any, number: int, place: int, other: object) -> bool:
+    """Whether a function takes an array at a place, and refuses a list there."""
+    arguments = [other] * number
+    try:
+        function(*arguments[:place], jnp.ones(2), *arguments[place + 1 :])
+    except (IndexError, TypeError, ValueError, ZeroDivisionError):
+        return False
+    with pytest.raises(TypeError, match="requires ndarray or scalar arguments"):
+        function(*arguments[:place], [1.0, 1.0], *arguments[place + 1 :])
+    return True
