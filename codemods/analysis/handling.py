@@ -117,7 +117,7 @@ class Handling:
             return self.optimizers_in(call)
         # jax.lax.cond(condition, step, skip, optimizer)
         if not LOOPS.isdisjoint(self.facts.externals(call.func)):
-            found = self.flow.carried(self.flow.places[call])
+            found = self.flow.carried(self.flow.places.read(call))
             return tuple(obj for obj in found if obj.kind == "optimizer")
         return ()
 
@@ -217,7 +217,7 @@ class Handling:
         found: dict[LegacyObject, None] = {}
         for argument in arguments:
             node = argument.value if isinstance(argument, ast.Starred) else argument
-            held = self.flow.carried(self.flow.places.get(node))
+            held = self.flow.carried(self.flow.places.read(node))
             for kind in kinds or ("optimizer", STATE_DICT):
                 objects = [obj for obj in held if obj.kind == kind]
                 if objects and not self.facts.are_params(node):

@@ -106,7 +106,7 @@ class Queries:
     # What is where
 
     def objects(self, node: ast.expr) -> Iterable[Object]:
-        place = self.flow.places.get(node)
+        place = self.flow.places.read(node)
         return () if place is None else self.flow.solver.at(place)
 
     def legacy_objects(self, node: ast.expr, *kinds: str) -> list[LegacyObject]:

@@ -302,7 +302,7 @@ class Exports:
         unit = passed.unit
         if passed.name == "*":
             removed = self.removed_nodes(unit)
-            reads = _reads(unit, passed.scope, name, self.facts)
+            reads = _reads(unit, passed, name, self.facts)
             if any(node not in removed for node in reads):
                 return True
             return self._leaves(passed.scope, name)
@@ -401,7 +401,7 @@ def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
     """Every place in the file that reads an imported name, quoted annotations included."""
     found: list[ast.AST] = []
     for name in _names_of(item, facts):
-        found += _reads(unit, item.scope, name, facts)
+        found += _reads(unit, item, name, facts)
     return found
 
 
@@ -413,15 +413,21 @@ def _names_of(item: Import, facts: Facts) -> Iterable[str]:
     return (item.name,)
 
 
-def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
-    """The places in a file that read a name which a scope of it binds."""
-    scopes = facts.flow.reading.scopes
+def _reads(
+    unit: Unit, item: Import | PassedOn, name: str, facts: Facts
+) -> Iterable[ast.AST]:
+    """The places in a file that read a name which an import of it binds."""
+    scope, scopes = item.scope, facts.flow.reading.scopes
     for node in unit.nodes:
         if not isinstance(node, ast.Name) or node.id != name:
             continue
         if node not in scopes or isinstance(node.ctx, ast.Store):
             continue
-        if facts.binding(node) is scope and facts.finds_import(node, scope):
+        if facts.binding(node) is not scope or not facts.finds_import(node, scope):
+            continue
+        # from torch import optim, behind the legacy import of that name
+        reaching = facts.flow.engine.reaching.bindings(node)
+        if reaching is None or any(one.alias in (None, item.alias) for one in reaching):
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:

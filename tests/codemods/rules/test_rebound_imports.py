@@ -140,6 +140,22 @@ REBOUND = {
         train(optim)
         """,
     ),
+    "another module, by a later import": (
+        """
+        from flax import optim
+
+        definition = optim.Adam(1e-3)
+        from torch import optim
+        other = optim.Adam([])
+        """,
+        """
+        import optax
+
+        definition = optax.adam(1e-3)
+        from torch import optim
+        other = optim.Adam([])
+        """,
+    ),
     "a class, by its own instance": (
         """
         from flax.optim import Adam
