@@ -17,7 +17,7 @@ from codemods.optimizers.base import Support
 from codemods.optimizers.interface import interface_of
 from codemods.optimizers.methods import CREATE
 from codemods.optimizers.multi_optimizer import PARTITION_BY_PATH
-from codemods.optimizers.views import SET_COUNT, from_legacy
+from codemods.optimizers.views import IS_FIELD, from_legacy
 from codemods.rewriting.edits import (
     Argument,
     Edit,
@@ -452,9 +452,15 @@ def _new_step_fields(step: ast.expr, use: Use, context: Context) -> NewFields:
     hole = ("step", use.unit.span(step))
     if not counts_in_state(use.owner, context):
         return NewFields((argument,), (hole,))
-    template = f"{{support:{SET_COUNT.name}}}({{owner}}.opt_state, {{step}})"
+    filtering = ""
+    supports: tuple[Support, ...] = ()
+    if context.stepping.param_names.may_be("count"):
+        filtering, supports = f" {{support:{IS_FIELD.name}}},", (IS_FIELD,)
+    template = (
+        f"{{optax}}.tree_utils.tree_set({{owner}}.opt_state,{filtering} count={{step}})"
+    )
     counted = Argument("opt_state", template=template)
-    return NewFields((argument, counted), (hole,), (SET_COUNT,))
+    return NewFields((argument, counted), (hole,), supports)
 
 
 def _other_state(

@@ -1,0 +1,63 @@
+"""Optimizers that get another state: the fields of the train state that are meant are replaced."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.test_alike import assert_alike
+
+HEAD = """
+import functools
+
+import jax
+import jax.numpy as jnp
+from flax import optim
+
+
+def gradients(params):
+    return jax.tree_util.tree_map(lambda x: 0.1 * x + 1.0, params)
+
+
+def start():
+    return {{"w": jnp.arange(3.0) + 1.0, "{name}": jnp.ones(2)}}
+
+
+def step(optimizer):
+    return optimizer.apply_gradient(gradients(optimizer.target))
+
+"""
+RESTART = """
+def run():
+    optimizer = optim.{}(0.1).create(start())
+    for i in range(4):
+        if i == 2:
+            optimizer = optimizer.replace(state=optimizer.state.replace(step={}))
+        optimizer = step(optimizer)
+    return optimizer.target, optimizer.state.step
+"""
+ZERO = "jnp.zeros((), jnp.int32)"
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("value", ["0", "i - 2", ZERO], ids=["number", "sum", "array"])
+def test_the_step_is_set_in_both_places(value: str) -> None:
+    after = assert_alike(HEAD.format(name="b") + RESTART.format("Adam", value))
+    shown = "".join(after.split()).replace(",)", ")")
+    value = value.replace(" ", "")
+    assert (
+        f"optimizer.replace(step={value},opt_state=optax.tree_utils.tree_set("
+        f"optimizer.opt_state,count={value}))"
+    ) in shown
+    assert "def " not in after.partition("def gradients")[0]
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_the_step_alone_where_no_state_counts() -> None:
+    after = assert_alike(HEAD.format(name="b") + RESTART.format("Momentum", ZERO))
+    assert f"optimizer.replace(step={ZERO})" in after
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_a_parameter_with_the_name_of_the_count_keeps_its_moments() -> None:
+    after = assert_alike(HEAD.format(name="count") + RESTART.format("Adam", "0"))
+    assert "optimizer.opt_state, is_field, count=0" in after
