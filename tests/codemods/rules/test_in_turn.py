@@ -124,3 +124,33 @@ def run():
 @pytest.mark.parametrize("text", TOGETHER.values(), ids=TOGETHER)
 def test_where_they_meet_the_rate_is_that_of_each_step(text: str) -> None:
     assert_alike(HEAD + text)
+
+
+OPTIONS = """
+def train(definition, **options):
+    optimizer = definition.create(start())
+
+    def step(optimizer):
+        return optimizer.apply_gradient(gradients(optimizer.target), **options)
+
+    for _ in range(3):
+        optimizer = step(optimizer)
+    return optimizer.target
+
+def run():
+    return [train(optim.Adam(0.1)), train(optim.Adam(0.2, beta1=0.8))]
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_options_that_no_call_gives_stay_options() -> None:
+    after = assert_alike(HEAD + OPTIONS)
+    assert "apply_gradients(grads=gradients(optimizer.params), **options)" in after
+    assert "inject_hyperparams" not in after
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_options_that_one_call_gives_are_set_before_the_step() -> None:
+    given = OPTIONS.replace("beta1=0.8)", "beta1=0.8), learning_rate=0.3")
+    after = assert_alike(HEAD + given)
+    assert "options)" in after
