@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
@@ -103,7 +103,7 @@ class Stepping:
                 return None
             if not all(map(self._only_unpacks, self.facts.holders(item))):
                 return None
-            keys.update(self.flow.keys_of(item))
+            keys.update(self.flow.keys_of(item), _constants_in(item))
         return keys
 
     def _is_filled_in_view(self, container: Container) -> bool:
@@ -260,6 +260,17 @@ class Stepping:
                 axes.add(_axis(use.call))
                 replicated.update(use.objects)
         return axes | {None} if axes and not replicated.issuperset(found) else axes
+
+
+def _constants_in(container: Container) -> Iterator[object]:
+    """The keys of a display under which it has constants, in which inference is not interested."""
+    match container.node:
+        case ast.Dict(keys=keys):
+            for key in keys:
+                yield key.value if isinstance(key, ast.Constant) else None
+        case ast.Call(keywords=words):
+            for word in words:
+                yield word.arg
 
 
 def _axis(call: ast.Call) -> str | None:

@@ -154,3 +154,18 @@ def test_options_that_one_call_gives_are_set_before_the_step() -> None:
     given = OPTIONS.replace("beta1=0.8)", "beta1=0.8), learning_rate=0.3")
     after = assert_alike(HEAD + given)
     assert "options)" in after
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(
+    "given", ["{'learning_rate': rate, 'beta1': 0.5}", "dict(beta1=0.5)"]
+)
+def test_options_that_are_constants_are_not_missed(given: str) -> None:
+    text = f"""
+def run():
+    optimizer = optim.Adam(0.1).create(start())
+    for rate in (0.1, 0.3):
+        optimizer = optimizer.apply_gradient(gradients(optimizer.target), **{given})
+    return optimizer.target
+"""
+    assert "apply_gradients_with" in assert_alike(HEAD + text)
