@@ -169,3 +169,23 @@ def run():
     return optimizer.target
 """
     assert "apply_gradients_with" in assert_alike(HEAD + text)
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_a_step_with_its_gradient_has_the_rate_of_the_constructor_again() -> None:
+    after = assert_alike(
+        HEAD
+        + """
+def loss(params):
+    return jnp.sum(params["w"] ** 2) + jnp.sum(params["b"])
+
+def run():
+    optimizer = optim.Adam(0.1).create(start())
+    for rate in (0.2, 0.3):
+        optimizer, value = optimizer.optimize(loss, learning_rate=rate)
+        optimizer, value = optimizer.optimize(loss)
+    return optimizer.target, value
+"""
+    )
+    assert "tree_set(optimizer.opt_state, learning_rate=0.1)" in after
+    assert "OptimizerDef" not in after
