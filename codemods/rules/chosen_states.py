@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from codemods.analysis.origins import is_path
+from codemods.analysis.queries import only_value
 from codemods.analysis.uses import Use
 from codemods.inference.objects import External, Function, Partial
 from codemods.rewriting.edits import Argument, Holes
@@ -74,7 +75,7 @@ def _chosen(call: ast.Call, context: Context) -> list[int]:
         return [1, 2] if is_chosen else []
     match tuple(context.facts.objects(call.func)):
         case (Function() as function,):
-            body, names_given = _body(function), _parameters(function)
+            body, names_given = only_value(function), _parameters(function)
         case _:
             return []
     match body:
@@ -97,7 +98,7 @@ def _chooses(node: ast.expr, context: Context) -> bool:
         ):
             return name in SELECT
         case (Function() as function,):
-            body, names = _body(function), _parameters(function)
+            body, names = only_value(function), _parameters(function)
         case _:
             return False
     match body:
@@ -111,21 +112,6 @@ def _chooses(node: ast.expr, context: Context) -> bool:
                 and context.facts.dataflow.has_no_effect(condition)
             )
     return False
-
-
-def _body(function: Function) -> ast.expr | None:
-    """What a function gives, if it does nothing else."""
-    match function.node:
-        case ast.Lambda(body=body):
-            return body
-        case ast.FunctionDef(body=[ast.Return(value=value)], decorator_list=[]):
-            return value
-        case ast.FunctionDef(
-            body=[ast.Expr(value=ast.Constant()), ast.Return(value=value)],
-            decorator_list=[],
-        ):
-            return value
-    return None
 
 
 def _parameters(function: Function) -> list[str]:
