@@ -21,6 +21,7 @@ from codemods.analysis.naming import last_word
 from codemods.analysis.removed_names import imported_name
 from codemods.analysis.uses import Use
 from codemods.inference.objects import External, Module
+from codemods.inference.reading import Binding
 from codemods.inference.recorded import Import, PassedOn
 from codemods.inference.scopes import Scope
 from codemods.messages import joined, message
@@ -413,6 +414,15 @@ def _names_of(item: Import, facts: Facts) -> Iterable[str]:
     return (item.name,)
 
 
+def _is_another(item: Import | PassedOn, binding: Binding) -> bool:
+    """Whether a binding is by another import, which brings nothing of what the first one brought.
+
+    After `import flax` and `import flax.optim`, the name has both.
+    """
+    is_by_name = isinstance(binding.node, ast.ImportFrom)
+    return is_by_name and binding.alias is not item.alias
+
+
 def _reads(
     unit: Unit, item: Import | PassedOn, name: str, facts: Facts
 ) -> Iterable[ast.AST]:
@@ -426,8 +436,8 @@ def _reads(
         if facts.binding(node) is not scope or not facts.finds_import(node, scope):
             continue
         # from torch import optim, behind the legacy import of that name
-        reaching = facts.flow.engine.reaching.bindings(node)
-        if reaching is None or any(one.alias in (None, item.alias) for one in reaching):
+        reaching = facts.flow.engine.reaching.bindings(node) or ()
+        if not reaching or not all(_is_another(item, one) for one in reaching):
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:

@@ -156,6 +156,22 @@ REBOUND = {
         other = optim.Adam([])
         """,
     ),
+    "a package, by a later import of a module in it": (
+        """
+        import flax
+        import flax.optim
+
+        definition = flax.optim.Adam(1e-3)
+        model = flax.linen.Dense(3)
+        """,
+        """
+        import flax
+        import optax
+
+        definition = optax.adam(1e-3)
+        model = flax.linen.Dense(3)
+        """,
+    ),
     "a class, by its own instance": (
         """
         from flax.optim import Adam
