@@ -26,7 +26,7 @@ def beyond(facts: Facts, aside: Collection[str]) -> dict[LegacyObject, str]:
             # what the call is given, and what it gives
             for node in (call, *values_of(call)):
                 inner = node.value if isinstance(node, ast.Starred) else node
-                carried = facts.flow.carried(facts.flow.places[inner])
+                carried = facts.flow.carried(facts.flow.places.read(inner))
                 found |= dict.fromkeys(carried, str(file))
     for file in sorted(aside):
         for unit in facts.project.units:

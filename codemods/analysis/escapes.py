@@ -78,7 +78,7 @@ def _given(facts: Facts, node: ast.expr, is_value: bool) -> Iterator[LegacyObjec
         case ast.Subscript(slice=ast.Name() as key) if _is_chosen(facts, node, key):
             return
         case _:
-            place = facts.flow.places[node]
+            place = facts.flow.places.read(node)
             found = [*facts.flow.carried(place)]
             found += () if is_value else facts.within(place)
             if found and not facts.are_params(node):

@@ -12,6 +12,7 @@ from codemods.analysis.leaves import in_any_order, reduces_in_any_order
 from codemods.analysis.legacy import legacy_name, legacy_optimizer
 from codemods.analysis.origins import LOOPS as REPEATING
 from codemods.analysis.origins import Origins, function_of
+from codemods.analysis.queries import only_value
 from codemods.analysis.state_dicts import KIND as STATE_DICT
 from codemods.analysis.state_dicts import KNOWN_KEYS, MAKING
 from codemods.analysis.uses import TRAIN_STATE, Use
@@ -117,7 +118,7 @@ class Handling:
             return self.optimizers_in(call)
         # jax.lax.cond(condition, step, skip, optimizer)
         if not LOOPS.isdisjoint(self.facts.externals(call.func)):
-            found = self.flow.carried(self.flow.places[call])
+            found = self.flow.carried(self.flow.places.read(call))
             return tuple(obj for obj in found if obj.kind == "optimizer")
         return ()
 
@@ -146,10 +147,26 @@ class Handling:
             objects = self.optimizers_in(values, "optimizer", "definition")
         elif kind:
             objects = self.optimizers_in(call)
-        if objects:
+        # jax.tree_leaves(optimizers, is_leaf=lambda x: isinstance(x, optim.Optimizer))
+        if objects and not (tree and self._ends_at_optimizers(call)):
             # jax.tree_leaves(optimizer)
             counts = tree in ("leaves", "flatten")
             yield Use("whole", kind, unit, call, objects), call if counts else None
+
+    def _ends_at_optimizers(self, call: ast.Call) -> bool:
+        """Whether the leaves of a tree are whole optimizers."""
+        stops = (word.value for word in call.keywords if word.arg == "is_leaf")
+        functions = [one for stop in stops for one in self.facts.functions(stop)]
+        if len(functions) != 1:
+            return False
+        match only_value(functions[0]), functions[0].node.args.args:
+            case (
+                ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), cls]),
+                [ast.arg(arg=parameter)],
+            ):
+                names = map(legacy_name, self.facts.externals(cls))
+                return name == parameter and "Optimizer" in names
+        return False
 
     def _makes_dict(self, node: ast.expr) -> bool:
         """Whether this is `flax.serialization.to_state_dict(state)`."""
@@ -217,7 +234,7 @@ class Handling:
         found: dict[LegacyObject, None] = {}
         for argument in arguments:
             node = argument.value if isinstance(argument, ast.Starred) else argument
-            held = self.flow.carried(self.flow.places.get(node))
+            held = self.flow.carried(self.flow.places.read(node))
             for kind in kinds or ("optimizer", STATE_DICT):
                 objects = [obj for obj in held if obj.kind == kind]
                 if objects and not self.facts.are_params(node):

@@ -113,7 +113,7 @@ def _goes_with_its_structure(node: ast.AST, unit: Unit) -> bool:
 def _holds(node: ast.AST, followed: set[Container], facts: Queries) -> bool:
     """Whether an expression stands for one of the lists, and for no other list."""
     at = facts.flow.solver.at
-    found = at(facts.flow.places.get(node))
+    found = at(facts.flow.places.read(node))
     return not followed.isdisjoint(found) and not any(
         at(("elements", item))
         for item in found

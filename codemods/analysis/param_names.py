@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cached_property
 
 from codemods.analysis.facts import Facts
 from codemods.inference.binding import values_of
@@ -17,21 +16,28 @@ NAMING = ("param", "get_parameter")
 
 
 class ParamNames:
-    """Finds whether a param has the name `learning_rate`, as the hyperparameter in a state.
+    """Finds whether a param has the name of a number in a state: `learning_rate`, `count`.
 
     A model of the project, a layer in a call, or a dict of params shows it by that word.
     """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self._known: dict[str, bool] = {}
 
-    @cached_property
+    @property
     def may_be_rate(self) -> bool:
         """Whether something shows a param with the name `learning_rate`."""
-        return any(map(_is_rate, self._names()))
+        return self.may_be(RATE)
 
-    def _names(self) -> Iterator[ast.expr | None]:
-        """The expressions that name a param or a layer."""
+    def may_be(self, word: str) -> bool:
+        """Whether something shows a param with that name."""
+        if word not in self._known:
+            self._known[word] = any(_is(word, name) for name in self._names(word))
+        return self._known[word]
+
+    def _names(self, word: str) -> Iterator[ast.expr | None]:
+        """The expressions that name a param or a layer, where one may be called by a word."""
         for optimizer in self.facts.groups:
             # of a definition, that is nothing
             for item in self.facts.target(optimizer):
@@ -44,7 +50,7 @@ class ParamNames:
             if isinstance(call.func, ast.Attribute) and call.func.attr in NAMING:
                 yield from values[:1]
             # Scaled("learning_rate")
-            elif any(map(_is_rate, values)) and self._makes_module(call):
+            elif any(_is(word, one) for one in values) and self._makes_module(call):
                 yield from values
             # nn.Dense(3, name="learning_rate")
             else:
@@ -69,16 +75,16 @@ class ParamNames:
         )
 
 
-def _is_rate(name: ast.expr | None) -> bool:
-    """Whether an expression is the word `learning_rate`, or a text with a part of it."""
+def _is(word: str, name: ast.expr | None) -> bool:
+    """Whether an expression is a word, or a text with a part of it."""
     match name:
         case ast.Constant(value=value):
-            return value == RATE
+            return bool(value == word)
         # f"{prefix}_rate"
         case ast.JoinedStr(values=parts):
             pattern = "".join(
                 re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*"
                 for part in parts
             )
-            return re.fullmatch(pattern, RATE) is not None
+            return re.fullmatch(pattern, word) is not None
     return False

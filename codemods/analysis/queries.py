@@ -106,7 +106,7 @@ class Queries:
     # What is where
 
     def objects(self, node: ast.expr) -> Iterable[Object]:
-        place = self.flow.places.get(node)
+        place = self.flow.places.read(node)
         return () if place is None else self.flow.solver.at(place)
 
     def legacy_objects(self, node: ast.expr, *kinds: str) -> list[LegacyObject]:
@@ -410,3 +410,18 @@ class Queries:
                 parameters = (("variable", scope, one.arg) for one in node.args.args)
                 return (*parameters, ("return", node))
         return ()
+
+
+def only_value(function: Function) -> ast.expr | None:
+    """What a function gives, if it does nothing else."""
+    match function.node:
+        case ast.Lambda(body=body):
+            return body
+        case ast.FunctionDef(body=[ast.Return(value=value)], decorator_list=[]):
+            return value
+        case ast.FunctionDef(
+            body=[ast.Expr(value=ast.Constant()), ast.Return(value=value)],
+            decorator_list=[],
+        ):
+            return value
+    return None

@@ -154,7 +154,7 @@ def _stored(facts: Queries, unit: Unit, call: ast.Call) -> list[Use]:
         text = ast.unparse(argument)
         direct = tuple(facts.legacy_objects(argument, "optimizer"))
         # one by one those that a container holds
-        within = facts.within(facts.flow.places[argument])
+        within = facts.within(facts.flow.places.read(argument))
         held = [(obj,) for obj in within if obj.kind == "optimizer"]
         uses += (
             Use("stored", text, unit, argument, objects)

@@ -71,7 +71,7 @@ def looked_into(facts: Facts, objects: Iterable[LegacyObject]) -> list[Use]:
 
 def _dicts(facts: Facts, node: ast.expr) -> dict[LegacyObject, None]:
     """The state dicts that an expression is, or holds."""
-    carried = facts.flow.carried(facts.flow.places[node], Container)
+    carried = facts.flow.carried(facts.flow.places.read(node), Container)
     return _of_optimizers([*facts.legacy_objects(node, KIND), *carried])
 
 

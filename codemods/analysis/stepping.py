@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
@@ -82,22 +82,29 @@ class Stepping:
         named = [word for word in words if word.arg in OVERRIDES]
         # optimizer.apply_gradient(grads, **overrides)
         several = (
-            word for word in words if word.arg is None and self._holds_rate(word.value)
+            word
+            for word in words
+            if word.arg is None and self._keys_of(word.value) == {"learning_rate"}
         )
         return next(iter(named), None) or next(several, None)
 
-    def _holds_rate(self, overrides: ast.expr) -> bool:
-        """Whether an expression can only be dicts in view whose one key is the learning rate."""
+    def empty_overrides(self, call: ast.Call) -> list[ast.keyword]:
+        """The `**overrides` of a step in which no call in view puts anything."""
+        words = (word for word in call.keywords if word.arg is None)
+        return [word for word in words if self._keys_of(word.value) == set()]
+
+    def _keys_of(self, overrides: ast.expr) -> set[object] | None:
+        """The keys of the dicts that an expression can be; None if that is not all in view."""
         if self.flow.may_be_unknown(self.flow.places[overrides]):
-            return False
+            return None
         keys: set[object] = set()
         for item in self.facts.objects(overrides):
             if not isinstance(item, Container) or not self._is_filled_in_view(item):
-                return False
+                return None
             if not all(map(self._only_unpacks, self.facts.holders(item))):
-                return False
-            keys.update(self.flow.keys_of(item))
-        return keys == {"learning_rate"}
+                return None
+            keys.update(self.flow.keys_of(item), _constants_in(item))
+        return keys
 
     def _is_filled_in_view(self, container: Container) -> bool:
         """Whether all keys of a dict are in view."""
@@ -253,6 +260,17 @@ class Stepping:
                 axes.add(_axis(use.call))
                 replicated.update(use.objects)
         return axes | {None} if axes and not replicated.issuperset(found) else axes
+
+
+def _constants_in(container: Container) -> Iterator[object]:
+    """The keys of a display under which it has constants, in which inference is not interested."""
+    match container.node:
+        case ast.Dict(keys=keys):
+            for key in keys:
+                yield key.value if isinstance(key, ast.Constant) else None
+        case ast.Call(keywords=words):
+            for word in words:
+                yield word.arg
 
 
 def _axis(call: ast.Call) -> str | None:

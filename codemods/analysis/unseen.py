@@ -37,7 +37,7 @@ def _calls_unseen(facts: Queries, call: ast.Call) -> bool:
     if isinstance(call.func, ast.Attribute):
         given = [call.func.value, *given]
     # what is given an optimizer may give that back
-    if any(facts.within(facts.flow.places.get(one)) for one in given):
+    if any(facts.within(facts.flow.places.read(one)) for one in given):
         return False
     if _unknown(map(unwrapped, facts.objects(call.func))):
         return True

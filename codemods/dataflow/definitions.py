@@ -6,9 +6,9 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass
 
-from codemods.dataflow.control_flow import ENTRY, Loop
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.program import Program
+from codemods.inference.control_flow import ENTRY, Loop
 from codemods.inference.reading import FunctionNode
 from codemods.sources.bindings import Comprehension
 from codemods.sources.modules import Unit
@@ -105,18 +105,7 @@ class Definitions:
             if number is None or variable.scope.node is not owner:
                 return None
             numbers[number] = store
-        # Back from the read, on each way to the last setting.
-        found: dict[ast.AST, None] = {}
-        seen = {site.number}
-        pending = list(order.before[site.number])
-        while pending:
-            number = pending.pop()
-            if number in numbers:
-                found[numbers[number]] = None
-            elif number not in seen:
-                seen.add(number)
-                pending += order.before[number]
-        return list(found)
+        return [numbers[number] for number in order.last(site.number, numbers)]
 
     # The one value of a variable
 

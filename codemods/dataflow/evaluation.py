@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from codemods.dataflow import pure
-from codemods.dataflow.control_flow import EXIT
 from codemods.dataflow.definitions import Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.kinds import Kinds
 from codemods.dataflow.program import Members, Program, behind, functions_in, states_of
 from codemods.inference.binding import values_of
+from codemods.inference.control_flow import EXIT
 from codemods.inference.objects import (
     Class,
     Container,

@@ -9,12 +9,12 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, takewhile
 
-from codemods.dataflow.control_flow import EXIT, Order, Owner
 from codemods.dataflow.definitions import LOOPS, Definitions
 from codemods.dataflow.effects import Cell, Effects, Field, Variable
 from codemods.dataflow.evaluation import Evaluations, evaluated, given
 from codemods.dataflow.handing import Handing
 from codemods.dataflow.program import EvaluationSite, Program
+from codemods.inference.control_flow import EXIT, Order, Owner
 from codemods.inference.objects import (
     Class,
     Function,

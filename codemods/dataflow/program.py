@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from codemods.dataflow.control_flow import ENTRY, Order, Owner
 from codemods.dataflow.pure import CALLING
+from codemods.inference.control_flow import ENTRY, Order, Owner
 from codemods.inference.objects import (
     Class,
     Container,
@@ -47,13 +47,12 @@ class Program:
 
     def __init__(self, flow: View) -> None:
         self.flow = flow
-        self._orders: dict[Owner, Order] = {}
         self._members: dict[Class, Members] = {}
 
     def objects(self, node: ast.AST) -> tuple[Object, ...]:
         """What an expression may hold, as far as that is known."""
         if isinstance(node, ast.expr):
-            return self.flow.solver.at(self.flow.places.get(node))
+            return self.flow.solver.at(self.flow.places.read(node))
         return self.flow.solver.at(node)
 
     def states(self, node: ast.AST) -> frozenset[Object]:
@@ -82,9 +81,7 @@ class Program:
     # Places in the code
 
     def order(self, owner: Owner) -> Order:
-        if owner not in self._orders:
-            self._orders[owner] = Order(owner)
-        return self._orders[owner]
+        return self.flow.engine.reaching.order(owner)
 
     def unit_of(self, node: ast.AST) -> Unit:
         """The file in which a node stands."""

@@ -36,12 +36,13 @@ class Overrides:
 
     def keeps_rate(self, use: Use) -> bool:
         """Whether a step has the constructor's rate, and another step of the optimizer sets one."""
-        is_bare = self.stepping.given_override(use) is None and not self.schedules.of(
-            use.objects
-        )
-        return is_bare and not self.overridden.isdisjoint(
+        return self._is_bare(use) and not self.overridden.isdisjoint(
             self.stepping.definitions(use)
         )
+
+    def _is_bare(self, use: Use) -> bool:
+        is_given = self.stepping.given_override(use) is not None
+        return not is_given and not self.schedules.of(use.objects)
 
     def is_fixed(
         self,
@@ -92,6 +93,14 @@ class Overrides:
                 together = self.stepping.definitions(use)
                 if not found.isdisjoint(together):
                     found.update(together)
+        # a step that sets the rate of one again sets that of all that take it
+        bare = [
+            {*self.stepping.definitions(use)}
+            for use in self.stepping.all_steps
+            if self._is_bare(use)
+        ]
+        while meeting := [one for one in bare if one & found and not one <= found]:
+            found = found.union(*meeting)
         return frozenset(found)
 
 

@@ -31,6 +31,7 @@ from codemods.inference.objects import (
     Place,
     plain,
 )
+from codemods.inference.reaching import Reaching
 from codemods.inference.reading import (
     AttributeStore,
     Binding,
@@ -62,6 +63,7 @@ class Inference:
         self.scopes: dict[ast.AST, Scope] = {}
         self.index = Index()
         self.tracing = Tracing(self)
+        self.reaching = Reaching(self)
         self.names = names = Names(self)
         self.heap = heap = Heap(self)
         self.calls = calls = Calls(self)

@@ -68,8 +68,11 @@ class Names:
         bound = scope.binding(node.id)
         if bound is None:
             return (yield from self._unbound(node.id, scope))
-        found = yield self.engine.variable(bound, node.id, frame)
-        return [*found]
+        reaching = self.engine.reaching.bindings(node)
+        if reaching is None:
+            return [*(yield self.engine.variable(bound, node.id, frame))]
+        own = self.engine.frame_for(bound, frame)
+        return (yield from self._of_bindings(reaching, bound, node.id, own))
 
     def _unbound(self, name: str, scope: Scope) -> Answer:
         found: list[Object] = []
@@ -85,10 +88,13 @@ class Names:
 
     def variable(self, scope: Scope, name: str, frame: Frame | None = None) -> Answer:
         """What a variable may be, whatever part of its scope runs."""
-        found: list[Object] = []
-        if frame is not None:
-            found += yield ("seeded", scope, name)
         bindings = self.engine.bindings_of(scope, name)
+        return (yield from self._of_bindings(bindings, scope, name, frame))
+
+    def _of_bindings(
+        self, bindings: list[Binding], scope: Scope, name: str, frame: Frame | None
+    ) -> Answer:
+        found: list[Object] = [*(yield ("seeded", scope, name))]
         for binding in bindings:
             if binding.alias is not None:
                 found += yield from self._imported(binding, name)

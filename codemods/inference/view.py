@@ -666,6 +666,13 @@ class Places:
             return None
         return self[node]
 
+    def read(self, node: ast.AST | None) -> Place | None:
+        """The place of what an expression gives: of a variable that is begun anew, only a part."""
+        if isinstance(node, ast.Name) and node in self._scopes:
+            is_part = self._engine.reaching.bindings(node) is not None
+            return node if is_part else self[node]
+        return self.get(node)
+
     def __contains__(self, node: object) -> bool:
         return isinstance(node, ast.expr) and node in self._scopes
 

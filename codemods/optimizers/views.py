@@ -11,19 +11,6 @@ def is_viewable(optimizer: str) -> bool:
     return optimizer in optimizers() and optimizers()[optimizer].is_viewable
 
 
-SET_COUNT = Support(
-    name="set_count",
-    source='''def set_count(opt_state, count):
-    """The state of an optimizer that has taken so many steps."""
-
-    def counted(path, leaf):
-        return count if getattr(path[-1], "name", None) == "count" else leaf
-
-    return jax.tree_util.tree_map_with_path(counted, opt_state)
-''',
-    imports=("import jax",),
-)
-
 OPTIMIZER_STATE = Support(
     name="OptimizerState",
     source='''@struct.dataclass
@@ -94,7 +81,8 @@ def from_legacy(optimizer: str, counts: bool) -> tuple[Support, ...]:
     """
     state = optimizers()[optimizer].state
     parts = ", ".join(f'{new}=part("{old}")' for old, new in state.items())
-    opt_state = "set_count(opt_state, state.step)" if counts else "opt_state"
+    if counts:
+        parts += ", count=state.step"
     name = f"with_{optimizer.lower()}_state"
     source = f'''def {name}(train_state, state):
     """A train state that goes on from a state as the legacy optimizer had it."""
@@ -106,7 +94,6 @@ def from_legacy(optimizer: str, counts: bool) -> tuple[Support, ...]:
         )
 
     opt_state = optax.tree_utils.tree_set(train_state.opt_state, is_field, {parts})
-    return train_state.replace(step=state.step, opt_state={opt_state})
+    return train_state.replace(step=state.step, opt_state=opt_state)
 '''
-    helper = Support(name, source, ("import jax", "import optax"))
-    return (IS_FIELD, SET_COUNT, helper) if counts else (IS_FIELD, helper)
+    return IS_FIELD, Support(name, source, ("import jax", "import optax"))

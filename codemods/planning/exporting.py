@@ -21,6 +21,7 @@ from codemods.analysis.naming import last_word
 from codemods.analysis.removed_names import imported_name
 from codemods.analysis.uses import Use
 from codemods.inference.objects import External, Module
+from codemods.inference.reading import Binding
 from codemods.inference.recorded import Import, PassedOn
 from codemods.inference.scopes import Scope
 from codemods.messages import joined, message
@@ -302,7 +303,7 @@ class Exports:
         unit = passed.unit
         if passed.name == "*":
             removed = self.removed_nodes(unit)
-            reads = _reads(unit, passed.scope, name, self.facts)
+            reads = _reads(unit, passed, name, self.facts)
             if any(node not in removed for node in reads):
                 return True
             return self._leaves(passed.scope, name)
@@ -401,7 +402,7 @@ def loads(unit: Unit, item: Import, facts: Facts) -> list[ast.AST]:
     """Every place in the file that reads an imported name, quoted annotations included."""
     found: list[ast.AST] = []
     for name in _names_of(item, facts):
-        found += _reads(unit, item.scope, name, facts)
+        found += _reads(unit, item, name, facts)
     return found
 
 
@@ -413,15 +414,30 @@ def _names_of(item: Import, facts: Facts) -> Iterable[str]:
     return (item.name,)
 
 
-def _reads(unit: Unit, scope: Scope, name: str, facts: Facts) -> Iterable[ast.AST]:
-    """The places in a file that read a name which a scope of it binds."""
-    scopes = facts.flow.reading.scopes
+def _is_another(item: Import | PassedOn, binding: Binding) -> bool:
+    """Whether a binding is by another import, which brings nothing of what the first one brought.
+
+    After `import flax` and `import flax.optim`, the name has both.
+    """
+    is_by_name = isinstance(binding.node, ast.ImportFrom)
+    return is_by_name and binding.alias is not item.alias
+
+
+def _reads(
+    unit: Unit, item: Import | PassedOn, name: str, facts: Facts
+) -> Iterable[ast.AST]:
+    """The places in a file that read a name which an import of it binds."""
+    scope, scopes = item.scope, facts.flow.reading.scopes
     for node in unit.nodes:
         if not isinstance(node, ast.Name) or node.id != name:
             continue
         if node not in scopes or isinstance(node.ctx, ast.Store):
             continue
-        if facts.binding(node) is scope and facts.finds_import(node, scope):
+        if facts.binding(node) is not scope or not facts.finds_import(node, scope):
+            continue
+        # from torch import optim, behind the legacy import of that name
+        reaching = facts.flow.engine.reaching.bindings(node) or ()
+        if not reaching or not all(_is_another(item, one) for one in reaching):
             yield node
     # def train_step(optimizer: "optim.Optimizer")
     for annotation in facts.flow.reading.annotations:

@@ -73,31 +73,43 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     # optimizer.apply_gradient(grads, **overrides)
     if override is not None and override.arg is None:
         return _set_unpacked(use, context, call, override)
-    given = arguments_or_refusal(call, STEP)
+    # optimizer.apply_gradient(grads, **options) of `def train(params, **options)`
+    empty = context.stepping.empty_overrides(call)
+    words = [word for word in call.keywords if word not in empty]
+    given = arguments_or_refusal(ast.Call(call.func, call.args, words), STEP)
     if isinstance(given, Refusal):
         return given
-    if (refusal := _refuse_overrides(call)) is not None:
+    if (refusal := _refuse_overrides(words)) is not None:
         return refusal
     averaged = averaged_gradients(use, context)
     if isinstance(averaged, Refusal):
         return averaged
-    legacy = _legacy_step(use, call, given["grads"], averaged)
+    legacy = _legacy_step(use, call, given["grads"], averaged, empty)
     if override is not None:
         return _set_rate(legacy, override, context)
     if context.overrides.keeps_rate(use):
         return _set_first_rate(legacy, context)
     function = "{owner}.apply_gradients"
-    return RewriteCall(use.unit.span(call), function, (legacy.gradients,), legacy.holes)
+    return RewriteCall(use.unit.span(call), function, legacy.arguments, legacy.holes)
 
 
 @dataclasses.dataclass(frozen=True)
 class LegacyStep:
-    """A call of `apply_gradient`, and what its gradients become as an argument."""
+    """A call of `apply_gradient`, and what its gradients become as an argument.
+
+    What is `unpacked` beside them is empty, and stays.
+    """
 
     use: Use
     call: ast.Call
     gradients: Argument
     holes: Holes
+    unpacked: tuple[Argument, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What `apply_gradients` is given."""
+        return (self.gradients, *self.unpacked)
 
 
 def _legacy_step(
@@ -105,13 +117,17 @@ def _legacy_step(
     call: ast.Call,
     gradients: ast.expr,
     averaged: str,
+    empty: list[ast.keyword],
 ) -> LegacyStep:
     """A step whose gradients come from a template, or stay as they are written."""
+    values = values_of(call)
+    unpacked = tuple(Argument(None, index=values.index(word.value)) for word in empty)
     if averaged == "{grads}":
-        same = Argument("grads", index=values_of(call).index(gradients))
-        return LegacyStep(use, call, same, (use.owner_hole,))
+        same = Argument("grads", index=values.index(gradients))
+        return LegacyStep(use, call, same, (use.owner_hole,), unpacked)
     holes = (use.owner_hole, ("grads", use.unit.span(gradients)))
-    return LegacyStep(use, call, Argument("grads", template=averaged), holes)
+    given = Argument("grads", template=averaged)
+    return LegacyStep(use, call, given, holes, unpacked)
 
 
 def _set_first_rate(legacy: LegacyStep, context: Context) -> Edit | Refusal:
@@ -210,9 +226,13 @@ def _with_state(
     if _may_precede(call, moved, use, context):
         prelude, opt_state = f"opt_state = {opt_state}", "opt_state"
     function = f"{{owner}}.replace(opt_state={opt_state}).apply_gradients"
-    arguments = (legacy.gradients,)
     return RewriteCall(
-        use.unit.span(call), function, arguments, legacy.holes, supports + more, prelude
+        use.unit.span(call),
+        function,
+        legacy.arguments,
+        legacy.holes,
+        supports + more,
+        prelude,
     )
 
 
@@ -376,9 +396,9 @@ def _ahead(parent: ast.AST, node: ast.AST) -> list[ast.expr]:
     return [*takewhile(lambda part: part is not node, parts)]
 
 
-def _refuse_overrides(call: ast.Call) -> Refusal | None:
+def _refuse_overrides(words: list[ast.keyword]) -> Refusal | None:
     """Why the hyperparameters that a step sets cannot be set in the state, if they cannot."""
-    for keyword in call.keywords:
+    for keyword in words:
         # optimizer.apply_gradient(grads, weight_decay=0.1)
         if keyword.arg not in ("grads", *OVERRIDES):
             remedy = (
@@ -389,7 +409,7 @@ def _refuse_overrides(call: ast.Call) -> Refusal | None:
             return reasons.overrides(
                 "This step sets the learning rate to None.", "Give a number."
             )
-    if len({word.arg for word in call.keywords if word.arg in OVERRIDES}) > 1:
+    if len({word.arg for word in words if word.arg in OVERRIDES}) > 1:
         return reasons.overrides(
             "This step sets the learning rate twice.", "Set it once."
         )

@@ -119,7 +119,7 @@ def _is_stepped(use: Use, context: Context) -> bool:
 def refuse_traversals(call: ast.Call, context: Context) -> Refusal | None:
     """Why a MultiOptimizer stays, if a group is not chosen by a traversal in view."""
     groups = (
-        context.facts.within(context.facts.flow.places[argument])
+        context.facts.within(context.facts.flow.places.read(argument))
         for argument in call.args
     )
     if all(any(obj.kind == "traversal" for obj in group) for group in groups):

@@ -12,7 +12,7 @@ from codemods.idioms.carried import typed
 from codemods.inference.binding import arguments_of, values_of
 from codemods.inference.objects import Container
 from codemods.model import Refusal
-from codemods.optimizers.base import Support, is_plain
+from codemods.optimizers.base import RATE, Support, is_plain
 from codemods.optimizers.interface import APPLY_GRADIENTS_WITH
 from codemods.optimizers.methods import LOSS_STEP
 from codemods.rewriting.edits import (
@@ -160,8 +160,12 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
     evaluation = _evaluation(assigned.targets[1:], gradient, assigned.gives_pair)
     step = f"apply_gradients(grads={grads.replace('{grads}', gradient)})"
     if override is not None:
-        return _set_rate(assigned, override.value, (evaluation, step), use, context)
+        rate = (("rate", use.unit.span(override.value)),)
+        return _set_rate(assigned, "{rate}", rate, (evaluation, step), use, context)
     if context.overrides.keeps_rate(use) and not context.stepping.keeps_interface(use):
+        number = context.made_with.number(RATE, use)
+        if number is not None:
+            return _set_rate(assigned, number, (), (evaluation, step), use, context)
         return keeps_rate(
             "Compute the gradient with `jax.value_and_grad` and pass `learning_rate=` to the step."
         )
@@ -188,18 +192,22 @@ def _is_divisible(assigned: Assigned, use: Use, context: Context) -> bool:
 
 def _set_rate(
     assigned: Assigned,
-    rate: ast.expr,
+    rate: str,
+    holes: Holes,
     lines: tuple[str, str],
     use: Use,
     context: Context,
 ) -> Edit | Refusal:
-    """A statement that sets the rate, then the evaluation and the step that `lines` say."""
+    """A statement that sets the rate, then the evaluation and the step that `lines` say.
+
+    `rate` is a template, with its holes.
+    """
     refusal = refuse_rate(use, context)
     if refusal is not None:
         return refusal
     evaluation, step = lines
     state = free_name(use.unit, "opt_state", "optimizer_state")
-    rated, filters = with_rate("{owner}.opt_state", "learning_rate={rate}", context)
+    rated, filters = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
     rated, supports = typed(rated, "{owner}.opt_state", use, context.stepping)
     templates = (
         f"{state} = {rated}",
@@ -207,8 +215,9 @@ def _set_rate(
         f"{assigned.targets[0]} = {{owner}}.replace(opt_state={state}).{step}",
     )
     span = use.unit.span(assigned.statement)
-    holes = (*_holes(use), ("rate", use.unit.span(rate)))
-    return ReplaceStatement(span, templates, holes, supports=filters + supports)
+    return ReplaceStatement(
+        span, templates, (*_holes(use), *holes), supports=filters + supports
+    )
 
 
 def _anywhere(use: Use, context: Context) -> Edit | Refusal:

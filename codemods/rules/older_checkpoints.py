@@ -72,7 +72,9 @@ class OlderCheckpoints:
     def _optimizers_in(self, call: ast.Call) -> list[LegacyObject]:
         """The optimizers that a call restores, by themselves, in containers or in dataclasses."""
         flow = self.facts.flow
-        pending: list[Place] = [flow.places[argument] for argument in values_of(call)]
+        pending: list[Place] = [
+            flow.places.read(argument) for argument in values_of(call)
+        ]
         seen: dict[Place, None] = dict.fromkeys(pending)
         found: dict[LegacyObject, None] = {}
         while pending:

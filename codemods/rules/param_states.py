@@ -52,6 +52,9 @@ MAP_PARAM_STATES = Support(
     imports=("import jax", "import optax"),
 )
 
+SHORT = 40
+"""The longest text of a call that a person writes twice."""
+
 ValueAndOwner = tuple[ast.expr, ast.expr]
 """What a field of a state is replaced by, and the optimizer to which the state belongs."""
 
@@ -205,10 +208,17 @@ def new_step(node: ast.AST | None, unit: Unit, context: Context) -> ast.expr | N
     if found is None:
         return None
     value, owner = found
-    # both may come to stand twice: in `step=` and in the count within `opt_state`
-    if not is_path(owner) or not is_plain(value):
+    counts = counts_in_state(owner, context)
+    if not is_path(owner) or counts is None:
         return None
-    return value if counts_in_state(owner, context) is not None else None
+    # it comes to stand twice: in `step=` and in the count within `opt_state`
+    return None if counts and not may_stand_twice(value, context) else value
+
+
+def may_stand_twice(value: ast.expr, context: Context) -> bool:
+    """Whether an expression may be evaluated twice, and is short: `jnp.zeros((), jnp.int32)`."""
+    is_short = len(ast.unparse(value)) <= SHORT
+    return is_plain(value) or (is_short and context.facts.dataflow.has_no_effect(value))
 
 
 def _new_field(

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from codemods.analysis.facts import Facts
-from codemods.dataflow.control_flow import ENTRY, EXIT, Order
 from codemods.dataflow.effects import Variable
 from codemods.dataflow.moments import Dataflow
+from codemods.inference.control_flow import ENTRY, EXIT, Order
 from codemods.sources.modules import Unit
 from tests.codemods.programs import program
 

@@ -556,9 +556,156 @@ APART: dict[str, Program] = {
         actor.target  # is: actor
         critic.target  # is: critic
         """,
+    "one variable, begun anew from top to bottom": """
+        def step(optimizer):
+            return optimizer.apply_gradient(grads)
+
+        optimizer = optim.Adam().create(params)  # makes: first
+        for batch in batches:
+            optimizer.target  # is: first
+            optimizer = step(optimizer)
+        print(optimizer.target)  # is: first
+        optimizer = optim.Adam().create(optimizer.target)  # makes: second
+        for batch in batches:
+            optimizer.target  # is: second
+            optimizer = step(optimizer)
+        optimizer.target  # is: second
+        """,
+    "one variable, begun anew within a function": """
+        def run():
+            optimizer = optim.Adam().create(params)  # makes: first
+            optimizer.target  # is: first
+            optimizer = optim.Momentum().create(params)  # makes: second
+            return optimizer
+
+        run().target  # is: second
+        """,
+    "one variable in branches, until these meet": """
+        def constant(optimizer):
+            optimizer.target  # is: second
+            return optimizer.apply_gradient(grads)
+
+        def train(is_decayed):
+            if is_decayed:
+                optimizer = optim.Adam().create(params)  # makes: first
+                optimizer = optimizer.apply_gradient(grads, learning_rate=rate)
+                optimizer.target  # is: first
+            else:
+                optimizer = optim.Adam(0.1).create(params)  # makes: second
+                optimizer = constant(optimizer)
+            return optimizer.target  # is: first | second
+        """,
+    "one variable for a function in each experiment": """
+        def step(optimizer):
+            optimizer.target  # is: first
+            return optimizer
+
+        step(optim.Adam().create(params))  # makes: first
+
+        def step(optimizer):
+            optimizer.target  # is: second
+            return optimizer
+
+        step(optim.Adam().create(params))  # makes: second
+        """,
+    "one variable for a parameter and what is made of it": """
+        def train(optimizer):
+            optimizer.target  # is: first
+            optimizer = optim.Adam().create(optimizer.target)  # makes: second
+            optimizer.target  # is: second
+
+        train(optim.Adam().create(params))  # makes: first
+        """,
+    "one variable in a comprehension on the way": """
+        optimizer = optim.Adam().create(params)  # makes: first
+        [optimizer.target for _ in batches]  # is: first
+        optimizer = optim.Adam().create(params)  # makes: second
+        [optimizer.target for _ in batches]  # is: second
+        """,
+}
+
+TOGETHER: dict[str, Program] = {
+    "one variable that a function of its scope reads": """
+        def evaluate():
+            return optimizer.target  # is: first | second
+
+        optimizer = optim.Adam().create(params)  # makes: first
+        evaluate()
+        optimizer = optim.Adam().create(params)  # makes: second
+        evaluate()
+        """,
+    "one variable that another function sets, too": """
+        def restart():
+            global optimizer
+            optimizer = optim.Adam().create(params)  # makes: third
+
+        optimizer = optim.Adam().create(params)  # makes: first
+        optimizer = optim.Adam().create(params)  # makes: second
+        restart()
+        optimizer.target  # is: first | second | third
+        """,
+    "one variable of a loop that may have no turn": """
+        optimizer = optim.Adam().create(params)  # makes: first
+        for optimizer in [optim.Adam().create(params)]:  # makes: second
+            optimizer.target  # is: second
+        optimizer.target  # is: first | second
+        """,
+    "one variable in a loop that comes back to it": """
+        optimizer = optim.Adam().create(params)  # makes: first
+        for batch in batches:
+            optimizer.target  # is: first | second
+            optimizer = optim.Adam().create(params)  # makes: second
+            optimizer.target  # is: second
+        """,
+    "one variable where an exception may come in between": """
+        optimizer = optim.Adam().create(params)  # makes: first
+        try:
+            load()
+            optimizer = optim.Adam().create(params)  # makes: second
+        except OSError:
+            optimizer.target  # is: first | second
+        optimizer.target  # is: first | second
+        """,
+    "one variable that a context manager may leave as it was": """
+        optimizer = optim.Adam().create(params)  # makes: first
+        with contextlib.suppress(OSError):
+            load()
+            optimizer = optim.Adam().create(params)  # makes: second
+        optimizer.target  # is: first | second
+        """,
+    "one variable in an expression that may not be evaluated": """
+        optimizer = optim.Adam().create(params)  # makes: first
+        fresh and (optimizer := optim.Adam().create(params))  # makes: second
+        optimizer.target  # is: first | second
+        """,
+    "one variable of a generator that runs later": """
+        optimizer = optim.Adam().create(params)  # makes: first
+        targets = (optimizer.target for _ in batches)  # is: first | second
+        optimizer = optim.Adam().create(params)  # makes: second
+        next(targets)
+        """,
+    "one variable of a module that another reads": {
+        "first.py": """
+            from flax import optim
+
+            optimizer = optim.Adam().create(params)  # makes: first
+            optimizer.target  # is: first
+            optimizer = optim.Adam().create(params)  # makes: second
+            """,
+        "second.py": """
+            import first
+
+            first.optimizer.target  # is: first | second
+            """,
+    },
 }
 
 
 @each(APART)
 def test_stays_apart(text: Program) -> None:
+    assert_answers(text)
+
+
+@each(TOGETHER)
+def test_meets(text: Program) -> None:
     assert_answers(text)

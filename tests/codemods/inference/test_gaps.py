@@ -8,18 +8,8 @@ from tests.codemods.inference.asking import Program, assert_answers
 from tests.codemods.programs import migrated
 
 KNOWN_GAPS: dict[str, tuple[str, Program]] = {
-    "a name that is bound anew": (
-        "both: no binding kills another",
-        """
-        def step():
-            optimizer = optim.Adam().create(params)  # makes: first
-            optimizer.target  # is: first
-            optimizer = optim.Momentum().create(params)  # makes: second
-            optimizer.target  # is: second
-        """,
-    ),
     "a name that is the definition before": (
-        "the definition and the optimizer: no binding kills another",
+        "the definition and the optimizer: what is made of a variable may be what it was",
         """
         optimizer = optim.Adam()  # makes: adam
         optimizer = optimizer.create(params)  # makes: made

@@ -989,23 +989,6 @@ KEPT = {
         """,
         [(2, "FO911"), (5, "FO909")],
     ),
-    "rebound by a later import": (
-        """
-        from flax import optim
-
-        d = optim.Adam(1e-3)
-        from torch import optim
-        e = optim.Adam([])
-        """,
-        """
-        from flax import optim
-
-        d = optim.Adam(1e-3)
-        from torch import optim
-        e = optim.Adam([])
-        """,
-        [(1, "FO911"), (3, "FO909"), (5, "FO909")],
-    ),
     "deleted later": (
         """
         from flax import optim

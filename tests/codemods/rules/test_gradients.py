@@ -140,7 +140,8 @@ def test_a_rate_that_only_one_of_two_steps_sets(
     first: str, second: str, line: int
 ) -> None:
     result = result_of(
-        PROGRAM.format(
+        # no number, which the second step could set again
+        PROGRAM.replace("Adam(0.1)", "Adam(2 * rate)").format(
             loss=SCALAR,
             step=f"optimizer, loss = optimizer.optimize(loss_fn{first})\n"
             f"        optimizer, more = optimizer.optimize(loss_fn{second})\n"

@@ -569,7 +569,7 @@ def test_a_function_of_the_state_gets_it_as_it_was(optimizer: str, fields: str) 
         """
     )
     assert f"names = ({fields})\n" in after
-    assert ("set_count" in after) == (optimizer == "Adam")
+    assert ("count=state.step" in after) == (optimizer == "Adam")
     assert (
         "state.replace(param_states=jax.tree_util.tree_map(lambda x: x / 2, state.param_states))"
         in after

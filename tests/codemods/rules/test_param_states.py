@@ -176,7 +176,7 @@ REWRITTEN = {
     ),
     "another step": (
         "optimizer = optimizer.replace(state=optimizer.state.replace(step=rate.step))",
-        ["optimizer = optimizer.replace(step=rate.step, opt_state=set_count(optimizer.opt_state, rate.step))"],
+        ["optimizer = optimizer.replace(step=rate.step, opt_state=optax.tree_utils.tree_set(optimizer.opt_state, count=rate.step))"],
     ),
 }  # fmt: skip
 
@@ -186,7 +186,7 @@ def test_what_is_rewritten(statements: str, expected: list[str]) -> None:
     after = " ".join(migrated(PROGRAM.format(statements)).split())
     assert " ".join(" ".join(expected).split()) in after.replace("( ", "(").replace(
         " )", ")"
-    ).replace(", )", ")")
+    ).replace(",)", ")")
 
 
 TWO = """
@@ -205,9 +205,11 @@ TWO = """
         {}
         return optimizer.replace(state=optimizer.state.replace(step=0))
     """
-COUNTED = (
-    "return optimizer.replace(step=0, opt_state=set_count(optimizer.opt_state, 0))\n"
-)
+COUNTED = """\
+    return optimizer.replace(
+        step=0, opt_state=optax.tree_utils.tree_set(optimizer.opt_state, count=0)
+    )
+"""
 UNCOUNTED = "return optimizer.replace(step=0)\n"
 SCHEDULED = "optimizer = optimizer.apply_gradient(params, learning_rate=0.1 * 0.9**optimizer.state.step)"
 STEPS = {

@@ -140,6 +140,38 @@ REBOUND = {
         train(optim)
         """,
     ),
+    "another module, by a later import": (
+        """
+        from flax import optim
+
+        definition = optim.Adam(1e-3)
+        from torch import optim
+        other = optim.Adam([])
+        """,
+        """
+        import optax
+
+        definition = optax.adam(1e-3)
+        from torch import optim
+        other = optim.Adam([])
+        """,
+    ),
+    "a package, by a later import of a module in it": (
+        """
+        import flax
+        import flax.optim
+
+        definition = flax.optim.Adam(1e-3)
+        model = flax.linen.Dense(3)
+        """,
+        """
+        import flax
+        import optax
+
+        definition = optax.adam(1e-3)
+        model = flax.linen.Dense(3)
+        """,
+    ),
     "a class, by its own instance": (
         """
         from flax.optim import Adam

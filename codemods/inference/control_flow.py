@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from typing import cast
 
@@ -77,6 +77,20 @@ class Order:
         after = self.forward(first, without=first)
         before = self.backward(second, without=first)
         return after & before
+
+    def last(self, number: int, some: Container[int]) -> list[int]:
+        """Those of some evaluations that may be the last of them before another."""
+        found: dict[int, None] = {}
+        seen = {number}
+        pending = list(self.before[number])
+        while pending:
+            one = pending.pop()
+            if one in some:
+                found[one] = None
+            elif one not in seen:
+                seen.add(one)
+                pending += self.before[one]
+        return list(found)
 
     def dominates(self, first: int, second: int) -> bool:
         """Whether each path to the second evaluation leads through the first."""

@@ -1,0 +1,46 @@
+"""Trees of optimizers whose leaves are these, and not the arrays in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.programs import OPTAX_ALONE, result_of
+from tests.codemods.test_alike import assert_alike
+
+PROGRAM = """
+import jax
+import jax.numpy as jnp
+from flax import optim
+
+def is_optimizer(x):
+    return isinstance(x, optim.Optimizer)
+
+def gradients(params):
+    return jax.tree_util.tree_map(lambda x: 0.1 * x + 1.0, params)
+
+def run():
+    every = {{
+        "a": optim.Adam(0.1).create({{"w": jnp.ones(3)}}),
+        "b": optim.Momentum(0.1).create({{"w": jnp.ones(2)}}),
+    }}
+    leaves, structure = jax.tree_util.tree_flatten(every{stop})
+    {rest}
+"""
+REST = """every = structure.unflatten([one.apply_gradient(gradients(one.target)) for one in leaves])
+    count = len(jax.tree_util.tree_leaves(every, is_leaf=lambda x: isinstance(x, optim.Optimizer)))
+    return every["a"].target, every["b"].target, count
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_whole_optimizers_are_counted_as_before() -> None:
+    after = assert_alike(PROGRAM.format(stop=", is_leaf=is_optimizer", rest=REST))
+    assert "isinstance(x, train_state.TrainState)" in after
+
+
+@pytest.mark.parametrize(
+    "stop", ["", ", is_leaf=lambda x: isinstance(x, dict)"], ids=["arrays", "dicts"]
+)
+def test_arrays_are_not(stop: str) -> None:
+    text = PROGRAM.format(stop=stop, rest="return len(leaves)")
+    assert "FO924" in {site.code for site in result_of(text, OPTAX_ALONE).sites}

@@ -1,0 +1,134 @@
+"""Optimizers that get another state: the fields of the train state that are meant are replaced."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.codemods.test_alike import assert_alike
+
+HEAD = """
+import functools
+
+import jax
+import jax.numpy as jnp
+from flax import optim
+
+
+def gradients(params):
+    return jax.tree_util.tree_map(lambda x: 0.1 * x + 1.0, params)
+
+
+def start():
+    return {{"w": jnp.arange(3.0) + 1.0, "{name}": jnp.ones(2)}}
+
+
+def step(optimizer):
+    return optimizer.apply_gradient(gradients(optimizer.target))
+
+"""
+RESTART = """
+def run():
+    optimizer = optim.{}(0.1).create(start())
+    for i in range(4):
+        if i == 2:
+            optimizer = optimizer.replace(state=optimizer.state.replace(step={}))
+        optimizer = step(optimizer)
+    return optimizer.target, optimizer.state.step
+"""
+ZERO = "jnp.zeros((), jnp.int32)"
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("value", ["0", "i - 2", ZERO], ids=["number", "sum", "array"])
+def test_the_step_is_set_in_both_places(value: str) -> None:
+    after = assert_alike(HEAD.format(name="b") + RESTART.format("Adam", value))
+    shown = "".join(after.split()).replace(",)", ")")
+    value = value.replace(" ", "")
+    assert (
+        f"optimizer.replace(step={value},opt_state=optax.tree_utils.tree_set("
+        f"optimizer.opt_state,count={value}))"
+    ) in shown
+    assert "def " not in after.partition("def gradients")[0]
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_the_step_alone_where_no_state_counts() -> None:
+    after = assert_alike(HEAD.format(name="b") + RESTART.format("Momentum", ZERO))
+    assert f"optimizer.replace(step={ZERO})" in after
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_a_parameter_with_the_name_of_the_count_keeps_its_moments() -> None:
+    after = assert_alike(HEAD.format(name="count") + RESTART.format("Adam", "0"))
+    assert "optimizer.opt_state, is_field, count=0" in after
+
+
+SKIP = """
+def guarded(optimizer, is_finite):
+    new = step(optimizer)
+    {select}
+    return new.replace(target={target}, state={state})
+
+
+def run():
+    optimizer = optim.Adam(0.1).create(start())
+    for i in range(4):
+        optimizer = guarded(optimizer, jnp.asarray(i != 1))
+    return optimizer.target, optimizer.state.step
+"""
+TARGET = "jax.tree_util.tree_map(functools.partial(jnp.where, is_finite), new.target, optimizer.target)"
+WHERE = (
+    "lambda a, b: jax.tree_util.tree_map(lambda x, y: jnp.where(is_finite, x, y), a, b)"
+)
+PARTIAL = (
+    "lambda a, b: jax.tree_util.tree_map(functools.partial(jnp.where, is_finite), a, b)"
+)
+WITH_CONDITION = (
+    "lambda ok, a, b: jax.tree_util.tree_map(lambda x, y: jnp.where(ok, x, y), a, b)"
+)
+FUNCTION = """def select(a, b):
+        return jax.tree_util.tree_map(lambda x, y: jnp.where(~is_finite, y, x), a, b)
+"""
+SELECTED = {
+    "a lambda": (f"select = {WHERE}", "select({}, {})"),
+    "a partial application within a lambda": (f"select = {PARTIAL}", "select({}, {})"),
+    "a lambda that is given the condition": (
+        f"select = {WITH_CONDITION}",
+        "select(is_finite, {}, {})",
+    ),
+    "a function": (FUNCTION, "select({}, {})"),
+    "no function": (
+        "select = functools.partial(jnp.where, is_finite)",
+        "jax.tree_util.tree_map(select, {}, {})",
+    ),
+}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(("select", "call"), SELECTED.values(), ids=SELECTED)
+def test_the_state_of_one_of_two_optimizers_is_chosen(select: str, call: str) -> None:
+    state = call.format("new.state", "optimizer.state")
+    text = SKIP.format(select=select, target=TARGET, state=state)
+    after = assert_alike(HEAD.format(name="b") + text)
+    shown = " ".join(after.split())
+    assert f"step={call.format('new.step', 'optimizer.step')}" in shown
+    assert f"opt_state={call.format('new.opt_state', 'optimizer.opt_state')}" in shown
+    assert "adam_state" not in after
+
+
+MADE = {
+    "the larger of two": "jax.tree_util.tree_map(lambda x, y: jnp.maximum(x, y), {}, {})",
+    "what depends on what it chooses": "jax.tree_util.tree_map(lambda x, y: jnp.where(x > 0, x, y), {}, {})",
+    "chosen by what changes": "jax.tree_util.tree_map(lambda x, y: jnp.where(FLAGS.pop(), x, y), {}, {})",
+}
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize("call", MADE.values(), ids=MADE)
+def test_any_other_state_is_made_as_it_was(call: str) -> None:
+    state = call.format("new.state", "optimizer.state")
+    text = "FLAGS = [True, False] * 20\n" + SKIP.format(
+        select="", target=TARGET, state=state
+    )
+    after = assert_alike(HEAD.format(name="b") + text)
+    assert "with_adam_state" in after
