@@ -163,7 +163,7 @@ def optimize(use: Use, context: Context) -> Edit | Refusal:
         rate = (("rate", use.unit.span(override.value)),)
         return _set_rate(assigned, "{rate}", rate, (evaluation, step), use, context)
     if context.overrides.keeps_rate(use) and not context.stepping.keeps_interface(use):
-        number = context.made_with.number(RATE, use)
+        number = context.made_with.rate(use)
         if number is not None:
             return _set_rate(assigned, number, (), (evaluation, step), use, context)
         return keeps_rate(
