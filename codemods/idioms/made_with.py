@@ -33,14 +33,23 @@ class MadeWith:
     def rate(self, use: Use) -> str | None:
         """The text of the rate that all optimizers at a step were made with.
 
-        It is a number of the same function, or a constant that has a name at the step too: a copy
-        of a number in another function would not change with it.
+        It is a number of the same file, or a constant that has a name at the step too: nobody
+        would look in another file for a copy of a number.
         """
         texts: set[str | None] = set()
         for one in self._definitions(use):
-            number = self._number(RATE, one) if stand_together(one, use) else None
+            number = self._number(RATE, one) if one.unit is use.unit else None
             texts.add(number or self._constant_at(use, one))
         return texts.pop() if len(texts) == 1 else None
+
+    def copies_rate(self, use: Use) -> bool:
+        """Whether a step is given a copy of a number that is written in another function."""
+        rate = self.rate(use)
+        return (
+            rate is not None
+            and NUMBER.fullmatch(rate) is not None
+            and not all(stand_together(one, use) for one in self._definitions(use))
+        )
 
     def _constant_at(self, use: Use, definition: LegacyObject) -> str | None:
         """The name at a step of a constant that a definition was given as its rate."""

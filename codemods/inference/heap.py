@@ -699,10 +699,8 @@ class Heap:
                 calls.append((call.arguments, call.offset))
         positional = [*node.args.posonlyargs, *node.args.args]
         named = {one.arg for one in (*positional, *node.args.kwonlyargs)}
-        found: list[tuple[Key, Place]] = []
         # def read(*states: TrainState)
-        if argument.annotation is not None:
-            found.append((None, ("declared", argument)))
+        found: list[tuple[Key, Place]] = [(None, ("declared", argument))]
         is_first = argument is node.args.vararg and not positional
         # def wrapper(*args), of a method
         if is_first and frame is not None and frame.owner is not None:

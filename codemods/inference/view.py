@@ -358,7 +358,10 @@ class View:
         entries: list[Object] = []
         for form in self.solver.forms(container):
             entries += self.engine.solver.at(("entries of", form, None))
-        keys = (one.key for one in entries if isinstance(one, Stored))
+        stored = (one for one in entries if isinstance(one, Stored))
+        # **options: dict tells of no key
+        declared = ("declared", container.node)
+        keys = (one.key for one in stored if one.place != declared)
         return tuple(dict.fromkeys(keys))
 
     @property

@@ -80,6 +80,7 @@ class Notes:
         of_idioms = (idiom.note(use) for idiom in self.idioms)
         sentences: list[Prose] = [sentence for sentence in of_idioms if sentence]
         sentences += of_params
+        overrides = self.idioms[Overrides]
         if _is_dropped(use):
             sentences.append(DROPPED)
         if self._is_frozen_group(use):
@@ -92,8 +93,10 @@ class Notes:
         elif use.kind == "reflection" and self._may_be_asked_otherwise(use):
             sentences.append(ASKED)
         elif use.kind == "definition.hyper_params":
-            sentences += [COPIED] * self.idioms[Overrides].is_copied(use)
+            sentences += [COPIED] * overrides.is_copied(use)
         elif use.kind in STEPS:
+            if overrides.keeps_rate(use) and overrides.made_with.copies_rate(use):
+                sentences.append(COPIED)
             sentences += self.near_misses.reasons(use)
         return sentences
 

@@ -199,11 +199,15 @@ NEAR = """
     """
 
 
-def test_a_step_in_another_function_has_no_copy_of_a_number() -> None:
-    after = migrated(WARMUP.format(head="", rate="0.3"))
-    assert "apply_gradients_with(optimizer, grads, learning_rate=rate)" in after
-    assert after.count("0.3") == 2
-    assert "Adam(0.3)" in after
+def test_a_step_in_another_function_of_the_file_says_that_its_number_is_a_copy() -> (
+    None
+):
+    result = result_of(WARMUP.format(head="", rate="0.3"))
+    after = result.after.decode()
+    assert after.count("learning_rate=0.3") == 2
+    assert "class Adam" not in after
+    [note] = [note for site in result.sites if "change both" in (note := site.note)]
+    assert note.endswith("in another function: change both together.")
 
 
 def test_a_step_in_another_function_names_the_same_constant() -> None:
