@@ -27,7 +27,7 @@ PARAMS = re.compile(r"params\b|variables\b|\.target$")
 MASK = re.compile("mask", re.IGNORECASE)
 """What says of an argument that it is the mask of attention."""
 
-SEQUENCE = re.compile(r"\b(?:Iterable|[Ll]ist|Sequence|[Tt]uple)\b")
+SEQUENCE = re.compile(r"\b(?:Iterable|list|List|Sequence|tuple|Tuple)\b")
 """What says of a field that a list may be given for it."""
 
 METHOD = "flax.core.FrozenDict."
