@@ -95,10 +95,11 @@ class Stepping:
 
     def _keys_of(self, overrides: ast.expr) -> set[object] | None:
         """The keys of the dicts that an expression can be; None if that is not all in view."""
-        if self.flow.may_be_unknown(self.flow.places[overrides]):
+        items = self.facts.objects(overrides)
+        if not items or self.flow.may_be_unknown(self.flow.places[overrides]):
             return None
         keys: set[object] = set()
-        for item in self.facts.objects(overrides):
+        for item in items:
             if not isinstance(item, Container) or not self._is_filled_in_view(item):
                 return None
             if not all(map(self._only_unpacks, self.facts.holders(item))):
