@@ -48,6 +48,12 @@ FILES = {
 APART = ("apart.py", "common.py", "zebra.py")
 
 
+@pytest.fixture(autouse=True)
+def unsearched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails here leaves no garbage, and looking for it takes long beside other tests."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+
+
 def project(**options: Any) -> dict[str, FileResult]:
     sources = [Source(path, text.encode()) for path, text in FILES.items()]
     return {one.path: one for one in migrate(sources, Options(**options))}
@@ -236,11 +242,7 @@ def test_each_file_that_fails_is_found(bad: tuple[set[str], ...]) -> None:
         assert failure.summary == f"ValueError: {path}"
 
 
-def test_a_search_that_takes_too_long_keeps_what_goes_well(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # these runs leave no garbage, and looking for it takes long beside other tests
-    monkeypatch.setattr(gc, "collect", lambda: 0)
+def test_a_search_that_takes_too_long_keeps_what_goes_well() -> None:
     bad = [{name} for name in NAMES[10:]]
     runs = 0
 
