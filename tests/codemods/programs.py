@@ -19,13 +19,48 @@ def program(text: str) -> str:
     return dedent(text).lstrip("\n")
 
 
-def table(text: str, between: str = "\n") -> list[ParameterSet]:
-    """The rows of a table in a text: each begins with `== ` and what it is about, and has something between its values."""
+def using_optim(text: str) -> str:
+    """A program, behind an import of `optim` if it uses that and says not what it is."""
+    code = program(text)
+    unsaid = "optim." in code and not re.search("import .*(flax|optim)", code)
+    return f"from flax import optim\n\n{code}" if unsaid else code
+
+
+def table(text: str, between: str = "\n", values: int = 0) -> list[ParameterSet]:
+    """The rows of a table in a text.
+
+    Each begins with `== ` and what it is about, and has something between its values. If it is
+    said how many these are, the last of them is all the rest, such as a program.
+    """
     _, *parts = re.split(r"^== (.+)\n", text, flags=re.MULTILINE)
     return [
-        pytest.param(*values.strip("\n").split(between), id=name)
-        for name, values in zip(parts[::2], parts[1::2], strict=True)
+        pytest.param(*row.strip("\n").split(between, values - 1), id=name)
+        for name, row in zip(parts[::2], parts[1::2], strict=True)
     ]
+
+
+def changes(text: str) -> list[ParameterSet]:
+    """The rows of a table of programs before and after, with marks as in a diff."""
+    return [
+        pytest.param(*before_and_after(str(row.values[0])), id=row.id)
+        for row in table(text, values=1)
+    ]
+
+
+def before_and_after(text: str) -> tuple[str, str]:
+    """Both sides of a change: lines of only one of them begin with `-` or `+`, others with two spaces."""
+    lines = text.strip("\n").splitlines()
+    before, after = (
+        "".join(f"{line[2:]}\n" for line in lines if not line.startswith(other))
+        for other in "+-"
+    )
+    return before, after
+
+
+def files(text: str) -> dict[str, str]:
+    """The files of a project in a text, by path: each begins with `-- ` and its path."""
+    _, *parts = re.split(r"^-- (.+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def result_of(text: str, options: Options | None = None) -> FileResult:

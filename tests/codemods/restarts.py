@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import dedent, indent
+from tests.codemods.programs import table
 
 HEAD = """
 import copy
@@ -89,462 +89,333 @@ def run(params, batches):
 """
 
 
-def of_state(
-    restart: str, definition: str = STRUCT, change: str = "state.replace"
-) -> str:
-    """A program whose schedule reads the step of a state of its own."""
-    return (HEAD + OF_STATE).format(
-        definition=definition.strip(), restart=dedent(restart).strip(), change=change
-    )
-
-
-def of_optimizer(restart: str) -> str:
-    """A program whose schedule reads the step of the optimizer."""
-    return (HEAD + OF_OPTIMIZER).format(
-        definition=RECORD.strip(), restart=dedent(restart).strip()
-    )
-
-
-def returning(expression: str) -> str:
-    """A restart that is one expression."""
-    return "def restart(state):\n" + indent(f"return {expression}", "    ")
-
-
-RESTARTS = {
-    "replaced": of_state(returning("state.replace(step=0)")),
-    "replaced by the function of dataclasses": of_state(
-        returning("dataclasses.replace(state, step=0)")
-    ),
-    "replaced by a partial application": of_state(
-        returning("functools.partial(state.replace, step=0)()")
-    ),
-    "replaced in a plain dataclass": of_state(
-        returning("dataclasses.replace(state, step=0)"),
-        PLAIN,
-        "functools.partial(dataclasses.replace, state)",
-    ),
-    "replaced with a dict": of_state(returning('state.replace(**{"step": 0})')),
-    "replaced by a name": of_state(
-        """
-        def restart(state, field="step"):
-            return state.replace(**{field: 0})
-        """
-    ),
-    "mapped by the type of the leaf": of_state(
-        returning(
-            "jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, state)"
-        )
-    ),
-    "mapped by a function of the leaf": of_state(
-        """
-        def zero(leaf):
-            return 0 if isinstance(leaf, int) else leaf
-
-        def restart(state):
-            return jax.tree_util.tree_map(zero, state)
-        """
-    ),
-    "mapped by path": of_state(
-        """
-        def restart(state):
-            fresh = lambda path, leaf: 0 if path[-1] == jax.tree_util.GetAttrKey("step") and len(path) == 1 else leaf
-            return jax.tree_util.tree_map_with_path(fresh, state)
-        """
-    ),
-    "mapped in a tuple": of_state(
-        returning(
-            "jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, (state, None))[0]"
-        )
-    ),
-    "unflattened": of_state(
-        """
-        def restart(state):
-            leaves, structure = jax.tree_util.tree_flatten(state)
-            return jax.tree_util.tree_unflatten(structure, [0, *leaves[1:]])
-        """
-    ),
-    "unflattened by the structure": of_state(
-        """
-        def restart(state):
-            leaves, structure = jax.tree_util.tree_flatten(state)
-            leaves[0] = 0
-            return structure.unflatten(leaves)
-        """
-    ),
-    "set by name": of_state(
-        """
-        def restart(state):
-            setattr(state, "step", 0)
-            return state
-        """,
-        PLAIN,
-        "functools.partial(dataclasses.replace, state)",
-    ),
-    "set by a name at run time": of_state(
-        """
-        def restart(state, field="step"):
-            setattr(state, field, 0)
-            return state
-        """,
-        PLAIN,
-        "functools.partial(dataclasses.replace, state)",
-    ),
-    "set behind a frozen class": of_state(
-        """
-        def restart(state):
-            object.__setattr__(state, "step", 0)
-            return state
-        """
-    ),
-    "set in a copy": of_state(
-        """
-        def restart(state):
-            fresh = copy.copy(state)
-            object.__setattr__(fresh, "step", 0)
-            return fresh
-        """
-    ),
-    "set in its dict": of_state(
-        """
-        def restart(state):
-            state.__dict__["step"] = 0
-            return state
-        """
-    ),
-    "set in its variables": of_state(
-        """
-        def restart(state):
-            vars(state).update(step=0)
-            return state
-        """
-    ),
-    "made by its type": of_state(
-        returning("type(state)(step=0, optimizer=state.optimizer)")
-    ),
-    "made by its class attribute": of_state(
-        returning("state.__class__(step=0, optimizer=state.optimizer)")
-    ),
-    "made anew": of_state(returning("State(0, state.optimizer)")),
-    "made of its fields": of_state(returning('State(**{**vars(state), "step": 0})')),
-    "made by a partial application": of_state(
-        """
-        def restart(state):
-            fresh = functools.partial(State, step=0)
-            return fresh(optimizer=state.optimizer)
-        """
-    ),
-    "made by a function that is given the class": of_state(
-        """
-        def made(cls, *fields):
-            return cls(*fields)
-
-        def restart(state):
-            return made(State, 0, state.optimizer)
-        """
-    ),
-    "made by map": of_state(returning("list(map(State, [0], [state.optimizer]))[0]")),
-    "made by a method of the class": of_state(
-        "def restart(state):\n    return State.begin(state.optimizer)",
-        STRUCT
-        + "\n    @classmethod\n    def begin(cls, optimizer):\n        return cls(0, optimizer)\n",
-    ),
-    "restored from a changed dict": of_state(
-        """
-        def restart(state):
-            stored = serialization.to_state_dict(state)
-            stored["step"] = 0
-            return serialization.from_state_dict(state, stored)
-        """
-    ),
-    "restored from changed bytes": of_state(
-        """
-        def restart(state):
-            stored = serialization.msgpack_restore(serialization.to_bytes(state))
-            stored["step"] = 0
-            return serialization.from_bytes(state, serialization.msgpack_serialize(stored))
-        """
-    ),
-    "restored from bytes of another object": of_state(
-        """
-        def restart(state):
-            stored = serialization.to_state_dict(state)
-            stored["step"] = 0
-            return serialization.from_bytes(state, serialization.to_bytes(stored))
-        """
-    ),
-    "replaced when compiled": of_state(
-        returning("jax.jit(lambda state: state.replace(step=0))(state)")
-    ),
-    "replaced within a loop of JAX": of_state(
-        """
-        def restart(state):
-            body = lambda state, _: (state.replace(step=jnp.zeros_like(state.step)), None)
-            state = state.replace(step=jnp.asarray(state.step))
-            return jax.lax.scan(body, state, jnp.arange(2))[0]
-        """
-    ),
-    "replaced in a branch of JAX": of_state(
-        """
-        def restart(state):
-            fresh = lambda state: state.replace(step=jnp.zeros_like(state.step))
-            state = state.replace(step=jnp.asarray(state.step))
-            return jax.lax.cond(True, fresh, lambda state: state, state)
-        """
-    ),
-    "replaced by a method that is looked up": of_state(
-        returning('getattr(state, "replace")(step=0)')
-    ),
-    "replaced out of a pickle": of_state(
-        returning(
-            "pickle.loads(pickle.dumps(state.step)) and type(state)(0, state.optimizer)"
-        )
-    ),
-    "replaced through a queue": of_state(
-        """
-        import queue
-
-        def restart(state):
-            waiting = queue.Queue()
-            waiting.put(state)
-            return waiting.get().replace(step=0)
-        """
-    ),
-    "replaced by what calls its method": of_state(
-        """
-        import operator
-
-        def restart(state):
-            return operator.methodcaller("replace", step=0)(state)
-        """
-    ),
-    "replaced where nothing tells what it is": of_state(
-        """
-        class Box:
-            pass
-
-        def restart(state, name="state"):
-            box = Box()
-            setattr(box, name, state)
-            return dataclasses.replace(box.state, step=0)
-        """
-    ),
-    "set where nothing tells what it is": of_state(
-        """
-        class Box:
-            pass
-
-        def restart(state, name="state"):
-            box = Box()
-            setattr(box, name, state)
-            setattr(box.state, "step", 0)
-            return state
-        """,
-        PLAIN,
-        "functools.partial(dataclasses.replace, state)",
-    ),
-    "replaced in a registry": of_state(
-        """
-        ACTIONS = {"restart": lambda state: state.replace(step=0)}
-
-        def restart(state, action="restart"):
-            return ACTIONS[action](state)
-        """
-    ),
-    "replaced by a decorator": of_state(
-        """
-        def from_zero(function):
-            @functools.wraps(function)
-            def wrapped(*arguments):
-                return function(arguments[0].replace(step=0), *arguments[1:])
-
-            return wrapped
-
-        @from_zero
-        def restart(state):
-            return state
-        """
-    ),
-    "replaced by the class": of_state(returning("State.replace(state, step=0)")),
-    "replaced by a method of its own": of_state(
-        returning("state.replace(optimizer=state.optimizer)"),
-        STRUCT
-        + '\n    def replace(self, **fields):\n        return dataclasses.replace(self, **{"step": 0, **fields})\n',
-    ),
-    "replaced by a thread": of_state(
-        """
-        import threading
-
-        def restart(state):
-            found = []
-            thread = threading.Thread(target=lambda old: found.append(old.replace(step=0)), args=(state,))
-            thread.start()
-            thread.join()
-            return found[0]
-        """
-    ),
-    "a record that is replaced": of_state(
-        returning("state._replace(step=0)"), RECORD, "state._replace"
-    ),
-    "a record that is made of a list": of_state(
-        returning("State._make([0, state.optimizer])"), RECORD, "state._replace"
-    ),
-    "a record that is made by its type": of_state(
-        returning("type(state)(0, *state[1:])"), RECORD, "state._replace"
-    ),
-    "an heir of the class": of_state(
-        """
-        class Later(State):
-            pass
-
-        def restart(state):
-            return Later(0, state.optimizer)
-        """,
-        PLAIN,
-        "functools.partial(dataclasses.replace, state)",
-    ),
-    "the optimizer made anew": of_state(
-        returning(
-            "state.replace(optimizer=optim.Momentum(0.1).create(state.optimizer.target))"
-        )
-    ),
-    "the optimizer mapped": of_state(
-        """
-        def restart(state):
-            fresh = lambda leaf: jnp.zeros_like(leaf) if jnp.ndim(leaf) == 0 else leaf
-            return state.replace(optimizer=jax.tree_util.tree_map(fresh, state.optimizer))
-        """
-    ),
+CHANGES = {
+    "STRUCT": (STRUCT, "state.replace"),
+    "PLAIN": (PLAIN, "functools.partial(dataclasses.replace, state)"),
+    "RECORD": (RECORD, "state._replace"),
 }
+"""How the class of a state is defined, and what changes its fields."""
+
+
+def of_state(text: str) -> dict[str, str]:
+    """Programs whose schedules read the step of a state of their own, by restarts in a table.
+
+    A row may begin with the name of another class, or with lines that are added to it. If it is
+    one statement, it is the body of the restart.
+    """
+    return {str(row.id): _of_state(str(row.values[0])) for row in table(text, values=1)}
+
+
+def _of_state(restart: str) -> str:
+    kind, _, rest = restart.partition("\n")
+    definition, change = CHANGES[kind if kind in CHANGES else "STRUCT"]
+    lines = (rest if kind in CHANGES else restart).splitlines()
+    added = [line[2:] for line in lines if line.startswith("+")]
+    body = "\n".join(lines[len(added) :])
+    return (HEAD + OF_STATE).format(
+        definition="\n".join([definition.strip(), *added]),
+        restart=_function(body, "state"),
+        change=change,
+    )
+
+
+def of_optimizer(text: str) -> dict[str, str]:
+    """Programs whose schedules read the step of the optimizer."""
+    return {
+        str(row.id): (HEAD + OF_OPTIMIZER).format(
+            definition=RECORD.strip(),
+            restart=_function(str(row.values[0]), "optimizer"),
+        )
+        for row in table(text, values=1)
+    }
+
+
+def _function(body: str, parameter: str) -> str:
+    return f"def restart({parameter}):\n    {body}" if "\n" not in body else body
+
+
+RESTARTS = of_state("""
+== replaced
+return state.replace(step=0)
+== replaced by the function of dataclasses
+return dataclasses.replace(state, step=0)
+== replaced by a partial application
+return functools.partial(state.replace, step=0)()
+== replaced in a plain dataclass
+PLAIN
+return dataclasses.replace(state, step=0)
+== replaced with a dict
+return state.replace(**{"step": 0})
+== replaced by a name
+def restart(state, field="step"):
+    return state.replace(**{field: 0})
+== mapped by the type of the leaf
+return jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, state)
+== mapped by a function of the leaf
+def zero(leaf):
+    return 0 if isinstance(leaf, int) else leaf
+
+def restart(state):
+    return jax.tree_util.tree_map(zero, state)
+== mapped by path
+def restart(state):
+    fresh = lambda path, leaf: 0 if path[-1] == jax.tree_util.GetAttrKey("step") and len(path) == 1 else leaf
+    return jax.tree_util.tree_map_with_path(fresh, state)
+== mapped in a tuple
+return jax.tree_util.tree_map(lambda leaf: 0 if isinstance(leaf, int) else leaf, (state, None))[0]
+== unflattened
+def restart(state):
+    leaves, structure = jax.tree_util.tree_flatten(state)
+    return jax.tree_util.tree_unflatten(structure, [0, *leaves[1:]])
+== unflattened by the structure
+def restart(state):
+    leaves, structure = jax.tree_util.tree_flatten(state)
+    leaves[0] = 0
+    return structure.unflatten(leaves)
+== set by name
+PLAIN
+def restart(state):
+    setattr(state, "step", 0)
+    return state
+== set by a name at run time
+PLAIN
+def restart(state, field="step"):
+    setattr(state, field, 0)
+    return state
+== set behind a frozen class
+def restart(state):
+    object.__setattr__(state, "step", 0)
+    return state
+== set in a copy
+def restart(state):
+    fresh = copy.copy(state)
+    object.__setattr__(fresh, "step", 0)
+    return fresh
+== set in its dict
+def restart(state):
+    state.__dict__["step"] = 0
+    return state
+== set in its variables
+def restart(state):
+    vars(state).update(step=0)
+    return state
+== made by its type
+return type(state)(step=0, optimizer=state.optimizer)
+== made by its class attribute
+return state.__class__(step=0, optimizer=state.optimizer)
+== made anew
+return State(0, state.optimizer)
+== made of its fields
+return State(**{**vars(state), "step": 0})
+== made by a partial application
+def restart(state):
+    fresh = functools.partial(State, step=0)
+    return fresh(optimizer=state.optimizer)
+== made by a function that is given the class
+def made(cls, *fields):
+    return cls(*fields)
+
+def restart(state):
+    return made(State, 0, state.optimizer)
+== made by map
+return list(map(State, [0], [state.optimizer]))[0]
+== made by a method of the class
++
++     @classmethod
++     def begin(cls, optimizer):
++         return cls(0, optimizer)
+return State.begin(state.optimizer)
+== restored from a changed dict
+def restart(state):
+    stored = serialization.to_state_dict(state)
+    stored["step"] = 0
+    return serialization.from_state_dict(state, stored)
+== restored from changed bytes
+def restart(state):
+    stored = serialization.msgpack_restore(serialization.to_bytes(state))
+    stored["step"] = 0
+    return serialization.from_bytes(state, serialization.msgpack_serialize(stored))
+== restored from bytes of another object
+def restart(state):
+    stored = serialization.to_state_dict(state)
+    stored["step"] = 0
+    return serialization.from_bytes(state, serialization.to_bytes(stored))
+== replaced when compiled
+return jax.jit(lambda state: state.replace(step=0))(state)
+== replaced within a loop of JAX
+def restart(state):
+    body = lambda state, _: (state.replace(step=jnp.zeros_like(state.step)), None)
+    state = state.replace(step=jnp.asarray(state.step))
+    return jax.lax.scan(body, state, jnp.arange(2))[0]
+== replaced in a branch of JAX
+def restart(state):
+    fresh = lambda state: state.replace(step=jnp.zeros_like(state.step))
+    state = state.replace(step=jnp.asarray(state.step))
+    return jax.lax.cond(True, fresh, lambda state: state, state)
+== replaced by a method that is looked up
+return getattr(state, "replace")(step=0)
+== replaced out of a pickle
+return pickle.loads(pickle.dumps(state.step)) and type(state)(0, state.optimizer)
+== replaced through a queue
+import queue
+
+def restart(state):
+    waiting = queue.Queue()
+    waiting.put(state)
+    return waiting.get().replace(step=0)
+== replaced by what calls its method
+import operator
+
+def restart(state):
+    return operator.methodcaller("replace", step=0)(state)
+== replaced where nothing tells what it is
+class Box:
+    pass
+
+def restart(state, name="state"):
+    box = Box()
+    setattr(box, name, state)
+    return dataclasses.replace(box.state, step=0)
+== set where nothing tells what it is
+PLAIN
+class Box:
+    pass
+
+def restart(state, name="state"):
+    box = Box()
+    setattr(box, name, state)
+    setattr(box.state, "step", 0)
+    return state
+== replaced in a registry
+ACTIONS = {"restart": lambda state: state.replace(step=0)}
+
+def restart(state, action="restart"):
+    return ACTIONS[action](state)
+== replaced by a decorator
+def from_zero(function):
+    @functools.wraps(function)
+    def wrapped(*arguments):
+        return function(arguments[0].replace(step=0), *arguments[1:])
+
+    return wrapped
+
+@from_zero
+def restart(state):
+    return state
+== replaced by the class
+return State.replace(state, step=0)
+== replaced by a method of its own
++
++     def replace(self, **fields):
++         return dataclasses.replace(self, **{"step": 0, **fields})
+return state.replace(optimizer=state.optimizer)
+== replaced by a thread
+import threading
+
+def restart(state):
+    found = []
+    thread = threading.Thread(target=lambda old: found.append(old.replace(step=0)), args=(state,))
+    thread.start()
+    thread.join()
+    return found[0]
+== a record that is replaced
+RECORD
+return state._replace(step=0)
+== a record that is made of a list
+RECORD
+return State._make([0, state.optimizer])
+== a record that is made by its type
+RECORD
+return type(state)(0, *state[1:])
+== an heir of the class
+PLAIN
+class Later(State):
+    pass
+
+def restart(state):
+    return Later(0, state.optimizer)
+== the optimizer made anew
+return state.replace(optimizer=optim.Momentum(0.1).create(state.optimizer.target))
+== the optimizer mapped
+def restart(state):
+    fresh = lambda leaf: jnp.zeros_like(leaf) if jnp.ndim(leaf) == 0 else leaf
+    return state.replace(optimizer=jax.tree_util.tree_map(fresh, state.optimizer))
+""")
 """A state of the program's own."""
 
-OPTIMIZER_RESTARTS = {
-    "replaced": of_optimizer(
-        """
-        def restart(optimizer):
-            return optimizer.replace(state=optimizer.state.replace(step=0))
-        """
-    ),
-    "replaced by a function of dataclasses": of_optimizer(
-        """
-        def restart(optimizer):
-            return dataclasses.replace(optimizer, state=dataclasses.replace(optimizer.state, step=0))
-        """
-    ),
-    "replaced by a state that is made": of_optimizer(
-        """
-        def restart(optimizer):
-            state = optim.OptimizerState(step=0, param_states=optimizer.state.param_states)
-            return optimizer.replace(state=state)
-        """
-    ),
-    "replaced by the first state": of_optimizer(
-        """
-        def restart(optimizer):
-            return optimizer.replace(state=optimizer.optimizer_def.init_state(optimizer.target))
-        """
-    ),
-    "mapped": of_optimizer(
-        """
-        def restart(optimizer):
-            fresh = lambda leaf: jnp.zeros_like(leaf) if jnp.ndim(leaf) == 0 else leaf
-            return jax.tree_util.tree_map(fresh, optimizer)
-        """
-    ),
-    "mapped by path": of_optimizer(
-        """
-        def restart(optimizer):
-            fresh = lambda path, leaf: 0 * leaf if "step" in jax.tree_util.keystr(path) else leaf
-            return jax.tree_util.tree_map_with_path(fresh, optimizer)
-        """
-    ),
-    "unflattened": of_optimizer(
-        """
-        def restart(optimizer):
-            leaves, structure = jax.tree_util.tree_flatten(optimizer)
-            return jax.tree_util.tree_unflatten(structure, [0 * leaves[0], *leaves[1:]])
-        """
-    ),
-    "unflattened by the structure": of_optimizer(
-        """
-        def restart(optimizer):
-            leaves, structure = jax.tree_util.tree_flatten(optimizer)
-            leaves[0] = 0 * leaves[0]
-            return structure.unflatten(leaves)
-        """
-    ),
-    "set behind the frozen class": of_optimizer(
-        """
-        def restart(optimizer):
-            object.__setattr__(optimizer.state, "step", 0)
-            return optimizer
-        """
-    ),
-    "restored from a changed dict": of_optimizer(
-        """
-        def restart(optimizer):
-            stored = serialization.to_state_dict(optimizer)
-            stored["state"]["step"] = 0
-            return serialization.from_state_dict(optimizer, stored)
-        """
-    ),
-    "averaged with a later one": of_optimizer(
-        """
-        def restart(optimizer):
-            later = train_step(optimizer, (np.ones((5, 3)), np.ones((5, 2))))
-            return jax.tree_util.tree_map(lambda one, other: (one + other) / 2, optimizer, later)
-        """
-    ),
-    "mapped in a dict": of_optimizer(
-        """
-        def restart(optimizer):
-            fresh = lambda leaf: jnp.zeros_like(leaf) if jnp.ndim(leaf) == 0 else leaf
-            return jax.tree_util.tree_map(fresh, {"optimizer": optimizer})["optimizer"]
-        """
-    ),
-}
+OPTIMIZER_RESTARTS = of_optimizer("""
+== replaced
+return optimizer.replace(state=optimizer.state.replace(step=0))
+== replaced by a function of dataclasses
+return dataclasses.replace(optimizer, state=dataclasses.replace(optimizer.state, step=0))
+== replaced by a state that is made
+def restart(optimizer):
+    state = optim.OptimizerState(step=0, param_states=optimizer.state.param_states)
+    return optimizer.replace(state=state)
+== replaced by the first state
+return optimizer.replace(state=optimizer.optimizer_def.init_state(optimizer.target))
+== mapped
+def restart(optimizer):
+    fresh = lambda leaf: jnp.zeros_like(leaf) if jnp.ndim(leaf) == 0 else leaf
+    return jax.tree_util.tree_map(fresh, optimizer)
+== mapped by path
+def restart(optimizer):
+    fresh = lambda path, leaf: 0 * leaf if "step" in jax.tree_util.keystr(path) else leaf
+    return jax.tree_util.tree_map_with_path(fresh, optimizer)
+== unflattened
+def restart(optimizer):
+    leaves, structure = jax.tree_util.tree_flatten(optimizer)
+    return jax.tree_util.tree_unflatten(structure, [0 * leaves[0], *leaves[1:]])
+== unflattened by the structure
+def restart(optimizer):
+    leaves, structure = jax.tree_util.tree_flatten(optimizer)
+    leaves[0] = 0 * leaves[0]
+    return structure.unflatten(leaves)
+== set behind the frozen class
+def restart(optimizer):
+    object.__setattr__(optimizer.state, "step", 0)
+    return optimizer
+== restored from a changed dict
+def restart(optimizer):
+    stored = serialization.to_state_dict(optimizer)
+    stored["state"]["step"] = 0
+    return serialization.from_state_dict(optimizer, stored)
+== averaged with a later one
+def restart(optimizer):
+    later = train_step(optimizer, (np.ones((5, 3)), np.ones((5, 2))))
+    return jax.tree_util.tree_map(lambda one, other: (one + other) / 2, optimizer, later)
+== mapped in a dict
+def restart(optimizer):
+    fresh = lambda leaf: jnp.zeros_like(leaf) if jnp.ndim(leaf) == 0 else leaf
+    return jax.tree_util.tree_map(fresh, {"optimizer": optimizer})["optimizer"]
+""")
 """The optimizer's own step."""
 
-IN_STEP = {
-    "another field": of_state(
-        returning("state.replace(note=1)"),
-        STRUCT + "    note: Any = 0\n",
-    ),
-    "as it is": of_state(returning("state")),
-    "of other parameters": of_state(
-        returning(
-            "state.replace(optimizer=state.optimizer.replace(target=state.optimizer.target))"
-        )
-    ),
-    "one of several copies": of_state(
-        """
-        def restart(state):
-            several = jax.tree_util.tree_map(lambda leaf: jnp.stack([leaf] * 2), state)
-            return jax.tree_util.tree_map(lambda leaf: leaf[0], several)
-        """
-    ),
-    "on the host": of_state(
-        returning("jax.tree_util.tree_map(np.asarray, jax.device_get(state))")
-    ),
-    "restored as it was stored": of_state(
-        returning(
-            "serialization.from_state_dict(state, serialization.to_state_dict(state))"
-        )
-    ),
-    "restored from the bytes of another": of_state(
-        returning(
-            "serialization.from_bytes("
-            "State(step=0, optimizer=optim.Momentum(0.1).create(state.optimizer.target)), serialization.to_bytes(state))"
-        )
-    ),
-    "kept in a list": of_state(
-        """
-        def restart(state):
-            kept = []
-            kept.append(state)
-            print(len(kept), isinstance(state, State), file=io.StringIO())
-            return kept[-1]
-        """
-    ),
-    "compiled": of_state(returning("jax.jit(lambda state: state)(state)")),
-}
+IN_STEP = of_state("""
+== another field
++     note: Any = 0
+return state.replace(note=1)
+== as it is
+return state
+== of other parameters
+return state.replace(optimizer=state.optimizer.replace(target=state.optimizer.target))
+== one of several copies
+def restart(state):
+    several = jax.tree_util.tree_map(lambda leaf: jnp.stack([leaf] * 2), state)
+    return jax.tree_util.tree_map(lambda leaf: leaf[0], several)
+== on the host
+return jax.tree_util.tree_map(np.asarray, jax.device_get(state))
+== restored as it was stored
+return serialization.from_state_dict(state, serialization.to_state_dict(state))
+== restored from the bytes of another
+return serialization.from_bytes(State(step=0, optimizer=optim.Momentum(0.1).create(state.optimizer.target)), serialization.to_bytes(state))
+== kept in a list
+def restart(state):
+    kept = []
+    kept.append(state)
+    print(len(kept), isinstance(state, State), file=io.StringIO())
+    return kept[-1]
+== compiled
+return jax.jit(lambda state: state)(state)
+""")
 """States of which nothing sets the step, whatever becomes of them: their schedules go into the transformation."""

@@ -33,7 +33,7 @@ from codemods.inference.objects import (
     plain,
 )
 from codemods.sources.modules import Project, Unit
-from tests.codemods.programs import program
+from tests.codemods.programs import files, table
 
 PRELUDE = """
 import collections
@@ -60,16 +60,8 @@ from jax import lax
 MAKES = re.compile(r"# makes: (\w+)$")
 IS = re.compile(r"# is: (.+)$")
 
-Program = str | dict[str, str]
 Answers = dict[str, str]
 """By file, line and text."""
-
-
-def files(text: Program) -> dict[str, str]:
-    """The files of a program, by path."""
-    if isinstance(text, str):
-        return {"train.py": PRELUDE + program(text)}
-    return {path: program(code) for path, code in text.items()}
 
 
 def said(texts: Mapping[str, str]) -> Answers:
@@ -143,16 +135,15 @@ def _shown(item: object) -> str:
             return type(other).__name__.lower()
 
 
-def assert_answers(text: Program) -> None:
+def assert_answers(text: str) -> None:
     """Inference answers what a program says, whatever the order of files and questions."""
-    texts = files(text)
+    texts = files(text) or {"train.py": PRELUDE + text}
     expected = said(texts)
     assert expected, "nothing is asked"
     assert answered(texts) == expected
     assert answered(texts, backwards=True) == expected
 
 
-def each(programs: Mapping[str, Program]) -> pytest.MarkDecorator:
-    """A test for each program."""
-    parameters = [pytest.param(text, id=name) for name, text in programs.items()]
-    return pytest.mark.parametrize("text", parameters)
+def each(programs: str) -> pytest.MarkDecorator:
+    """A test for each program of a table."""
+    return pytest.mark.parametrize("text", table(programs, values=1))

@@ -2,310 +2,263 @@
 
 from __future__ import annotations
 
-from tests.codemods.inference.asking import Program, assert_answers, each
+from tests.codemods.inference.asking import assert_answers, each
 
 MAKE = """
-        made = optim.Adam().create(params)  # makes: made
+made = optim.Adam().create(params)  # makes: made
 """
 
-NOTHING_OF_IT: dict[str, Program] = {
-    "keys, which are split": """
-        rng, key = jax.random.split(rng)
-        key.target  # is: jax.numpy.ndarray()
-        """,
-    "arrays that are concatenated": """
-        np.concatenate([made.target, made.target]).target  # is: numpy.concatenate()
-        """,
-    "arithmetic on what may be a list": """
-        data = [[1.0, 2.0], [3.0, 4.0]]
-        (data * scale).target  # is: unknown
-        (data - jnp.mean(data)).target  # is: jax.numpy.ndarray()
-        """,
-    "arithmetic on an instance": """
-        class Number:
-            def __init__(self, value):
-                self.value = value
+NOTHING_OF_IT = """
+== keys, which are split
+rng, key = jax.random.split(rng)
+key.target  # is: jax.numpy.ndarray()
+== arrays that are concatenated
+np.concatenate([made.target, made.target]).target  # is: numpy.concatenate()
+== arithmetic on what may be a list
+data = [[1.0, 2.0], [3.0, 4.0]]
+(data * scale).target  # is: unknown
+(data - jnp.mean(data)).target  # is: jax.numpy.ndarray()
+== arithmetic on an instance
+class Number:
+    def __init__(self, value):
+        self.value = value
 
-        class Vector(Number):
-            def __add__(self, other):
-                return self
+class Vector(Number):
+    def __add__(self, other):
+        return self
 
-        (Number(1) * 2).target  # is: unknown
-        (Vector(1) + 2).target  # is: Vector
-        """,
-    "logits of the params": """
-        logits = model.apply({"params": made.target}, batch)
-        logits.target  # is: unknown
-        """,
-    "the params and their leaves": """
-        made.target.target  # is: unknown
-        jax.tree_util.tree_leaves(made.target)[0].target  # is: jax.numpy.ndarray()
-        """,
-    "a loss and its gradient": """
-        loss, grads = jax.value_and_grad(loss_fn)(made.target)
-        loss.target  # is: unknown
-        grads.target  # is: unknown
-        """,
-    "what a scan stacks": """
-        _, losses = lax.scan(lambda carry, batch: (carry, 0.0), made, batches)
-        losses.target  # is: unknown
-        """,
-    "a package out of view": """
-        import library
+(Number(1) * 2).target  # is: unknown
+(Vector(1) + 2).target  # is: Vector
+== logits of the params
+logits = model.apply({"params": made.target}, batch)
+logits.target  # is: unknown
+== the params and their leaves
+made.target.target  # is: unknown
+jax.tree_util.tree_leaves(made.target)[0].target  # is: jax.numpy.ndarray()
+== a loss and its gradient
+loss, grads = jax.value_and_grad(loss_fn)(made.target)
+loss.target  # is: unknown
+grads.target  # is: unknown
+== what a scan stacks
+_, losses = lax.scan(lambda carry, batch: (carry, 0.0), made, batches)
+losses.target  # is: unknown
+== a package out of view
+import library
 
-        library.train(made).target  # is: unknown
-        library.Trainer(made).optimizer.target  # is: unknown
-        """,
-    "a length, a print, a comparison": """
-        len(made).target  # is: builtins.len()
-        (made == made).target  # is: unknown
-        str(made).target  # is: builtins.str()
-        """,
-    "bytes of a checkpoint": """
-        serialization.to_bytes(made).target  # is: flax.serialization.to_bytes()
-        """,
-    "what optax makes": """
-        import optax
+library.train(made).target  # is: unknown
+library.Trainer(made).optimizer.target  # is: unknown
+== a length, a print, a comparison
+len(made).target  # is: builtins.len()
+(made == made).target  # is: unknown
+str(made).target  # is: builtins.str()
+== bytes of a checkpoint
+serialization.to_bytes(made).target  # is: flax.serialization.to_bytes()
+== what optax makes
+import optax
 
-        optax.adam(0.1).init(made.target).target  # is: unknown
-        """,
-}
+optax.adam(0.1).init(made.target).target  # is: unknown
+"""
 
-HANDED: dict[str, Program] = {
-    "a thread": """
-        import threading
+HANDED = """
+== a thread
+import threading
 
-        def train(optimizer, *, other):
-            optimizer.target  # is: made
-            other.target  # is: made
+def train(optimizer, *, other):
+    optimizer.target  # is: made
+    other.target  # is: made
 
-        made = optim.Adam().create(params)  # makes: made
-        threading.Thread(target=train, args=(made,), kwargs={"other": made}).start()
-        """,
-    "a queue that a thread fills": """
-        import queue
-        import threading
+made = optim.Adam().create(params)  # makes: made
+threading.Thread(target=train, args=(made,), kwargs={"other": made}).start()
+== a queue that a thread fills
+import queue
+import threading
 
-        made = optim.Adam().create(params)  # makes: made
-        box = queue.Queue()
-        threading.Thread(target=box.put, args=(made,)).start()
-        box.get().target  # is: made
-        """,
-    "jit": """
-        jax.jit(lambda o: o)(made).target  # is: made
-        """,
-    "pmap, vmap, checkpoint and named_call": """
-        def step(optimizer):
-            return optimizer
+made = optim.Adam().create(params)  # makes: made
+box = queue.Queue()
+threading.Thread(target=box.put, args=(made,)).start()
+box.get().target  # is: made
+== jit
+jax.jit(lambda o: o)(made).target  # is: made
+== pmap, vmap, checkpoint and named_call
+def step(optimizer):
+    return optimizer
 
-        jax.pmap(step)(made).target  # is: made
-        jax.vmap(step, in_axes=0)(made).target  # is: made
-        jax.checkpoint(step)(made).target  # is: made
-        jax.named_call(step, name="step")(made).target  # is: made
-        """,
-    "jit of pmap of partial": """
-        def step(rate, optimizer):
-            return optimizer, rate
+jax.pmap(step)(made).target  # is: made
+jax.vmap(step, in_axes=0)(made).target  # is: made
+jax.checkpoint(step)(made).target  # is: made
+jax.named_call(step, name="step")(made).target  # is: made
+== jit of pmap of partial
+def step(rate, optimizer):
+    return optimizer, rate
 
-        jax.jit(jax.pmap(partial(step, 0.1)))(made)[0].target  # is: made
-        """,
-    "partial, from everywhere": """
-        def step(optimizer, rate):
-            return optimizer
+jax.jit(jax.pmap(partial(step, 0.1)))(made)[0].target  # is: made
+== partial, from everywhere
+def step(optimizer, rate):
+    return optimizer
 
-        functools.partial(step, rate=0.1)(made).target  # is: made
-        jax.tree_util.Partial(step, rate=0.1)(made).target  # is: made
-        partial(partial(step, made), 0.1)().target  # is: made
-        """,
-    "value_and_grad": """
-        def loss_fn(params):
-            return 0.0, made
+functools.partial(step, rate=0.1)(made).target  # is: made
+jax.tree_util.Partial(step, rate=0.1)(made).target  # is: made
+partial(partial(step, made), 0.1)().target  # is: made
+== value_and_grad
+def loss_fn(params):
+    return 0.0, made
 
-        (loss, aux), grads = jax.value_and_grad(loss_fn, has_aux=True)(made.target)
-        aux.target  # is: made
-        """,
-    "grad with an auxiliary output": """
-        def loss_fn(params):
-            return 0.0, made
+(loss, aux), grads = jax.value_and_grad(loss_fn, has_aux=True)(made.target)
+aux.target  # is: made
+== grad with an auxiliary output
+def loss_fn(params):
+    return 0.0, made
 
-        grads, aux = jax.grad(loss_fn, has_aux=True)(made.target)
-        aux.target  # is: made
-        """,
-    "scan": """
-        def body(optimizer, batch):
-            optimizer.target  # is: made
-            return optimizer.apply_gradient(batch), optimizer
+grads, aux = jax.grad(loss_fn, has_aux=True)(made.target)
+aux.target  # is: made
+== scan
+def body(optimizer, batch):
+    optimizer.target  # is: made
+    return optimizer.apply_gradient(batch), optimizer
 
-        carry, stacked = lax.scan(body, made, batches)
-        carry.target  # is: made
-        stacked.target  # is: made
-        """,
-    "scan by keyword, with a dict": """
-        def body(carry, batch):
-            return {"optimizer": carry["optimizer"], "step": carry["step"] + 1}, None
+carry, stacked = lax.scan(body, made, batches)
+carry.target  # is: made
+stacked.target  # is: made
+== scan by keyword, with a dict
+def body(carry, batch):
+    return {"optimizer": carry["optimizer"], "step": carry["step"] + 1}, None
 
-        carry, _ = jax.lax.scan(f=body, init={"optimizer": made, "step": 0}, xs=batches)
-        carry["optimizer"].target  # is: made
-        """,
-    "scan over optimizers": """
-        _, stacked = lax.scan(lambda carry, o: (carry, o), 0, made)
-        stacked.target  # is: made
-        """,
-    "while_loop": """
-        def go_on(carry):
-            carry[0].target  # is: made
-            return True
+carry, _ = jax.lax.scan(f=body, init={"optimizer": made, "step": 0}, xs=batches)
+carry["optimizer"].target  # is: made
+== scan over optimizers
+_, stacked = lax.scan(lambda carry, o: (carry, o), 0, made)
+stacked.target  # is: made
+== while_loop
+def go_on(carry):
+    carry[0].target  # is: made
+    return True
 
-        carry = lax.while_loop(go_on, lambda carry: (carry[0], carry[1] + 1), (made, 0))
-        carry[0].target  # is: made
-        """,
-    "fori_loop": """
-        def body(i, optimizer):
-            optimizer.target  # is: made
-            i.target  # is: unknown
-            return optimizer.apply_gradient(i)
+carry = lax.while_loop(go_on, lambda carry: (carry[0], carry[1] + 1), (made, 0))
+carry[0].target  # is: made
+== fori_loop
+def body(i, optimizer):
+    optimizer.target  # is: made
+    i.target  # is: unknown
+    return optimizer.apply_gradient(i)
 
-        lax.fori_loop(0, 9, body, made).target  # is: made
-        """,
-    "cond": """
-        def yes(optimizer):
-            return optimizer.apply_gradient(grads)
+lax.fori_loop(0, 9, body, made).target  # is: made
+== cond
+def yes(optimizer):
+    return optimizer.apply_gradient(grads)
 
-        lax.cond(good, yes, lambda o: o, made).target  # is: made
-        lax.cond(good, yes, lambda o: o, operand=made).target  # is: made
-        lax.cond(good, made, yes, made, lambda o: o).target  # is: made
-        lax.cond(good, lambda: made, lambda: made).target  # is: made
-        """,
-    "switch": """
-        branches = [lambda o: o, lambda o: o.apply_gradient(grads)]
-        lax.switch(index, branches, made).target  # is: made
-        """,
-    "lax.map": """
-        lax.map(lambda o: o, made).target  # is: made
-        """,
-    "tree_map and relatives": """
-        jax.tree_map(lambda x: x[0], made).target  # is: made
-        jax.tree_util.tree_map(jnp.mean, made).target  # is: made
-        jax.tree.map(lambda x: x, made, made).target  # is: made
-        jax.tree_multimap(lambda x, y: x, made, made).target  # is: made
-        """,
-    "tree_map over a container": """
-        pair = jax.tree_map(jnp.asarray, (made, 0))
-        pair[0].target  # is: made
-        """,
-    "flatten and unflatten": """
-        leaves, structure = jax.tree_util.tree_flatten(made)
-        jax.tree_util.tree_unflatten(structure, leaves).target  # is: made
-        """,
-    "replicas": """
-        replicated = jax_utils.replicate(made)
-        replicated.target  # is: made
-        jax_utils.unreplicate(replicated).target  # is: made
-        flax.jax_utils.replicate(made, devices=devices).target  # is: made
-        """,
-    "devices and copies": """
-        jax.device_put(made).target  # is: made
-        jax.device_get(made).target  # is: made
-        jax.block_until_ready(made).target  # is: made
-        copy.copy(made).target  # is: made
-        copy.deepcopy(made).target  # is: made
-        """,
-    "checkpoints": """
-        serialization.from_bytes(made, data).target  # is: made
-        serialization.from_state_dict(made, state).target  # is: made
-        """,
-    "a restored tuple": """
-        optimizer, step = checkpoints.restore_checkpoint(folder, (made, 0))
-        optimizer.target  # is: flax.training.checkpoints.restore_checkpoint() | made
-        """,
-    "eval_shape": """
-        jax.eval_shape(lambda o: o, made).target  # is: made
-        """,
-    "methods of the optimizer": """
-        made.apply_gradient(grads).target  # is: made
-        made.apply_gradient(grads, learning_rate=0.1).target  # is: made
-        made.replace(target=params).target  # is: made
-        made.restore_state(state).target  # is: made
-        made.replicate().unreplicate().target  # is: made
-        dataclasses.replace(made, target=params).target  # is: made
-        made.optimize(loss_fn)[0].target  # is: made
-        """,
-    "parts of the optimizer": """
-        made.state.step  # is: state made
-        """,
-    "reduce": """
-        functools.reduce(lambda o, batch: o.apply_gradient(batch), batches, made).target  # is: made
-        """,
-    "map, filter, sorted, reversed": """
-        [*map(lambda o: o, [made])][0].target  # is: made
-        list(filter(None, [made]))[0].target  # is: made
-        sorted([made], key=id)[0].target  # is: made
-        next(reversed([made])).target  # is: made
-        max([made], key=id).target  # is: made
-        next(iter([made])).target  # is: made
-        """,
-    "zip and enumerate": """
-        for optimizer, batch in zip([made], batches):
-            optimizer.target  # is: made
-            batch.target  # is: unknown
-        for index, optimizer in enumerate((made,)):
-            optimizer.target  # is: made
-            index.target  # is: unknown
-        for index, (optimizer, batch) in enumerate(zip([made], batches)):
-            optimizer.target  # is: made
-        """,
-    "itertools": """
-        next(itertools.cycle([made])).target  # is: made
-        list(itertools.chain([made], []))[0].target  # is: made
-        next(itertools.repeat(made)).target  # is: made
-        """,
-    "operator": """
-        operator.itemgetter("optimizer")({"optimizer": made}).target  # is: made
-        operator.methodcaller("apply_gradient", grads)(made).target  # is: made
-        several = operator.attrgetter("state", "optimizer_def")(made)
-        several[0].step  # is: state made
-        several[1].hyper_params  # is: definition made
-        """,
-    "methods that are bound": """
-        step = made.apply_gradient
-        step(grads).target  # is: made
-        jax.jit(made.apply_gradient)(grads).target  # is: made
-        several = jax.vmap(optim.Adam().create)(every)  # makes: several
-        several.target  # is: several
-        """,
-    "decorators out of view": """
-        import gin
+lax.cond(good, yes, lambda o: o, made).target  # is: made
+lax.cond(good, yes, lambda o: o, operand=made).target  # is: made
+lax.cond(good, made, yes, made, lambda o: o).target  # is: made
+lax.cond(good, lambda: made, lambda: made).target  # is: made
+== switch
+branches = [lambda o: o, lambda o: o.apply_gradient(grads)]
+lax.switch(index, branches, made).target  # is: made
+== lax.map
+lax.map(lambda o: o, made).target  # is: made
+== tree_map and relatives
+jax.tree_map(lambda x: x[0], made).target  # is: made
+jax.tree_util.tree_map(jnp.mean, made).target  # is: made
+jax.tree.map(lambda x: x, made, made).target  # is: made
+jax.tree_multimap(lambda x, y: x, made, made).target  # is: made
+== tree_map over a container
+pair = jax.tree_map(jnp.asarray, (made, 0))
+pair[0].target  # is: made
+== flatten and unflatten
+leaves, structure = jax.tree_util.tree_flatten(made)
+jax.tree_util.tree_unflatten(structure, leaves).target  # is: made
+== replicas
+replicated = jax_utils.replicate(made)
+replicated.target  # is: made
+jax_utils.unreplicate(replicated).target  # is: made
+flax.jax_utils.replicate(made, devices=devices).target  # is: made
+== devices and copies
+jax.device_put(made).target  # is: made
+jax.device_get(made).target  # is: made
+jax.block_until_ready(made).target  # is: made
+copy.copy(made).target  # is: made
+copy.deepcopy(made).target  # is: made
+== checkpoints
+serialization.from_bytes(made, data).target  # is: made
+serialization.from_state_dict(made, state).target  # is: made
+== a restored tuple
+optimizer, step = checkpoints.restore_checkpoint(folder, (made, 0))
+optimizer.target  # is: flax.training.checkpoints.restore_checkpoint() | made
+== eval_shape
+jax.eval_shape(lambda o: o, made).target  # is: made
+== methods of the optimizer
+made.apply_gradient(grads).target  # is: made
+made.apply_gradient(grads, learning_rate=0.1).target  # is: made
+made.replace(target=params).target  # is: made
+made.restore_state(state).target  # is: made
+made.replicate().unreplicate().target  # is: made
+dataclasses.replace(made, target=params).target  # is: made
+made.optimize(loss_fn)[0].target  # is: made
+== parts of the optimizer
+made.state.step  # is: state made
+== reduce
+functools.reduce(lambda o, batch: o.apply_gradient(batch), batches, made).target  # is: made
+== map, filter, sorted, reversed
+[*map(lambda o: o, [made])][0].target  # is: made
+list(filter(None, [made]))[0].target  # is: made
+sorted([made], key=id)[0].target  # is: made
+next(reversed([made])).target  # is: made
+max([made], key=id).target  # is: made
+next(iter([made])).target  # is: made
+== zip and enumerate
+for optimizer, batch in zip([made], batches):
+    optimizer.target  # is: made
+    batch.target  # is: unknown
+for index, optimizer in enumerate((made,)):
+    optimizer.target  # is: made
+    index.target  # is: unknown
+for index, (optimizer, batch) in enumerate(zip([made], batches)):
+    optimizer.target  # is: made
+== itertools
+next(itertools.cycle([made])).target  # is: made
+list(itertools.chain([made], []))[0].target  # is: made
+next(itertools.repeat(made)).target  # is: made
+== operator
+operator.itemgetter("optimizer")({"optimizer": made}).target  # is: made
+operator.methodcaller("apply_gradient", grads)(made).target  # is: made
+several = operator.attrgetter("state", "optimizer_def")(made)
+several[0].step  # is: state made
+several[1].hyper_params  # is: definition made
+== methods that are bound
+step = made.apply_gradient
+step(grads).target  # is: made
+jax.jit(made.apply_gradient)(grads).target  # is: made
+several = jax.vmap(optim.Adam().create)(every)  # makes: several
+several.target  # is: several
+== decorators out of view
+import gin
 
-        @gin.configurable
-        def step(optimizer):
-            return optimizer
+@gin.configurable
+def step(optimizer):
+    return optimizer
 
-        @jax.custom_vjp
-        def other(optimizer):
-            return optimizer
+@jax.custom_vjp
+def other(optimizer):
+    return optimizer
 
-        step(made).target  # is: made
-        other(made).target  # is: made
-        """,
-    "a single dispatch": """
-        @functools.singledispatch
-        def step(batch, optimizer):
-            return optimizer
+step(made).target  # is: made
+other(made).target  # is: made
+== a single dispatch
+@functools.singledispatch
+def step(batch, optimizer):
+    return optimizer
 
-        @step.register(int)
-        def step_int(batch, optimizer):
-            return optimizer
+@step.register(int)
+def step_int(batch, optimizer):
+    return optimizer
 
-        step(1, made).target  # is: made
-        """,
-    "a cache": """
-        @functools.lru_cache(maxsize=None)
-        def get():
-            return made
+step(1, made).target  # is: made
+== a cache
+@functools.lru_cache(maxsize=None)
+def get():
+    return made
 
-        get().target  # is: made
-        """,
-}
+get().target  # is: made
+"""
 
 
 @each(NOTHING_OF_IT)

@@ -2,555 +2,503 @@
 
 from __future__ import annotations
 
-from tests.codemods.inference.asking import Program, assert_answers, each
+from tests.codemods.inference.asking import assert_answers, each
 
 MAKE = """
-        made = optim.Adam().create(params)  # makes: made
+made = optim.Adam().create(params)  # makes: made
 """
 
-CONTAINERS: dict[str, Program] = {
-    "a list by index and loop": """
-        optimizers = [made, made]
-        optimizers[0].target  # is: made
-        for optimizer in optimizers:
+CONTAINERS = """
+== a list by index and loop
+optimizers = [made, made]
+optimizers[0].target  # is: made
+for optimizer in optimizers:
+    optimizer.target  # is: made
+== the keys of a dict, and its elements by them
+optimizers = {"a": made, **{"b": made}}
+for name in optimizers:
+    name.target  # is: unknown
+    optimizers[name].target  # is: made
+[key.target for key in {made: "adam"}]  # is: made
+== append, then a loop
+optimizers = []
+for rate in rates:
+    optimizers.append(made)
+for optimizer in optimizers:
+    optimizer.target  # is: made
+optimizers[2].target  # is: made
+optimizers.pop().target  # is: made
+== append in a helper
+optimizers = []
+
+def register(optimizer):
+    optimizers.append(optimizer)
+
+register(made)
+optimizers[0].target  # is: made
+== append to a parameter
+def register(registry, optimizer):
+    registry.append(optimizer)
+
+optimizers = []
+register(optimizers, made)
+optimizers[0].target  # is: made
+== extend, insert and concatenation
+one, two = [], []
+one.extend([made])
+two.insert(0, made)
+one[0].target  # is: made
+two[0].target  # is: made
+([] + [made])[0].target  # is: made
+([made] * 3)[2].target  # is: made
+(*[made], None)[0].target  # is: made
+== the rest of an unpacked list
+first, *rest = [None, optim.Adam().create(params)]  # makes: made
+for optimizer in rest:
+    optimizer.target  # is: made
+== slices and a star
+first, *rest = [made, made, made]
+first.target  # is: made
+[made, None][:1][0].target  # is: made
+== a negative index
+pair = (None, made)
+pair[-1].target  # is: made
+== items, values and get of a dict
+optimizers = {"a": made}
+for name, optimizer in optimizers.items():
+    optimizer.target  # is: made
+for optimizer in optimizers.values():
+    optimizer.target  # is: made
+for name in optimizers:
+    optimizers[name].target  # is: made
+optimizers.pop("a").target  # is: made
+optimizers.setdefault("b", made).target  # is: made
+== stores in a dict
+optimizers = {}
+for name in names:
+    optimizers[name] = made
+optimizers["a"].target  # is: made
+== update, copies and merges of dicts
+optimizers = dict(a=made)
+optimizers["a"].target  # is: made
+other = {}
+other.update(optimizers)
+other["a"].target  # is: made
+{**optimizers, "b": 0}["a"].target  # is: made
+(optimizers | {"b": 0})["a"].target  # is: made
+dict(optimizers).copy()["a"].target  # is: made
+== comprehensions
+[o for o in [made]][0].target  # is: made
+{name: made for name in names}["a"].target  # is: made
+next(o for o in (made,) if o).target  # is: made
+{name: o for name, o in {"a": made}.items()}["a"].target  # is: made
+== dicts in dicts
+state = {"optimizers": {"actor": made}, "step": 0}
+state["optimizers"]["actor"].target  # is: made
+state["optimizers"]["actor"] = state["optimizers"]["actor"].apply_gradient(grads)
+state["optimizers"]["actor"].target  # is: made
+== a defaultdict
+optimizers = collections.defaultdict(lambda: made)
+optimizers["a"].target  # is: made
+== a namedtuple
+State = collections.namedtuple("State", "optimizer step")
+state = State(made, step=0)
+state.optimizer.target  # is: made
+state[0].target  # is: made
+optimizer, step = state
+optimizer.target  # is: made
+state._replace(step=1).optimizer.target  # is: made
+== a class of a NamedTuple
+class State(NamedTuple):
+    optimizer: Any
+    step: int = 0
+
+state = State(made)
+state.optimizer.target  # is: made
+optimizer, step = state
+optimizer.target  # is: made
+state._replace(step=1).optimizer.target  # is: made
+== generators
+def every():
+    yield made
+    yield from [made]
+
+for optimizer in every():
+    optimizer.target  # is: made
+next(every()).target  # is: made
+== a dict that the keys of another walk
+agents = {"actor": {"optimizer": made}, "critic": {"optimizer": made}}
+for name in agents:
+    agents[name]["optimizer"] = agents[name]["optimizer"].apply_gradient(grads)
+agents["actor"]["optimizer"].target  # is: made
+== what an assignment adds
+values = []
+values += [made]
+values[0].target  # is: made
+== keywords of any name
+def step(**keywords):
+    keywords["optimizer"].target  # is: made
+
+keywords = {}
+keywords["optimizer"] = made
+step(**keywords)
+== a frozen dict
+flax.core.FrozenDict({"a": made})["a"].target  # is: made
+flax.core.freeze({"a": made})["a"].target  # is: made
+"""
+
+CLASSES = """
+== a field that is set in __init__
+class Trainer:
+    def __init__(self, optimizer, rate=0.1):
+        self.optimizer = optimizer
+
+    def step(self):
+        self.optimizer = self.optimizer.apply_gradient(grads)
+        self.optimizer.target  # is: made
+
+trainer = Trainer(made)
+trainer.optimizer.target  # is: made
+trainer.optimizer  # is: Trainer
+== a field that is set elsewhere
+class Trainer:
+    def setup(self):
+        self.optimizer = made
+
+trainer = Trainer()
+trainer.setup()
+trainer.optimizer.target  # is: made
+== a field that is set from outside
+class Trainer:
+    optimizer = None
+
+trainer = Trainer()
+trainer.optimizer = made
+trainer.optimizer.target  # is: made
+== fields that are set as a pair
+class Trainer:
+    def __init__(self):
+        self.optimizer, self.step = make()
+
+def make():
+    return made, 0
+
+Trainer().optimizer.target  # is: made
+== a field by setattr and getattr
+class Trainer:
+    pass
+
+trainer = Trainer()
+setattr(trainer, "optimizer", made)
+trainer.optimizer.target  # is: made
+getattr(trainer, "optimizer").target  # is: made
+getattr(trainer, "optimizer", None).target  # is: made
+== a property
+class Trainer:
+    def __init__(self):
+        self._optimizer = made
+
+    @property
+    def optimizer(self):
+        return self._optimizer
+
+    @functools.cached_property
+    def cached(self):
+        return self._optimizer
+
+Trainer().optimizer.target  # is: made
+Trainer().cached.target  # is: made
+== class attributes
+class Trainer:
+    optimizer = made
+
+    @classmethod
+    def get(cls):
+        return cls.optimizer
+
+    @staticmethod
+    def same(optimizer):
+        return optimizer
+
+Trainer.optimizer.target  # is: made
+Trainer().optimizer.target  # is: made
+Trainer.get().target  # is: made
+Trainer.same(made).target  # is: made
+== a class method that makes an instance
+class Trainer:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    @classmethod
+    def create(cls, params):
+        return cls(made)
+
+Trainer.create(params).optimizer.target  # is: made
+Trainer.create(params).optimizer  # is: Trainer
+== an inherited method
+class Base:
+    def step(self):
+        self.optimizer.target  # is: made
+        return self.optimizer
+
+class Trainer(Base):
+    def __init__(self):
+        super().__init__()
+        self.optimizer = made
+
+Trainer().step().target  # is: made
+== an inherited constructor
+class Base:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+class Trainer(Base):
+    def __init__(self, optimizer, rate):
+        super().__init__(optimizer)
+        self.rate = rate
+
+Trainer(made, 0.1).optimizer.target  # is: made
+== a constructor of a base, called by that of a class
+class Base:
+    def __init__(self, optimizer, name=None):
+        self.optimizer = optimizer
+
+class Middle(Base):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+class Adam(Middle):
+    def __init__(self, params):
+        super().__init__(optim.Adam().create(params))  # makes: adam
+        self.optimizer.target  # is: adam
+
+class Momentum(Base):
+    def __init__(self, params):
+        made = optim.Momentum().create(params)  # makes: momentum
+        Base.__init__(self, optimizer=made)
+
+Adam(params).optimizer.target  # is: adam
+Momentum(params).optimizer.target  # is: momentum
+== a method below a decorator
+import functools
+
+def logged(method):
+    @functools.wraps(method)
+    def wrapper(self, *args):
+        return method(self, *args)
+    return wrapper
+
+def counted(method):
+    def wrapper(*args):
+        return method(*args)
+    return wrapper
+
+class Trainer:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    @logged
+    def get(self):
+        return self.optimizer
+
+    @property
+    @counted
+    def current(self):
+        return self.optimizer
+
+    @staticmethod
+    @counted
+    def same(optimizer):
+        return optimizer
+
+adam = optim.Adam().create(params)  # makes: adam
+momentum = optim.Momentum().create(params)  # makes: momentum
+Trainer(adam).get().target  # is: adam
+Trainer(momentum).get().target  # is: momentum
+Trainer(adam).current.target  # is: adam
+Trainer.same(momentum).target  # is: momentum
+== a field of attrs
+import attr
+
+@attr.s
+class Trainer:
+    optimizer = attr.ib()
+
+made = optim.Adam().create(params)  # makes: made
+Trainer(made).optimizer.target  # is: made
+== a method that is called by a method
+class Trainer:
+    def __init__(self, optimizer):
+        self.optimizer = self.prepare(optimizer)
+
+    def prepare(self, optimizer):
+        return optimizer
+
+Trainer(made).optimizer.target  # is: made
+== a method under jit
+class Trainer:
+    def __init__(self):
+        self.step = jax.jit(self._step)
+
+    def _step(self, optimizer):
+        return optimizer.apply_gradient(grads)
+
+    @partial(jax.jit, static_argnums=0)
+    def update(self, optimizer):
+        return optimizer.apply_gradient(grads)
+
+Trainer().step(made).target  # is: made
+Trainer().update(made).target  # is: made
+== a callable instance
+class Step:
+    def __call__(self, optimizer):
+        return optimizer
+
+Step()(made).target  # is: made
+== replace in a loop
+@flax.struct.dataclass
+class State:
+    step: int
+    optimizer: optim.Optimizer
+
+state = State(step=0, optimizer=made)
+for batch in batches:
+    optimizer = state.optimizer.apply_gradient(batch)
+    state = state.replace(step=state.step + 1, optimizer=optimizer)
+state.optimizer.target  # is: made
+dataclasses.replace(state, step=0).optimizer.target  # is: made
+jax_utils.unreplicate(jax_utils.replicate(state)).optimizer.target  # is: made
+jax.tree_map(lambda x: x, state).optimizer.target  # is: made
+== a default of a dataclass
+@dataclasses.dataclass
+class State:
+    optimizer: Any = made
+    other: Any = dataclasses.field(default_factory=lambda: made)
+
+State().optimizer.target  # is: made
+State().other.target  # is: made
+== an inherited field of a dataclass
+@flax.struct.dataclass
+class Base:
+    step: int
+
+@flax.struct.dataclass
+class State(Base):
+    optimizer: Any
+
+State(0, made).optimizer.target  # is: made
+State(step=0, optimizer=made).optimizer.target  # is: made
+== a state in a state
+@flax.struct.dataclass
+class Inner:
+    optimizer: Any
+
+@flax.struct.dataclass
+class Outer:
+    inner: Inner
+
+outer = Outer(Inner(made))
+outer.inner.optimizer.target  # is: made
+inner = outer.inner.replace(optimizer=outer.inner.optimizer.apply_gradient(grads))
+outer.replace(inner=inner).inner.optimizer.target  # is: made
+== a state as the carry of a scan
+@flax.struct.dataclass
+class State:
+    optimizer: Any
+
+def body(state, batch):
+    optimizer = state.optimizer.apply_gradient(batch)
+    return state.replace(optimizer=optimizer), None
+
+state, _ = lax.scan(body, State(made), batches)
+state.optimizer.target  # is: made
+== a state that is unpacked into keywords
+@dataclasses.dataclass
+class State:
+    optimizer: Any
+
+State(**{"optimizer": made}).optimizer.target  # is: made
+== a class that is chosen from a dict
+class Actor:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+class Critic(Actor):
+    pass
+
+AGENTS = {"actor": Actor, "critic": Critic}
+AGENTS[name](made).optimizer.target  # is: made
+== the fields of a SimpleNamespace
+import types
+
+space = types.SimpleNamespace(optimizer=made)
+space.optimizer.target  # is: made
+== a container that a class inherits
+class States(dict):
+    pass
+
+states = States()
+states["a"] = made
+states["a"].target  # is: made
+== a field that holds a list
+class Trainer:
+    def __init__(self):
+        self.optimizers = []
+
+    def add(self, optimizer):
+        self.optimizers.append(optimizer)
+
+    def each(self):
+        for optimizer in self.optimizers:
             optimizer.target  # is: made
-        """,
-    "the keys of a dict, and its elements by them": """
-        optimizers = {"a": made, **{"b": made}}
-        for name in optimizers:
-            name.target  # is: unknown
-            optimizers[name].target  # is: made
-        [key.target for key in {made: "adam"}]  # is: made
-        """,
-    "append, then a loop": """
-        optimizers = []
-        for rate in rates:
-            optimizers.append(made)
-        for optimizer in optimizers:
-            optimizer.target  # is: made
-        optimizers[2].target  # is: made
-        optimizers.pop().target  # is: made
-        """,
-    "append in a helper": """
-        optimizers = []
 
-        def register(optimizer):
-            optimizers.append(optimizer)
-
-        register(made)
-        optimizers[0].target  # is: made
-        """,
-    "append to a parameter": """
-        def register(registry, optimizer):
-            registry.append(optimizer)
-
-        optimizers = []
-        register(optimizers, made)
-        optimizers[0].target  # is: made
-        """,
-    "extend, insert and concatenation": """
-        one, two = [], []
-        one.extend([made])
-        two.insert(0, made)
-        one[0].target  # is: made
-        two[0].target  # is: made
-        ([] + [made])[0].target  # is: made
-        ([made] * 3)[2].target  # is: made
-        (*[made], None)[0].target  # is: made
-        """,
-    "the rest of an unpacked list": """
-        first, *rest = [None, optim.Adam().create(params)]  # makes: made
-        for optimizer in rest:
-            optimizer.target  # is: made
-        """,
-    "slices and a star": """
-        first, *rest = [made, made, made]
-        first.target  # is: made
-        [made, None][:1][0].target  # is: made
-        """,
-    "a negative index": """
-        pair = (None, made)
-        pair[-1].target  # is: made
-        """,
-    "items, values and get of a dict": """
-        optimizers = {"a": made}
-        for name, optimizer in optimizers.items():
-            optimizer.target  # is: made
-        for optimizer in optimizers.values():
-            optimizer.target  # is: made
-        for name in optimizers:
-            optimizers[name].target  # is: made
-        optimizers.pop("a").target  # is: made
-        optimizers.setdefault("b", made).target  # is: made
-        """,
-    "stores in a dict": """
-        optimizers = {}
-        for name in names:
-            optimizers[name] = made
-        optimizers["a"].target  # is: made
-        """,
-    "update, copies and merges of dicts": """
-        optimizers = dict(a=made)
-        optimizers["a"].target  # is: made
-        other = {}
-        other.update(optimizers)
-        other["a"].target  # is: made
-        {**optimizers, "b": 0}["a"].target  # is: made
-        (optimizers | {"b": 0})["a"].target  # is: made
-        dict(optimizers).copy()["a"].target  # is: made
-        """,
-    "comprehensions": """
-        [o for o in [made]][0].target  # is: made
-        {name: made for name in names}["a"].target  # is: made
-        next(o for o in (made,) if o).target  # is: made
-        {name: o for name, o in {"a": made}.items()}["a"].target  # is: made
-        """,
-    "dicts in dicts": """
-        state = {"optimizers": {"actor": made}, "step": 0}
-        state["optimizers"]["actor"].target  # is: made
-        state["optimizers"]["actor"] = state["optimizers"]["actor"].apply_gradient(grads)
-        state["optimizers"]["actor"].target  # is: made
-        """,
-    "a defaultdict": """
-        optimizers = collections.defaultdict(lambda: made)
-        optimizers["a"].target  # is: made
-        """,
-    "a namedtuple": """
-        State = collections.namedtuple("State", "optimizer step")
-        state = State(made, step=0)
-        state.optimizer.target  # is: made
-        state[0].target  # is: made
-        optimizer, step = state
-        optimizer.target  # is: made
-        state._replace(step=1).optimizer.target  # is: made
-        """,
-    "a class of a NamedTuple": """
-        class State(NamedTuple):
-            optimizer: Any
-            step: int = 0
-
-        state = State(made)
-        state.optimizer.target  # is: made
-        optimizer, step = state
-        optimizer.target  # is: made
-        state._replace(step=1).optimizer.target  # is: made
-        """,
-    "generators": """
-        def every():
-            yield made
-            yield from [made]
-
-        for optimizer in every():
-            optimizer.target  # is: made
-        next(every()).target  # is: made
-        """,
-    "a dict that the keys of another walk": """
-        agents = {"actor": {"optimizer": made}, "critic": {"optimizer": made}}
-        for name in agents:
-            agents[name]["optimizer"] = agents[name]["optimizer"].apply_gradient(grads)
-        agents["actor"]["optimizer"].target  # is: made
-        """,
-    "what an assignment adds": """
-        values = []
-        values += [made]
-        values[0].target  # is: made
-        """,
-    "keywords of any name": """
-        def step(**keywords):
-            keywords["optimizer"].target  # is: made
-
-        keywords = {}
-        keywords["optimizer"] = made
-        step(**keywords)
-        """,
-    "a frozen dict": """
-        flax.core.FrozenDict({"a": made})["a"].target  # is: made
-        flax.core.freeze({"a": made})["a"].target  # is: made
-        """,
-}
-
-CLASSES: dict[str, Program] = {
-    "a field that is set in __init__": """
-        class Trainer:
-            def __init__(self, optimizer, rate=0.1):
-                self.optimizer = optimizer
-
-            def step(self):
-                self.optimizer = self.optimizer.apply_gradient(grads)
-                self.optimizer.target  # is: made
-
-        trainer = Trainer(made)
-        trainer.optimizer.target  # is: made
-        trainer.optimizer  # is: Trainer
-        """,
-    "a field that is set elsewhere": """
-        class Trainer:
-            def setup(self):
-                self.optimizer = made
-
-        trainer = Trainer()
-        trainer.setup()
-        trainer.optimizer.target  # is: made
-        """,
-    "a field that is set from outside": """
-        class Trainer:
-            optimizer = None
-
-        trainer = Trainer()
-        trainer.optimizer = made
-        trainer.optimizer.target  # is: made
-        """,
-    "fields that are set as a pair": """
-        class Trainer:
-            def __init__(self):
-                self.optimizer, self.step = make()
-
-        def make():
-            return made, 0
-
-        Trainer().optimizer.target  # is: made
-        """,
-    "a field by setattr and getattr": """
-        class Trainer:
-            pass
-
-        trainer = Trainer()
-        setattr(trainer, "optimizer", made)
-        trainer.optimizer.target  # is: made
-        getattr(trainer, "optimizer").target  # is: made
-        getattr(trainer, "optimizer", None).target  # is: made
-        """,
-    "a property": """
-        class Trainer:
-            def __init__(self):
-                self._optimizer = made
-
-            @property
-            def optimizer(self):
-                return self._optimizer
-
-            @functools.cached_property
-            def cached(self):
-                return self._optimizer
-
-        Trainer().optimizer.target  # is: made
-        Trainer().cached.target  # is: made
-        """,
-    "class attributes": """
-        class Trainer:
-            optimizer = made
-
-            @classmethod
-            def get(cls):
-                return cls.optimizer
-
-            @staticmethod
-            def same(optimizer):
-                return optimizer
-
-        Trainer.optimizer.target  # is: made
-        Trainer().optimizer.target  # is: made
-        Trainer.get().target  # is: made
-        Trainer.same(made).target  # is: made
-        """,
-    "a class method that makes an instance": """
-        class Trainer:
-            def __init__(self, optimizer):
-                self.optimizer = optimizer
-
-            @classmethod
-            def create(cls, params):
-                return cls(made)
-
-        Trainer.create(params).optimizer.target  # is: made
-        Trainer.create(params).optimizer  # is: Trainer
-        """,
-    "an inherited method": """
-        class Base:
-            def step(self):
-                self.optimizer.target  # is: made
-                return self.optimizer
-
-        class Trainer(Base):
-            def __init__(self):
-                super().__init__()
-                self.optimizer = made
-
-        Trainer().step().target  # is: made
-        """,
-    "an inherited constructor": """
-        class Base:
-            def __init__(self, optimizer):
-                self.optimizer = optimizer
-
-        class Trainer(Base):
-            def __init__(self, optimizer, rate):
-                super().__init__(optimizer)
-                self.rate = rate
-
-        Trainer(made, 0.1).optimizer.target  # is: made
-        """,
-    "a constructor of a base, called by that of a class": """
-        class Base:
-            def __init__(self, optimizer, name=None):
-                self.optimizer = optimizer
-
-        class Middle(Base):
-            def __init__(self, *args, **kwargs):
-                super().__init__(*args, **kwargs)
-
-        class Adam(Middle):
-            def __init__(self, params):
-                super().__init__(optim.Adam().create(params))  # makes: adam
-                self.optimizer.target  # is: adam
-
-        class Momentum(Base):
-            def __init__(self, params):
-                made = optim.Momentum().create(params)  # makes: momentum
-                Base.__init__(self, optimizer=made)
-
-        Adam(params).optimizer.target  # is: adam
-        Momentum(params).optimizer.target  # is: momentum
-        """,
-    "a method below a decorator": """
-        import functools
-
-        def logged(method):
-            @functools.wraps(method)
-            def wrapper(self, *args):
-                return method(self, *args)
-            return wrapper
-
-        def counted(method):
-            def wrapper(*args):
-                return method(*args)
-            return wrapper
-
-        class Trainer:
-            def __init__(self, optimizer):
-                self.optimizer = optimizer
-
-            @logged
-            def get(self):
-                return self.optimizer
-
-            @property
-            @counted
-            def current(self):
-                return self.optimizer
-
-            @staticmethod
-            @counted
-            def same(optimizer):
-                return optimizer
-
-        adam = optim.Adam().create(params)  # makes: adam
-        momentum = optim.Momentum().create(params)  # makes: momentum
-        Trainer(adam).get().target  # is: adam
-        Trainer(momentum).get().target  # is: momentum
-        Trainer(adam).current.target  # is: adam
-        Trainer.same(momentum).target  # is: momentum
-        """,
-    "a field of attrs": """
-        import attr
-
-        @attr.s
-        class Trainer:
-            optimizer = attr.ib()
-
-        made = optim.Adam().create(params)  # makes: made
-        Trainer(made).optimizer.target  # is: made
-        """,
-    "a method that is called by a method": """
-        class Trainer:
-            def __init__(self, optimizer):
-                self.optimizer = self.prepare(optimizer)
-
-            def prepare(self, optimizer):
-                return optimizer
-
-        Trainer(made).optimizer.target  # is: made
-        """,
-    "a method under jit": """
-        class Trainer:
-            def __init__(self):
-                self.step = jax.jit(self._step)
-
-            def _step(self, optimizer):
-                return optimizer.apply_gradient(grads)
-
-            @partial(jax.jit, static_argnums=0)
-            def update(self, optimizer):
-                return optimizer.apply_gradient(grads)
-
-        Trainer().step(made).target  # is: made
-        Trainer().update(made).target  # is: made
-        """,
-    "a callable instance": """
-        class Step:
-            def __call__(self, optimizer):
-                return optimizer
-
-        Step()(made).target  # is: made
-        """,
-    "replace in a loop": """
-        @flax.struct.dataclass
-        class State:
-            step: int
-            optimizer: optim.Optimizer
-
-        state = State(step=0, optimizer=made)
-        for batch in batches:
-            optimizer = state.optimizer.apply_gradient(batch)
-            state = state.replace(step=state.step + 1, optimizer=optimizer)
-        state.optimizer.target  # is: made
-        dataclasses.replace(state, step=0).optimizer.target  # is: made
-        jax_utils.unreplicate(jax_utils.replicate(state)).optimizer.target  # is: made
-        jax.tree_map(lambda x: x, state).optimizer.target  # is: made
-        """,
-    "a default of a dataclass": """
-        @dataclasses.dataclass
-        class State:
-            optimizer: Any = made
-            other: Any = dataclasses.field(default_factory=lambda: made)
-
-        State().optimizer.target  # is: made
-        State().other.target  # is: made
-        """,
-    "an inherited field of a dataclass": """
-        @flax.struct.dataclass
-        class Base:
-            step: int
-
-        @flax.struct.dataclass
-        class State(Base):
-            optimizer: Any
-
-        State(0, made).optimizer.target  # is: made
-        State(step=0, optimizer=made).optimizer.target  # is: made
-        """,
-    "a state in a state": """
-        @flax.struct.dataclass
-        class Inner:
-            optimizer: Any
-
-        @flax.struct.dataclass
-        class Outer:
-            inner: Inner
-
-        outer = Outer(Inner(made))
-        outer.inner.optimizer.target  # is: made
-        inner = outer.inner.replace(optimizer=outer.inner.optimizer.apply_gradient(grads))
-        outer.replace(inner=inner).inner.optimizer.target  # is: made
-        """,
-    "a state as the carry of a scan": """
-        @flax.struct.dataclass
-        class State:
-            optimizer: Any
-
-        def body(state, batch):
-            optimizer = state.optimizer.apply_gradient(batch)
-            return state.replace(optimizer=optimizer), None
-
-        state, _ = lax.scan(body, State(made), batches)
-        state.optimizer.target  # is: made
-        """,
-    "a state that is unpacked into keywords": """
-        @dataclasses.dataclass
-        class State:
-            optimizer: Any
-
-        State(**{"optimizer": made}).optimizer.target  # is: made
-        """,
-    "a class that is chosen from a dict": """
-        class Actor:
-            def __init__(self, optimizer):
-                self.optimizer = optimizer
-
-        class Critic(Actor):
-            pass
-
-        AGENTS = {"actor": Actor, "critic": Critic}
-        AGENTS[name](made).optimizer.target  # is: made
-        """,
-    "the fields of a SimpleNamespace": """
-        import types
-
-        space = types.SimpleNamespace(optimizer=made)
-        space.optimizer.target  # is: made
-        """,
-    "a container that a class inherits": """
-        class States(dict):
-            pass
-
-        states = States()
-        states["a"] = made
-        states["a"].target  # is: made
-        """,
-    "a field that holds a list": """
-        class Trainer:
-            def __init__(self):
-                self.optimizers = []
-
-            def add(self, optimizer):
-                self.optimizers.append(optimizer)
-
-            def each(self):
-                for optimizer in self.optimizers:
-                    optimizer.target  # is: made
-
-        Trainer().add(made)
-        """,
-    "a method that gives its owner back": """
-        class Trainer:
-            def __init__(self, optimizer):
-                self.optimizer = optimizer
-
-            def step(self):
-                self.optimizer = self.optimizer.apply_gradient(grads)
-                return self
-
-            def copy(self):
-                return Trainer(self.optimizer)
-
-        Trainer(made).step().step().optimizer.target  # is: made
-        Trainer(made).copy().optimizer.target  # is: made
-        """,
-    "special methods": """
-        class Agents:
-            def __init__(self, optimizers):
-                self.optimizers = optimizers
-
-            def __getitem__(self, key):
-                return self.optimizers[key]
-
-            def __iter__(self):
-                return iter(self.optimizers)
-
-        Agents([made])[0].target  # is: made
-        for optimizer in Agents([made]):
-            optimizer.target  # is: made
-        """,
-    "a class in a class, and one that is decorated": """
-        def register(cls):
-            return cls
-
-        @register
-        class Trainer:
-            class Inner:
-                optimizer = made
-
-        Trainer.Inner.optimizer.target  # is: made
-        """,
-    "an annotation alone": """
-        class Trainer:
-            optimizer = made
-
-        def step(trainer: Trainer):
-            trainer.optimizer.target  # is: made
-            trainer.optimizer  # is: Trainer
-        """,
-}
+Trainer().add(made)
+== a method that gives its owner back
+class Trainer:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def step(self):
+        self.optimizer = self.optimizer.apply_gradient(grads)
+        return self
+
+    def copy(self):
+        return Trainer(self.optimizer)
+
+Trainer(made).step().step().optimizer.target  # is: made
+Trainer(made).copy().optimizer.target  # is: made
+== special methods
+class Agents:
+    def __init__(self, optimizers):
+        self.optimizers = optimizers
+
+    def __getitem__(self, key):
+        return self.optimizers[key]
+
+    def __iter__(self):
+        return iter(self.optimizers)
+
+Agents([made])[0].target  # is: made
+for optimizer in Agents([made]):
+    optimizer.target  # is: made
+== a class in a class, and one that is decorated
+def register(cls):
+    return cls
+
+@register
+class Trainer:
+    class Inner:
+        optimizer = made
+
+Trainer.Inner.optimizer.target  # is: made
+== an annotation alone
+class Trainer:
+    optimizer = made
+
+def step(trainer: Trainer):
+    trainer.optimizer.target  # is: made
+    trainer.optimizer  # is: Trainer
+"""
 
 
 @each(CONTAINERS)

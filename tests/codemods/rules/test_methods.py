@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import migrated, program, result_of
+from tests.codemods.programs import changes, migrated, result_of
 
 BEFORE = """import jax
 import jax.numpy as jnp
 from flax import jax_utils, optim, serialization, traverse_util
 from flax.training import checkpoints
-{more}
+
 
 def make(params):
     return optim.Adam(0.1).create(params)
@@ -49,298 +49,165 @@ def as_many_copies(state, restored):
 
 def legacy(text: str) -> str:
     """A program that makes an optimizer, and goes on with this."""
-    return BEFORE.format(more="") + program(text)
+    return BEFORE + text
 
 
-def modern(text: str, *helpers: str) -> str:
-    """The same, migrated."""
-    return AFTER.format(more="".join(helpers)) + program(text)
+def modern(text: str) -> str:
+    """The same, migrated, with the helpers that it uses."""
+    helpers = (ONE_COPY, AS_MANY_COPIES)
+    used = [each for each in helpers if each.split("(")[0].split()[1] + "(" in text]
+    return AFTER.format(more="".join(used)) + text
 
 
-REWRITTEN = {
-    "an optimizer of one copy is stored and restored as it is": (
-        """
-        def train(params, directory, step):
-            optimizer = checkpoints.restore_checkpoint(directory, make(params))
-            optimizer, step = checkpoints.restore_checkpoint(directory, (optimizer, step))
-            checkpoints.save_checkpoint(directory, (optimizer, step), step)
-        """,
-        """
-        def train(params, directory, step):
-            optimizer = checkpoints.restore_checkpoint(directory, make(params))
-            optimizer, step = checkpoints.restore_checkpoint(directory, (optimizer, step))
-            checkpoints.save_checkpoint(directory, (optimizer, step), step)
-        """,
-        (),
-    ),
-    "one that is restored before it is replicated, and stored unreplicated": (
-        """
-        def train(params, directory, step):
-            optimizer = make(params)
-            optimizer = checkpoints.restore_checkpoint(directory, optimizer)
-            optimizer = optimizer.restore_state(checkpoints.restore_checkpoint(directory, None))
-            optimizer = optimizer.replicate()
-            checkpoints.save_checkpoint(directory, optimizer.unreplicate(), step)
-            return serialization.msgpack_serialize(optimizer.unreplicate().state_dict())
-        """,
-        """
-        def train(params, directory, step):
-            optimizer = make(params)
-            optimizer = checkpoints.restore_checkpoint(directory, optimizer)
-            optimizer = serialization.from_state_dict(
-                optimizer, checkpoints.restore_checkpoint(directory, None)
-            )
-            optimizer = jax_utils.replicate(optimizer)
-            checkpoints.save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
-            return serialization.msgpack_serialize(
-                serialization.to_state_dict(jax_utils.unreplicate(optimizer))
-            )
-        """,
-        (),
-    ),
-    "one that another function of flax unreplicates": (
-        """
-        def train(params, directory, step):
-            optimizer = make(params)
-            optimizer = optimizer.replicate()
-            checkpoints.save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
-        """,
-        """
-        def train(params, directory, step):
-            optimizer = make(params)
-            optimizer = jax_utils.replicate(optimizer)
-            checkpoints.save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
-        """,
-        (),
-    ),
-    "copies on some devices": (
-        """
-        def train(params):
-            two = make(params).replicate(jax.local_devices()[:2])
-            return two, make(params).replicate(devices=jax.devices())
-        """,
-        """
-        def train(params):
-            two = jax_utils.replicate(make(params), jax.local_devices()[:2])
-            return two, jax_utils.replicate(make(params), jax.devices())
-        """,
-        (),
-    ),
-    "an axis by position, over which each step averages": (
-        """
-        def step(optimizer, grads):
-            return optimizer.apply_gradient(grads)
+REWRITTEN = """
+== an optimizer of one copy is stored and restored as it is
+  def train(params, directory, step):
+      optimizer = checkpoints.restore_checkpoint(directory, make(params))
+      optimizer, step = checkpoints.restore_checkpoint(directory, (optimizer, step))
+      checkpoints.save_checkpoint(directory, (optimizer, step), step)
+== one that is restored before it is replicated, and stored unreplicated
+  def train(params, directory, step):
+      optimizer = make(params)
+      optimizer = checkpoints.restore_checkpoint(directory, optimizer)
+-     optimizer = optimizer.restore_state(checkpoints.restore_checkpoint(directory, None))
+-     optimizer = optimizer.replicate()
+-     checkpoints.save_checkpoint(directory, optimizer.unreplicate(), step)
+-     return serialization.msgpack_serialize(optimizer.unreplicate().state_dict())
++     optimizer = serialization.from_state_dict(
++         optimizer, checkpoints.restore_checkpoint(directory, None)
++     )
++     optimizer = jax_utils.replicate(optimizer)
++     checkpoints.save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
++     return serialization.msgpack_serialize(
++         serialization.to_state_dict(jax_utils.unreplicate(optimizer))
++     )
+== one that another function of flax unreplicates
+  def train(params, directory, step):
+      optimizer = make(params)
+-     optimizer = optimizer.replicate()
++     optimizer = jax_utils.replicate(optimizer)
+      checkpoints.save_checkpoint(directory, jax_utils.unreplicate(optimizer), step)
+== copies on some devices
+  def train(params):
+-     two = make(params).replicate(jax.local_devices()[:2])
+-     return two, make(params).replicate(devices=jax.devices())
++     two = jax_utils.replicate(make(params), jax.local_devices()[:2])
++     return two, jax_utils.replicate(make(params), jax.devices())
+== an axis by position, over which each step averages
+  def step(optimizer, grads):
+-     return optimizer.apply_gradient(grads)
++     return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name="devices"))
 
-        def train(params, devices, grads):
-            optimizer = make(params).replicate(devices, "devices")
-            return jax.pmap(step, axis_name="devices")(optimizer, grads)
-        """,
-        """
-        def step(optimizer, grads):
-            return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name="devices"))
+  def train(params, devices, grads):
+-     optimizer = make(params).replicate(devices, "devices")
++     optimizer = jax_utils.replicate(make(params), devices)
+      return jax.pmap(step, axis_name="devices")(optimizer, grads)
+== an axis by its name, without devices
+  def step(optimizer, grads):
+-     return optimizer.apply_gradient(grads)
++     return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name="i"))
 
-        def train(params, devices, grads):
-            optimizer = jax_utils.replicate(make(params), devices)
-            return jax.pmap(step, axis_name="devices")(optimizer, grads)
-        """,
-        (),
-    ),
-    "an axis by its name, without devices": (
-        """
-        def step(optimizer, grads):
-            return optimizer.apply_gradient(grads)
+  def train(params, grads):
+-     optimizer = make(params).replicate(axis_name="i")
+-     return jax.pmap(step, axis_name="i")(optimizer, grads).unreplicate()
++     optimizer = jax_utils.replicate(make(params))
++     return jax_utils.unreplicate(jax.pmap(step, axis_name="i")(optimizer, grads))
+== one copy is stored where there are several
+  def train(params, directory, batches):
+      optimizer = make(params)
+-     optimizer = optimizer.replicate()
++     optimizer = jax_utils.replicate(optimizer)
+      for step, _ in enumerate(batches):
+-         checkpoints.save_checkpoint(directory, optimizer, step)
++         checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
+== and in a function that is given several
+  def save(optimizer, directory, step):
+-     checkpoints.save_checkpoint(directory, optimizer, step)
++     checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
 
-        def train(params, grads):
-            optimizer = make(params).replicate(axis_name="i")
-            return jax.pmap(step, axis_name="i")(optimizer, grads).unreplicate()
-        """,
-        """
-        def step(optimizer, grads):
-            return optimizer.apply_gradients(grads=jax.lax.pmean(grads, axis_name="i"))
+  def train(params, directory):
+-     save(make(params).replicate(), directory, 1)
++     save(jax_utils.replicate(make(params)), directory, 1)
+== and where another is replicated afterwards
+  def save(optimizer, directory, step, params):
+-     checkpoints.save_checkpoint(directory, optimizer, step)
+-     return optim.Momentum(0.1, beta=0.8).create(params).replicate()
++     checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
++     return jax_utils.replicate(
++         train_state.TrainState.create(
++             apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.8)
++         ),
++     )
 
-        def train(params, grads):
-            optimizer = jax_utils.replicate(make(params))
-            return jax_utils.unreplicate(jax.pmap(step, axis_name="i")(optimizer, grads))
-        """,
-        (),
-    ),
-    "one copy is stored where there are several": (
-        """
-        def train(params, directory, batches):
-            optimizer = make(params)
-            optimizer = optimizer.replicate()
-            for step, _ in enumerate(batches):
-                checkpoints.save_checkpoint(directory, optimizer, step)
-        """,
-        """
-        def train(params, directory, batches):
-            optimizer = make(params)
-            optimizer = jax_utils.replicate(optimizer)
-            for step, _ in enumerate(batches):
-                checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
-        """,
-        (ONE_COPY,),
-    ),
-    "and in a function that is given several": (
-        """
-        def save(optimizer, directory, step):
-            checkpoints.save_checkpoint(directory, optimizer, step)
+  def train(params, directory):
+-     return save(make(params).replicate(), directory, 1, params)
++     return save(jax_utils.replicate(make(params)), directory, 1, params)
+== as many are restored as there were
+  def restore(directory, optimizer):
+-     return checkpoints.restore_checkpoint(directory, target=optimizer)
++     return as_many_copies(
++         optimizer, checkpoints.restore_checkpoint(directory, target=one_copy(optimizer))
++     )
 
-        def train(params, directory):
-            save(make(params).replicate(), directory, 1)
-        """,
-        """
-        def save(optimizer, directory, step):
-            checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
+  def train(params, directory):
+-     return restore(directory, make(params).replicate())
++     return restore(directory, jax_utils.replicate(make(params)))
+== a state dict of several copies was one of a single copy
+  def train(params, file):
+      optimizer = make(params)
+-     optimizer = optimizer.replicate()
+-     file.write(serialization.msgpack_serialize(optimizer.state_dict()))
+-     return optimizer.restore_state(serialization.msgpack_restore(file.read()))
++     optimizer = jax_utils.replicate(optimizer)
++     file.write(
++         serialization.msgpack_serialize(
++             serialization.to_state_dict(one_copy(optimizer))
++         ),
++     )
++     return as_many_copies(
++         optimizer,
++         serialization.from_state_dict(
++             one_copy(optimizer), serialization.msgpack_restore(file.read())
++         ),
++     )
+== and so by the functions of flax, whatever the state dict is called
+  def train(params):
+      optimizer = make(params)
+-     optimizer = optimizer.replicate()
+-     state = serialization.to_state_dict(optimizer)
+-     return serialization.from_state_dict(optimizer, state)
++     optimizer = jax_utils.replicate(optimizer)
++     state = serialization.to_state_dict(one_copy(optimizer))
++     return as_many_copies(
++         optimizer, serialization.from_state_dict(one_copy(optimizer), state)
++     )
+== a state dict in a variable that is serialized and restored
+  def train(params, file):
+      optimizer = make(params)
+-     state = optimizer.state_dict()
++     state = serialization.to_state_dict(optimizer)
+      file.write(serialization.msgpack_serialize(state))
+-     return optimizer.restore_state(state)
++     return serialization.from_state_dict(optimizer, state)
 
-        def train(params, directory):
-            save(jax_utils.replicate(make(params)), directory, 1)
-        """,
-        (ONE_COPY,),
-    ),
-    "and where another is replicated afterwards": (
-        """
-        def save(optimizer, directory, step, params):
-            checkpoints.save_checkpoint(directory, optimizer, step)
-            return optim.Momentum(0.1, beta=0.8).create(params).replicate()
+  def other(state):
+      return state["target"]
+== a state dict in a variable that a function inside serializes
+  def train(params, file):
+-     state = make(params).state_dict()
++     state = serialization.to_state_dict(make(params))
 
-        def train(params, directory):
-            return save(make(params).replicate(), directory, 1, params)
-        """,
-        """
-        def save(optimizer, directory, step, params):
-            checkpoints.save_checkpoint(directory, one_copy(optimizer), step)
-            return jax_utils.replicate(
-                train_state.TrainState.create(
-                    apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.8)
-                ),
-            )
+      async def write():
+          leaves = jax.device_get(state)
+          await file.write(serialization.msgpack_serialize(leaves))
 
-        def train(params, directory):
-            return save(jax_utils.replicate(make(params)), directory, 1, params)
-        """,
-        (ONE_COPY,),
-    ),
-    "as many are restored as there were": (
-        """
-        def restore(directory, optimizer):
-            return checkpoints.restore_checkpoint(directory, target=optimizer)
-
-        def train(params, directory):
-            return restore(directory, make(params).replicate())
-        """,
-        """
-        def restore(directory, optimizer):
-            return as_many_copies(
-                optimizer, checkpoints.restore_checkpoint(directory, target=one_copy(optimizer))
-            )
-
-        def train(params, directory):
-            return restore(directory, jax_utils.replicate(make(params)))
-        """,
-        (ONE_COPY, AS_MANY_COPIES),
-    ),
-    "a state dict of several copies was one of a single copy": (
-        """
-        def train(params, file):
-            optimizer = make(params)
-            optimizer = optimizer.replicate()
-            file.write(serialization.msgpack_serialize(optimizer.state_dict()))
-            return optimizer.restore_state(serialization.msgpack_restore(file.read()))
-        """,
-        """
-        def train(params, file):
-            optimizer = make(params)
-            optimizer = jax_utils.replicate(optimizer)
-            file.write(
-                serialization.msgpack_serialize(
-                    serialization.to_state_dict(one_copy(optimizer))
-                ),
-            )
-            return as_many_copies(
-                optimizer,
-                serialization.from_state_dict(
-                    one_copy(optimizer), serialization.msgpack_restore(file.read())
-                ),
-            )
-        """,
-        (ONE_COPY, AS_MANY_COPIES),
-    ),
-    "and so by the functions of flax, whatever the state dict is called": (
-        """
-        def train(params):
-            optimizer = make(params)
-            optimizer = optimizer.replicate()
-            state = serialization.to_state_dict(optimizer)
-            return serialization.from_state_dict(optimizer, state)
-        """,
-        """
-        def train(params):
-            optimizer = make(params)
-            optimizer = jax_utils.replicate(optimizer)
-            state = serialization.to_state_dict(one_copy(optimizer))
-            return as_many_copies(
-                optimizer, serialization.from_state_dict(one_copy(optimizer), state)
-            )
-        """,
-        (ONE_COPY, AS_MANY_COPIES),
-    ),
-    "a state dict in a variable that is serialized and restored": (
-        """
-        def train(params, file):
-            optimizer = make(params)
-            state = optimizer.state_dict()
-            file.write(serialization.msgpack_serialize(state))
-            return optimizer.restore_state(state)
-
-        def other(state):
-            return state["target"]
-        """,
-        """
-        def train(params, file):
-            optimizer = make(params)
-            state = serialization.to_state_dict(optimizer)
-            file.write(serialization.msgpack_serialize(state))
-            return serialization.from_state_dict(optimizer, state)
-
-        def other(state):
-            return state["target"]
-        """,
-        (),
-    ),
-    "a state dict in a variable that a function inside serializes": (
-        """
-        def train(params, file):
-            state = make(params).state_dict()
-
-            async def write():
-                leaves = jax.device_get(state)
-                await file.write(serialization.msgpack_serialize(leaves))
-
-            return write()
-        """,
-        """
-        def train(params, file):
-            state = serialization.to_state_dict(make(params))
-
-            async def write():
-                leaves = jax.device_get(state)
-                await file.write(serialization.msgpack_serialize(leaves))
-
-            return write()
-        """,
-        (),
-    ),
-}
+      return write()
+"""
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "helpers"), REWRITTEN.values(), ids=REWRITTEN
-)
-def test_copies_and_state_dicts(
-    before: str, after: str, helpers: tuple[str, ...]
-) -> None:
-    assert migrated(legacy(before)) == modern(after, *helpers)
+@pytest.mark.parametrize(("before", "after"), changes(REWRITTEN))
+def test_copies_and_state_dicts(before: str, after: str) -> None:
+    assert migrated(legacy(before)) == modern(after)
 
 
 STORED = """

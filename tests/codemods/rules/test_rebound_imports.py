@@ -4,44 +4,40 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import migrated, program, result_of
+from tests.codemods.programs import changes, migrated, result_of, table
 
-STAYS = {
-    "the module, handed on before the name is set": """
-        from flax import optim
+STAYS = """
+== the module, handed on before the name is set
+from flax import optim
 
-        registry.add(optim)
-        optim = None
-        """,
-    "the module, unless it could not be imported": """
-        try:
-            from flax import optim
-        except ImportError:
-            optim = None
+registry.add(optim)
+optim = None
+== the module, unless it could not be imported
+try:
+    from flax import optim
+except ImportError:
+    optim = None
 
-        build(optim)
-        """,
-    "the module, in one of two branches": """
-        import flax
-        from flax import optim
+build(optim)
+== the module, in one of two branches
+import flax
+from flax import optim
 
-        if small:
-            optim = flax.optim.Adam(0.1).create(params)
-        build(optim)
-        """,
-    "the module, in a function that is called before the name is set": """
-        from flax import optim
+if small:
+    optim = flax.optim.Adam(0.1).create(params)
+build(optim)
+== the module, in a function that is called before the name is set
+from flax import optim
 
-        def prepare():
-            return build(optim)
+def prepare():
+    return build(optim)
 
-        built = prepare()
-        optim = 3
-        """,
-}
+built = prepare()
+optim = 3
+"""
 
 
-@pytest.mark.parametrize("text", STAYS.values(), ids=STAYS)
+@pytest.mark.parametrize("text", table(STAYS, values=1))
 def test_where_it_may_be_the_module_that_is_told(text: str) -> None:
     result = result_of(text)
     told = {site.code for site in result.sites if site.status == "unresolved"}
@@ -49,149 +45,91 @@ def test_where_it_may_be_the_module_that_is_told(text: str) -> None:
     assert b"from flax import optim" in result.after
 
 
-REBOUND = {
-    "handed on by keyword": (
-        """
-        import flax
-        import flax.optim as optim
+REBOUND = """
+== handed on by keyword
+- import flax
+- import flax.optim as optim
++ import optax
++ from flax.training import train_state
 
-        optim = flax.optim.Adam(1e-3).create(params)
-        train(optim=optim)
-        print(optim.target)
-        """,
-        """
-        import optax
-        from flax.training import train_state
+- optim = flax.optim.Adam(1e-3).create(params)
++ optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
+  train(optim=optim)
+- print(optim.target)
++ print(optim.params)
+== made of the module of its name
+- from flax import optim
++ import optax
++ from flax.training import train_state
 
-        optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
-        train(optim=optim)
-        print(optim.params)
-        """,
-    ),
-    "made of the module of its name": (
-        """
-        from flax import optim
+- optim = optim.Adam(1e-3).create(params)
++ optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
+  for grads in batches:
+-     optim = optim.apply_gradient(grads)
++     optim = optim.apply_gradients(grads=grads)
+      log(optim)
 
-        optim = optim.Adam(1e-3).create(params)
-        for grads in batches:
-            optim = optim.apply_gradient(grads)
-            log(optim)
+  def read():
+      save(optim)
+-     return optim.target
++     return optim.params
+== within a function
+  def train(params, log):
+-     from flax import optim
+-     optim = optim.GradientDescent(0.1).create(params)
++     from flax.training import train_state
++     import optax
++     optim = train_state.TrainState.create(
++         apply_fn=None, params=params, tx=optax.sgd(0.1)
++     )
+      log(optim=optim)
+-     return optim.target
++     return optim.params
+== a function that uses the module, called before the name is set
+- import flax
+- from flax import optim
++ import optax
++ from flax.training import train_state
 
-        def read():
-            save(optim)
-            return optim.target
-        """,
-        """
-        import optax
-        from flax.training import train_state
+  def make(params):
+-     return optim.Momentum(0.1).create(params)
++     return train_state.TrainState.create(
++         apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
++     )
 
-        optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(1e-3))
-        for grads in batches:
-            optim = optim.apply_gradients(grads=grads)
-            log(optim)
+  other = make(params)
+- optim = flax.optim.Adam(0.1).create(params)
++ optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(0.1))
+  train(optim)
+== another module, by a later import
+- from flax import optim
++ import optax
 
-        def read():
-            save(optim)
-            return optim.params
-        """,
-    ),
-    "within a function": (
-        """
-        def train(params, log):
-            from flax import optim
-            optim = optim.GradientDescent(0.1).create(params)
-            log(optim=optim)
-            return optim.target
-        """,
-        """
-        def train(params, log):
-            from flax.training import train_state
-            import optax
-            optim = train_state.TrainState.create(
-                apply_fn=None, params=params, tx=optax.sgd(0.1)
-            )
-            log(optim=optim)
-            return optim.params
-        """,
-    ),
-    "a function that uses the module, called before the name is set": (
-        """
-        import flax
-        from flax import optim
+- definition = optim.Adam(1e-3)
++ definition = optax.adam(1e-3)
+  from torch import optim
+  other = optim.Adam([])
+== a package, by a later import of a module in it
+  import flax
+- import flax.optim
++ import optax
 
-        def make(params):
-            return optim.Momentum(0.1).create(params)
+- definition = flax.optim.Adam(1e-3)
++ definition = optax.adam(1e-3)
+  model = flax.linen.Dense(3)
+== a class, by its own instance
+- from flax.optim import Adam
++ import optax
++ from flax.training import train_state
 
-        other = make(params)
-        optim = flax.optim.Adam(0.1).create(params)
-        train(optim)
-        """,
-        """
-        import optax
-        from flax.training import train_state
-
-        def make(params):
-            return train_state.TrainState.create(
-                apply_fn=None, params=params, tx=optax.sgd(0.1, momentum=0.9)
-            )
-
-        other = make(params)
-        optim = train_state.TrainState.create(apply_fn=None, params=params, tx=optax.adam(0.1))
-        train(optim)
-        """,
-    ),
-    "another module, by a later import": (
-        """
-        from flax import optim
-
-        definition = optim.Adam(1e-3)
-        from torch import optim
-        other = optim.Adam([])
-        """,
-        """
-        import optax
-
-        definition = optax.adam(1e-3)
-        from torch import optim
-        other = optim.Adam([])
-        """,
-    ),
-    "a package, by a later import of a module in it": (
-        """
-        import flax
-        import flax.optim
-
-        definition = flax.optim.Adam(1e-3)
-        model = flax.linen.Dense(3)
-        """,
-        """
-        import flax
-        import optax
-
-        definition = optax.adam(1e-3)
-        model = flax.linen.Dense(3)
-        """,
-    ),
-    "a class, by its own instance": (
-        """
-        from flax.optim import Adam
-
-        Adam = Adam(0.1)
-        optimizer = Adam.create(params)
-        print(Adam)
-        """,
-        """
-        import optax
-        from flax.training import train_state
-
-        Adam = optax.adam(0.1)
-        optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=Adam)
-        print(Adam)
-        """,
-    ),
-}
+- Adam = Adam(0.1)
+- optimizer = Adam.create(params)
++ Adam = optax.adam(0.1)
++ optimizer = train_state.TrainState.create(apply_fn=None, params=params, tx=Adam)
+  print(Adam)
+"""
 
 
-@pytest.mark.parametrize(("before", "after"), REBOUND.values(), ids=REBOUND)
+@pytest.mark.parametrize(("before", "after"), changes(REBOUND))
 def test_behind_the_assignment_it_is_what_was_assigned(before: str, after: str) -> None:
-    assert migrated(before) == program(after)
+    assert migrated(before) == after

@@ -4,263 +4,180 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import migrated, program, result_of
+from tests.codemods.programs import changes, migrated, result_of, table
 
-LEFT = {
-    "a type of another module": (
-        """
-        import torch
-        from flax import optim
+LEFT = """
+== a type of another module
+nothing
+import torch
+from flax import optim
 
-        def rate(optimizer: torch.optim.Optimizer, other: "torch.optim.Optimizer"): ...
-        """,
-        [],
-    ),
-    "words in quotes that are no types": (
-        """
-        from typing import Literal, List
-        from flax import optim
+def rate(optimizer: torch.optim.Optimizer, other: "torch.optim.Optimizer"): ...
+== words in quotes that are no types
+nothing
+from typing import Literal, List
+from flax import optim
 
-        def make(mode: Literal["optim.Adam"], note: "see optim.Adam for more", notes: List["see optim.Adam"]): ...
-        """,
-        [],
-    ),
-    "a traversal, which has no type of its own any more": (
-        """
-        from flax import optim
+def make(mode: Literal["optim.Adam"], note: "see optim.Adam for more", notes: List["see optim.Adam"]): ...
+== a traversal, which has no type of its own any more
+1 FO911, 3 FO911
+from flax import optim
 
-        def choose(kernels: optim.ModelParamTraversal): ...
-        """,
-        [(1, "FO911"), (3, "FO911")],
-    ),
-    "one in quotes": (
-        """
-        from flax import optim
+def choose(kernels: optim.ModelParamTraversal): ...
+== one in quotes
+1 FO911, 3 FO911
+from flax import optim
 
-        def choose(kernels: "optim.ModelParamTraversal"): ...
-        """,
-        [(1, "FO911"), (3, "FO911")],
-    ),
-    "the types of several classes": (
-        """
-        from typing import Type, Union
-        from flax import optim
+def choose(kernels: "optim.ModelParamTraversal"): ...
+== the types of several classes
+2 FO911, 4 FO903, 4 FO903
+from typing import Type, Union
+from flax import optim
 
-        def make(optimizer_class: Type[Union[optim.Adam, optim.LAMB]]): ...
-        """,
-        [(2, "FO911"), (4, "FO903"), (4, "FO903")],
-    ),
-    "a check for one kind of definition": (
-        """
-        from flax import optim
+def make(optimizer_class: Type[Union[optim.Adam, optim.LAMB]]): ...
+== a check for one kind of definition
+1 FO911, 4 FO903
+from flax import optim
 
-        def is_adam(optimizer_def):
-            return isinstance(optimizer_def, optim.Adam)
-        """,
-        [(1, "FO911"), (4, "FO903")],
-    ),
-}
+def is_adam(optimizer_def):
+    return isinstance(optimizer_def, optim.Adam)
+"""
 
 
-@pytest.mark.parametrize(("text", "sites"), LEFT.values(), ids=LEFT)
-def test_left(text: str, sites: list[tuple[int, str]]) -> None:
+@pytest.mark.parametrize(("left", "text"), table(LEFT, values=2))
+def test_left(left: str, text: str) -> None:
     result = result_of(text)
-    left = [
-        (site.line, site.code) for site in result.sites if site.status == "unresolved"
-    ]
-    assert left == sites
-    used = [line for line in program(text).splitlines() if "import" not in line]
-    assert [
-        line for line in result.after.decode().splitlines() if "import" not in line
-    ] == used
+    sites = [site for site in result.sites if site.status == "unresolved"]
+    assert (
+        ", ".join(f"{site.line} {site.code}" for site in sites) or "nothing"
+    ) == left
+    before, after = (
+        [line for line in code.splitlines() if "import" not in line]
+        for code in (text, result.after.decode())
+    )
+    assert after == before
 
 
-REWRITTEN = {
-    "what a function takes and gives": (
-        """
-        from flax import optim
+REWRITTEN = """
+== what a function takes and gives
+- from flax import optim
++ import optax
++ from flax.training import train_state
++ from flax.training.dynamic_scale import DynamicScale
 
-        def create(params) -> optim.Optimizer: ...
+- def create(params) -> optim.Optimizer: ...
++ def create(params) -> train_state.TrainState: ...
 
-        def make(rate: float) -> optim.OptimizerDef: ...
+- def make(rate: float) -> optim.OptimizerDef: ...
++ def make(rate: float) -> optax.GradientTransformation: ...
 
-        def make_adam() -> optim.Adam: ...
+- def make_adam() -> optim.Adam: ...
++ def make_adam() -> optax.GradientTransformation: ...
 
-        def initial(definition: optim.Momentum, params) -> optim.OptimizerState: ...
+- def initial(definition: optim.Momentum, params) -> optim.OptimizerState: ...
++ def initial(definition: optax.GradientTransformation, params) -> optax.OptState: ...
 
-        def scaled(scale: optim.DynamicScale): ...
-        """,
-        """
-        import optax
-        from flax.training import train_state
-        from flax.training.dynamic_scale import DynamicScale
+- def scaled(scale: optim.DynamicScale): ...
++ def scaled(scale: DynamicScale): ...
+== what a dynamic scale gives
+- from flax.optim import dynamic_scale as dynamic_scale_lib
+- from flax.optim.dynamic_scale import DynamicScale, DynamicScaleResult
++ from flax.training.dynamic_scale import DynamicScale, DynamicScaleResult
 
-        def create(params) -> train_state.TrainState: ...
+  def unscaled(scale: DynamicScale, loss_fn, params) -> DynamicScaleResult:
+      result = scale.value_and_grad(loss_fn)(params)
+-     assert isinstance(result, dynamic_scale_lib.DynamicScaleResult)
+-     return dynamic_scale_lib.DynamicScaleResult(scale, result.finite, result.aux, result.grad)
++     assert isinstance(result, DynamicScaleResult)
++     return DynamicScaleResult(scale, result.finite, result.aux, result.grad)
+== whole types in quotes
+  from typing import Optional, Tuple
+- from flax import optim
++ from flax.training.dynamic_scale import DynamicScale
++ from flax.training import train_state
++ import optax
 
-        def make(rate: float) -> optax.GradientTransformation: ...
+- def read(optimizer: "optim.Optimizer"):
+-     return optimizer.target
++ def read(optimizer: "train_state.TrainState"):
++     return optimizer.params
 
-        def make_adam() -> optax.GradientTransformation: ...
+- def first(both: "Tuple[optim.Optimizer, optim.OptimizerDef]", scale: "Optional[optim.DynamicScale]"):
+-     return both[0].target
++ def first(both: "Tuple[train_state.TrainState, optax.GradientTransformation]", scale: "Optional[DynamicScale]"):
++     return both[0].params
 
-        def initial(definition: optax.GradientTransformation, params) -> optax.OptState: ...
+- def initial(definition: "optim.Adam") -> "Optional[optim.OptimizerState]": ...
++ def initial(definition: "optax.GradientTransformation") -> "Optional[optax.OptState]": ...
+== parts of types in quotes
+  from typing import Callable, Dict, List, Optional, Type
+- from flax import optim
++ from flax.training import train_state
++ import optax
 
-        def scaled(scale: DynamicScale): ...
-        """,
-    ),
-    "what a dynamic scale gives": (
-        """
-        from flax.optim import dynamic_scale as dynamic_scale_lib
-        from flax.optim.dynamic_scale import DynamicScale, DynamicScaleResult
+- def read(optimizer: Optional["optim.Optimizer"], others: List["optim.Optimizer"]):
+-     return optimizer.target, others[0].target
++ def read(optimizer: Optional["train_state.TrainState"], others: List["train_state.TrainState"]):
++     return optimizer.params, others[0].params
 
-        def unscaled(scale: DynamicScale, loss_fn, params) -> DynamicScaleResult:
-            result = scale.value_and_grad(loss_fn)(params)
-            assert isinstance(result, dynamic_scale_lib.DynamicScaleResult)
-            return dynamic_scale_lib.DynamicScaleResult(scale, result.finite, result.aux, result.grad)
-        """,
-        """
-        from flax.training.dynamic_scale import DynamicScale, DynamicScaleResult
+- def made(make: Callable[..., "optim.Optimizer"]):
+-     return make().target
++ def made(make: Callable[..., "train_state.TrainState"]):
++     return make().params
 
-        def unscaled(scale: DynamicScale, loss_fn, params) -> DynamicScaleResult:
-            result = scale.value_and_grad(loss_fn)(params)
-            assert isinstance(result, DynamicScaleResult)
-            return DynamicScaleResult(scale, result.finite, result.aux, result.grad)
-        """,
-    ),
-    "whole types in quotes": (
-        """
-        from typing import Optional, Tuple
-        from flax import optim
+- def registry() -> Dict[str, "optim.OptimizerDef"]: ...
++ def registry() -> Dict[str, "optax.GradientTransformation"]: ...
 
-        def read(optimizer: "optim.Optimizer"):
-            return optimizer.target
+- def chosen(name) -> Type["optim.OptimizerDef"]: ...
++ def chosen(name) -> Type["optax.GradientTransformation"]: ...
+== a name of the file's own, in quotes
+  from typing import Optional
+- from flax.optim import Optimizer as Legacy
++ from flax.training import train_state
 
-        def first(both: "Tuple[optim.Optimizer, optim.OptimizerDef]", scale: "Optional[optim.DynamicScale]"):
-            return both[0].target
+- def read(optimizer: "Optional[Legacy]", other: Optional["Legacy"]):
+-     return optimizer.target, other.target
++ def read(optimizer: "Optional[train_state.TrainState]", other: Optional["train_state.TrainState"]):
++     return optimizer.params, other.params
+== a class of the project in quotes within a type
+  from typing import List
+- from flax import optim, struct
++ from flax import struct
++ from flax.training import train_state
 
-        def initial(definition: "optim.Adam") -> "Optional[optim.OptimizerState]": ...
-        """,
-        """
-        from typing import Optional, Tuple
-        from flax.training.dynamic_scale import DynamicScale
-        from flax.training import train_state
-        import optax
+  def targets(models: List["Model"]):
+-     return [model.optimizer.target for model in models]
++     return [model.optimizer.params for model in models]
 
-        def read(optimizer: "train_state.TrainState"):
-            return optimizer.params
+  @struct.dataclass
+  class Model:
+      name: str
+-     optimizer: optim.Optimizer
++     optimizer: train_state.TrainState
+== checks
+- from flax import optim
++ import optax
++ from flax.training import train_state
 
-        def first(both: "Tuple[train_state.TrainState, optax.GradientTransformation]", scale: "Optional[DynamicScale]"):
-            return both[0].params
+  def create(thing, params):
+-     if isinstance(thing, optim.OptimizerDef):
+-         return thing.create(params)
+-     assert isinstance(thing, optim.Optimizer)
++     if isinstance(thing, optax.GradientTransformation):
++         return train_state.TrainState.create(apply_fn=None, params=params, tx=thing)
++     assert isinstance(thing, train_state.TrainState)
+      return thing
 
-        def initial(definition: "optax.GradientTransformation") -> "Optional[optax.OptState]": ...
-        """,
-    ),
-    "parts of types in quotes": (
-        """
-        from typing import Callable, Dict, List, Optional, Type
-        from flax import optim
-
-        def read(optimizer: Optional["optim.Optimizer"], others: List["optim.Optimizer"]):
-            return optimizer.target, others[0].target
-
-        def made(make: Callable[..., "optim.Optimizer"]):
-            return make().target
-
-        def registry() -> Dict[str, "optim.OptimizerDef"]: ...
-
-        def chosen(name) -> Type["optim.OptimizerDef"]: ...
-        """,
-        """
-        from typing import Callable, Dict, List, Optional, Type
-        from flax.training import train_state
-        import optax
-
-        def read(optimizer: Optional["train_state.TrainState"], others: List["train_state.TrainState"]):
-            return optimizer.params, others[0].params
-
-        def made(make: Callable[..., "train_state.TrainState"]):
-            return make().params
-
-        def registry() -> Dict[str, "optax.GradientTransformation"]: ...
-
-        def chosen(name) -> Type["optax.GradientTransformation"]: ...
-        """,
-    ),
-    "a name of the file's own, in quotes": (
-        """
-        from typing import Optional
-        from flax.optim import Optimizer as Legacy
-
-        def read(optimizer: "Optional[Legacy]", other: Optional["Legacy"]):
-            return optimizer.target, other.target
-        """,
-        """
-        from typing import Optional
-        from flax.training import train_state
-
-        def read(optimizer: "Optional[train_state.TrainState]", other: Optional["train_state.TrainState"]):
-            return optimizer.params, other.params
-        """,
-    ),
-    "a class of the project in quotes within a type": (
-        """
-        from typing import List
-        from flax import optim, struct
-
-        def targets(models: List["Model"]):
-            return [model.optimizer.target for model in models]
-
-        @struct.dataclass
-        class Model:
-            name: str
-            optimizer: optim.Optimizer
-        """,
-        """
-        from typing import List
-        from flax import struct
-        from flax.training import train_state
-
-        def targets(models: List["Model"]):
-            return [model.optimizer.params for model in models]
-
-        @struct.dataclass
-        class Model:
-            name: str
-            optimizer: train_state.TrainState
-        """,
-    ),
-    "checks": (
-        """
-        from flax import optim
-
-        def create(thing, params):
-            if isinstance(thing, optim.OptimizerDef):
-                return thing.create(params)
-            assert isinstance(thing, optim.Optimizer)
-            return thing
-
-        def main(params):
-            optimizer = optim.Adam(0.1).create(params)
-            return create(optim.Momentum(0.1), params), create(optimizer, params)
-        """,
-        """
-        import optax
-        from flax.training import train_state
-
-        def create(thing, params):
-            if isinstance(thing, optax.GradientTransformation):
-                return train_state.TrainState.create(apply_fn=None, params=params, tx=thing)
-            assert isinstance(thing, train_state.TrainState)
-            return thing
-
-        def main(params):
-            optimizer = train_state.TrainState.create(
-                apply_fn=None, params=params, tx=optax.adam(0.1)
-            )
-            return create(optax.sgd(0.1, momentum=0.9), params), create(optimizer, params)
-        """,
-    ),
-}
+  def main(params):
+-     optimizer = optim.Adam(0.1).create(params)
+-     return create(optim.Momentum(0.1), params), create(optimizer, params)
++     optimizer = train_state.TrainState.create(
++         apply_fn=None, params=params, tx=optax.adam(0.1)
++     )
++     return create(optax.sgd(0.1, momentum=0.9), params), create(optimizer, params)
+"""
 
 
-@pytest.mark.parametrize(("before", "after"), REWRITTEN.values(), ids=REWRITTEN)
+@pytest.mark.parametrize(("before", "after"), changes(REWRITTEN))
 def test_types(before: str, after: str) -> None:
-    assert migrated(before) == program(after)
+    assert migrated(before) == after
