@@ -4,141 +4,113 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codemods.programs import migrated
+from tests.codemods.programs import migrated, table
 
 HEAD = """
-        from flax import linen as nn
-        from flax import optim
-        import jax
+from flax import linen as nn
+from flax import optim
+import jax
 
-        class Net(nn.Module):
-            width: int = 3
+class Net(nn.Module):
+    width: int = 3
 
-        def make_net():
-            return Net(width=4)
+def make_net():
+    return Net(width=4)
 
 """
-UNKNOWN = {
-    "parameters from elsewhere": """
-        def create(params):
-            return optim.Adam(0.1).create(params)
-    """,
-    "what initialises is no module": """
-        def create(net, key, x):
-            params = net.init(key, x)["params"]
-            return optim.Adam(0.1).create(params)
-    """,
-    "a model that two statements set": """
-        def create(key, x, wide):
-            net = Net()
-            if wide:
-                net = Net(width=9)
-            params = net.init(key, x)["params"]
-            return optim.Adam(0.1).create(params)
-    """,
-    "a model that is known to an inner function alone": """
-        def create(key, x):
-            def initialize(rng, width):
-                return Net(width).init(rng, x)["params"]
+UNKNOWN = """
+== parameters from elsewhere
+def create(params):
+    return optim.Adam(0.1).create(params)
+== what initialises is no module
+def create(net, key, x):
+    params = net.init(key, x)["params"]
+    return optim.Adam(0.1).create(params)
+== a model that two statements set
+def create(key, x, wide):
+    net = Net()
+    if wide:
+        net = Net(width=9)
+    params = net.init(key, x)["params"]
+    return optim.Adam(0.1).create(params)
+== a model that is known to an inner function alone
+def create(key, x):
+    def initialize(rng, width):
+        return Net(width).init(rng, x)["params"]
 
-            return optim.Adam(0.1).create(initialize(key, 7))
-    """,
-    "a function somewhere else": """
-        def initialize(key, x):
-            net = Net()
-            return net.init(key, x)["params"]
+    return optim.Adam(0.1).create(initialize(key, 7))
+== a function somewhere else
+def initialize(key, x):
+    net = Net()
+    return net.init(key, x)["params"]
 
-        def create(key, x):
-            return optim.Adam(0.1).create(initialize(key, x))
-    """,
-}
-KNOWN = {
-    "a name": (
-        """
-        def create(key, x):
-            net = Net()
-            variables = net.init(key, x)
-            return optim.Adam(0.1).create(variables["params"])
-        """,
-        "net.apply",
-    ),
-    "a call that makes one": (
-        """
-        def create(key, x):
-            params = Net(width=5).init(key, x)["params"]
-            return optim.Adam(0.1).create(params)
-        """,
-        "Net(width=5).apply",
-    ),
-    "parameters that are popped": (
-        """
-        def create(key, x):
-            net = Net()
-            state, params = net.init(key, x).unfreeze().pop("params")
-            return optim.Adam(0.1).create(params)
-        """,
-        "net.apply",
-    ),
-    "variables from which they are popped": (
-        """
-        def create(key, x):
-            net = Net()
-            variables = net.init(key, x)
-            state, params = variables.pop("params")
-            return optim.Adam(0.1).create(params)
-        """,
-        "net.apply",
-    ),
-    "variables that are unfrozen": (
-        """
-        def create(key, x):
-            net = Net()
-            variables = net.init(key, x)
-            params = variables.unfreeze()["params"]
-            return optim.Adam(0.1).create(params)
-        """,
-        "net.apply",
-    ),
-    "a model that gave an output beside": (
-        """
-        def create(key, x):
-            net = Net()
-            output, variables = net.init_with_output(key, x)
-            return optim.Adam(0.1).create(variables["params"])
-        """,
-        "net.apply",
-    ),
-    "a function that makes one": (
-        """
-        def create(key, x):
-            params = make_net().init(key, x)["params"]
-            return optim.Adam(0.1).create(params)
-        """,
-        "make_net().apply",
-    ),
-    "a function within, under jit": (
-        """
-        def create(key, x):
-            net = Net()
+def create(key, x):
+    return optim.Adam(0.1).create(initialize(key, x))
+"""
+KNOWN = """
+== a name
+net.apply
+def create(key, x):
+    net = Net()
+    variables = net.init(key, x)
+    return optim.Adam(0.1).create(variables["params"])
+== a call that makes one
+Net(width=5).apply
+def create(key, x):
+    params = Net(width=5).init(key, x)["params"]
+    return optim.Adam(0.1).create(params)
+== parameters that are popped
+net.apply
+def create(key, x):
+    net = Net()
+    state, params = net.init(key, x).unfreeze().pop("params")
+    return optim.Adam(0.1).create(params)
+== variables from which they are popped
+net.apply
+def create(key, x):
+    net = Net()
+    variables = net.init(key, x)
+    state, params = variables.pop("params")
+    return optim.Adam(0.1).create(params)
+== variables that are unfrozen
+net.apply
+def create(key, x):
+    net = Net()
+    variables = net.init(key, x)
+    params = variables.unfreeze()["params"]
+    return optim.Adam(0.1).create(params)
+== a model that gave an output beside
+net.apply
+def create(key, x):
+    net = Net()
+    output, variables = net.init_with_output(key, x)
+    return optim.Adam(0.1).create(variables["params"])
+== a function that makes one
+make_net().apply
+def create(key, x):
+    params = make_net().init(key, x)["params"]
+    return optim.Adam(0.1).create(params)
+== a function within, under jit
+net.apply
+def create(key, x):
+    net = Net()
 
-            @jax.jit
-            def initialize(rng):
-                variables = net.init(rng, x)
-                return variables
+    @jax.jit
+    def initialize(rng):
+        variables = net.init(rng, x)
+        return variables
 
-            variables = initialize(key)
-            return optim.Adam(0.1).create(variables["params"])
-        """,
-        "net.apply",
-    ),
-}
+    variables = initialize(key)
+    return optim.Adam(0.1).create(variables["params"])
+"""
+"""Each with what becomes the `apply_fn`."""
 
 
-@pytest.mark.parametrize("text", UNKNOWN.values(), ids=UNKNOWN)
+@pytest.mark.parametrize("text", table(UNKNOWN, values=1))
 def test_nothing_is_guessed(text: str) -> None:
     assert "apply_fn=None" in migrated(HEAD + text)
 
 
-@pytest.mark.parametrize(("text", "apply_fn"), KNOWN.values(), ids=KNOWN)
-def test_the_model_that_made_the_parameters(text: str, apply_fn: str) -> None:
+@pytest.mark.parametrize(("apply_fn", "text"), table(KNOWN, values=2))
+def test_the_model_that_made_the_parameters(apply_fn: str, text: str) -> None:
     assert f"apply_fn={apply_fn}," in migrated(HEAD + text)

@@ -46,57 +46,35 @@ def program(
 NOT_CALLED_SO = {
     "layers of Flax": program(),
     "another parameter": program("self.param('scale', nn.initializers.ones, ())"),
-    "a parameter of a computed name": program(
-        "self.param(self.name, nn.initializers.ones, ())"
-    ),
-    "parameters of numbered names": program(
-        "self.param(f'scale_{len(x)}', nn.initializers.ones, ())"
-    ),
-    "a field of the model": program(
-        "self.learning_rate", fields="learning_rate: float = 0.1"
-    ),
-    "layers of packages that are known": program(
-        "hk.Linear(3)(x)", imports="import haiku as hk"
-    ),
-    "other packages, of which no model comes": program(
-        imports="from elsewhere import log\n    log('learning_rate')"
-    ),
+    "a parameter of a computed name": program("self.param(self.name, nn.initializers.ones, ())"),
+    "parameters of numbered names": program("self.param(f'scale_{len(x)}', nn.initializers.ones, ())"),
+    "a field of the model": program("self.learning_rate", fields="learning_rate: float = 0.1"),
+    "layers of packages that are known": program("hk.Linear(3)(x)", imports="import haiku as hk"),
+    "other packages, of which no model comes": program(imports="from elsewhere import log\n    log('learning_rate')"),
     "a dict of other parameters": program(params="{'w': x}"),
     "a configuration": program(imports="config = {'learning_rate': 0.1}"),
     "a dict of which others are a part": program(params="{'w': 1.0, **x}"),
-    "a model from elsewhere": program(
-        model="Model()", imports="from elsewhere import Model"
-    ),
-    "a model that a function elsewhere gives": program(
-        model="make()", imports="from elsewhere import make"
-    ),
+    "a model from elsewhere": program(model="Model()", imports="from elsewhere import Model"),
+    "a model that a function elsewhere gives": program(model="make()", imports="from elsewhere import make"),
     "a model of a class from elsewhere": program(
         model="Own()", imports="from elsewhere import Model\n    class Own(Model): pass"
     ),
-    "layers from elsewhere": program(
-        "Layer()(x)", imports="from elsewhere import Layer"
-    ),
-    "a model of a file that is not in view": program(
-        model="Model()", imports="from .models import Model"
-    ),
+    "layers from elsewhere": program("Layer()(x)", imports="from elsewhere import Layer"),
+    "a model of a file that is not in view": program(model="Model()", imports="from .models import Model"),
     "a model that a function is given": program()
     .replace("key, x, grads", "key, model, x, grads")
     .replace("        model = Scaled()\n", ""),
-}
+}  # fmt: skip
 CALLED_SO = {
     "a parameter": program("self.param('learning_rate', nn.initializers.ones, ())"),
-    "a parameter of a name that may be that": program(
-        "self.param(f'{self.name}_rate', nn.initializers.ones, ())"
-    ),
+    "a parameter of a name that may be that": program("self.param(f'{self.name}_rate', nn.initializers.ones, ())"),
     "a name that the model tells in another place": program(
         "sum(self.param(name, nn.initializers.ones, ()) for name in ('scale', 'learning_rate'))"
     ),
     "a layer": program("nn.Dense(3, name='learning_rate')(x)"),
-    "a name that the model is given": program(
-        model="Scaled('learning_rate')", fields="called: str"
-    ),
+    "a name that the model is given": program(model="Scaled('learning_rate')", fields="called: str"),
     "a dict of parameters": program(params="{'w': 1.0, 'learning_rate': 0.1}"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NOT_CALLED_SO.values(), ids=NOT_CALLED_SO)

@@ -286,18 +286,12 @@ NAMING = {
         "import flax\nfrom lab.train import make\nprint(make, flax)\n",
         False,
     ),
-    "an attribute of something else": (
-        "import lab.train, tools\nprint(tools.flax)\n",
-        False,
-    ),
+    "an attribute of something else": ("import lab.train, tools\nprint(tools.flax)\n", False),
     "an import from there": ("from lab.train import flax\nprint(flax)\n", True),
     "an attribute of the module": ("import lab.train\nprint(lab.train.flax)\n", True),
-    "of the module by another name": (
-        "import lab.train as loop\nprint(loop.flax)\n",
-        True,
-    ),
+    "of the module by another name": ("import lab.train as loop\nprint(loop.flax)\n", True),
     "all names": ("from lab.train import *\nprint(flax)\n", True),
-}
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("_all_are_large")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import FileResult, Options
-from tests.codemods.programs import program, project
+from tests.codemods.programs import program, project, table
 
 Texts = dict[str, str]
 
@@ -29,300 +29,177 @@ def steps(
 
 # What must not be touched.
 
-NOT_OF_AN_OPTIMIZER = {
-    "a train state that has parameters of its own": """
-        import jax
+NOT_OF_AN_OPTIMIZER = """
+== a train state that has parameters of its own
+import jax
 
-        def make_update(loss_fn, state):
-            def update(state, batch):
-                grads = jax.grad(loss_fn)(state.params, batch)
-                return state.apply_gradient(grads, learning_rate=0.3)
+def make_update(loss_fn, state):
+    def update(state, batch):
+        grads = jax.grad(loss_fn)(state.params, batch)
+        return state.apply_gradient(grads, learning_rate=0.3)
 
-            return jax.jit(update)
-        """,
-    "a lambda as its argument": """
-        import jax
+    return jax.jit(update)
+== a function as its argument, of any kind
+import jax
+from functools import partial
 
-        def step(model, x):
-            return model.apply_gradient(lambda p: p * x)
-        """,
-    "a function as its argument": """
-        import jax
+def loss_fn(params):
+    return params
 
-        def loss_fn(params):
-            return params
+@jax.jit
+def compiled(params):
+    return params
 
-        def step(model):
-            return model.apply_gradient(loss_fn)
-        """,
-    "a function within as its argument": """
-        import jax
+def steps(one, two, three, four, five, six, batch):
+    def within(params):
+        return params * batch
 
-        def step(model, batch):
-            def loss_fn(params):
-                return params * batch
+    six = six.apply_gradient(within)
+    return (
+        one.apply_gradient(lambda p: p * batch), two.apply_gradient(loss_fn), three.apply_gradient(grads=lambda p: p),
+        four.apply_gradient(partial(loss_fn, batch)), five.apply_gradient(jax.checkpoint(compiled)), six
+    )
 
-            model = model.apply_gradient(loss_fn)
-            return model
-        """,
-    "a function by keyword": """
-        import jax
+class Trainer:
+    def loss(self, params):
+        return params
 
-        def step(model, x):
-            return model.apply_gradient(grads=lambda p: p * x)
-        """,
-    "a method as its argument": """
-        import jax
+    def step(self, model):
+        return model.apply_gradient(self.loss)
+== a function that callers give
+import jax
 
-        class Trainer:
-            def loss(self, params):
-                return params
+def step(model, loss_fn):
+    return model.apply_gradient(loss_fn)
 
-            def step(self, model):
-                return model.apply_gradient(self.loss)
-        """,
-    "a partial application as its argument": """
-        import jax
-        from functools import partial
+def train(model):
+    return step(model, lambda params: params)
+== arguments and results that it never had
+import jax
+from elsewhere import Rule
 
-        def loss_fn(batch, params):
-            return params
+def steps(one, two, three, four, hyper_params, params, state, grads):
+    print(one.apply_gradient(), two.apply_gradient(loss_fn=params), three.apply_gradient(params, grads))
+    rule = Rule(0.1)
+    four, info = four.apply_gradient(grads)
+    return four, rule.apply_gradient(hyper_params, params, state, grads)
 
-        def step(model, batch):
-            return model.apply_gradient(partial(loss_fn, batch))
-        """,
-    "a compiled function as its argument": """
-        import jax
+def first(model, grads):
+    return model.apply_gradient(grads)[0]
+== an instance of a class out of view
+import jax
+from elsewhere import Agent, models
+from .model import Model
 
-        @jax.jit
-        def loss_fn(params):
-            return params
+Agent(3).apply_gradient(grads)
 
-        def step(model):
-            return model.apply_gradient(jax.checkpoint(loss_fn))
-        """,
-    "a function that callers give": """
-        import jax
+def train(key, grads):
+    model, other = models.Model(key), Model.create(key)
+    return model.apply_gradient(grads), other.apply_gradient(grads)
 
-        def step(model, loss_fn):
-            return model.apply_gradient(loss_fn)
+def step(agent, grads):
+    return agent.apply_gradient(grads)
 
-        def train(model):
-            return step(model, lambda params: params)
-        """,
-    "no gradients": """
-        import jax
+step(Agent(3), 1.0)
 
-        def step(model, batch):
-            return model.apply_gradient(), model.apply_gradient(loss_fn=batch)
-        """,
-    "a second positional argument": """
-        import jax
+def steps(grads):
+    agents = {"first": Agent(1)}
+    agents["first"] = agents["first"].apply_gradient(grads)
+    return [agent.apply_gradient(grads) for agent in [Agent(2), Agent(3)]]
+== an instance of a class out of view, in a field, or nothing
+import jax
+from elsewhere import Agent, Model
 
-        def step(model, params, grads):
-            return model.apply_gradient(params, grads)
-        """,
-    "four arguments, of a class out of view": """
-        import jax
-        from elsewhere import Rule
+class Learner:
+    def __init__(self, key):
+        self.actor = Model.create(key)
+        self.agent = None
 
-        def step(hyper_params, params, state, grads):
-            rule = Rule(0.1)
-            return rule.apply_gradient(hyper_params, params, state, grads)
-        """,
-    "a result that is unpacked": """
-        import jax
+    def set_up(self):
+        self.agent = Agent(1)
 
-        def step(model, grads):
-            model, info = model.apply_gradient(grads)
-            return model
-        """,
-    "a result of which an element is taken": """
-        import jax
+    def update(self, grads):
+        self.actor = self.actor.apply_gradient(grads)
+        self.agent = self.agent.apply_gradient(grads)
+== an instance of a class out of view, in a loop
+import jax
+from elsewhere import Model
 
-        def step(model, grads):
-            return model.apply_gradient(grads)[0]
-        """,
-    "an instance of a class out of view": """
-        import jax
-        from elsewhere import Agent
+@jax.jit
+def step(model, grads):
+    return model.apply_gradient(grads)
 
-        agent = Agent(3)
-        agent.apply_gradient(grads)
-        """,
-    "an instance of a class out of view, in a module": """
-        import jax
-        from elsewhere import models
+def train(key, batches):
+    model = Model.create(key)
+    for grads in batches:
+        model = step(model, grads)
+    return model
+== a class with a base out of view
+import jax
+from elsewhere import Base
 
-        def train(key, grads):
-            model = models.Model(key)
-            return model.apply_gradient(grads)
-        """,
-    "an instance of a class out of view, by a relative import": """
-        import jax
-        from .model import Model
+class Learner(Base):
+    def update(self, grads):
+        return self.apply_gradient(grads)
 
-        def train(key, grads):
-            model = Model.create(key)
-            return model.apply_gradient(grads)
-        """,
-    "an instance of a class out of view, given by callers": """
-        import jax
-        from elsewhere import Agent
+    def apply_gradients(self, grads):
+        return super().apply_gradient(grads)
 
-        def step(agent, grads):
-            return agent.apply_gradient(grads)
+class Other(Base):
+    pass
 
-        step(Agent(3), 1.0)
-        """,
-    "an instance of a class out of view, in a field": """
-        import jax
-        from elsewhere import Model
+class Trainer:
+    def __init__(self, key):
+        self.made = Other.create(key)
+        self.other = Other(key)
 
-        class Learner:
-            def __init__(self, key):
-                self.actor = Model.create(key)
+    def step(self, grads):
+        self.made = self.made.apply_gradient(grads)
+        self.other = self.other.apply_gradient(grads)
 
-            def update(self, grads):
-                self.actor = self.actor.apply_gradient(grads)
-        """,
-    "an instance of a class out of view, or nothing": """
-        import jax
-        from elsewhere import Agent
+def step(learner, grads):
+    return learner.apply_gradient(grads)
 
-        class Learner:
-            def __init__(self):
-                self.agent = None
+step(Other(1), 1.0)
+== what an annotation says to be something else
+import dataclasses
+import jax
+from typing import Optional
+from project.models import Model
 
-            def set_up(self):
-                self.agent = Agent(1)
+@dataclasses.dataclass
+class State:
+    actor: Model
 
-            def update(self, grads):
-                self.agent = self.agent.apply_gradient(grads)
-        """,
-    "an instance of a class out of view, in a loop": """
-        import jax
-        from elsewhere import Model
+def make() -> Model:
+    ...
 
-        @jax.jit
-        def step(model, grads):
-            return model.apply_gradient(grads)
+def update(actor: Optional[Model], critic: "Model", state: State, grads):
+    model = make()
+    print(model.apply_gradient(grads), state.actor.apply_gradient(grads))
+    return actor.apply_gradient(grads), critic.apply_gradient(grads)
+== a function, of a module or in a named tuple
+import jax
+from project import updates
+from typing import Callable, NamedTuple
 
-        def train(key, batches):
-            model = Model.create(key)
-            for grads in batches:
-                model = step(model, grads)
-            return model
-        """,
-    "instances of a class out of view, in containers": """
-        import jax
-        from elsewhere import Agent
+class Rule(NamedTuple):
+    apply_gradient: Callable
 
-        def step(grads):
-            agents = {"first": Agent(1)}
-            agents["first"] = agents["first"].apply_gradient(grads)
-            return [agent.apply_gradient(grads) for agent in [Agent(2), Agent(3)]]
-        """,
-    "a class with a base out of view": """
-        import jax
-        from elsewhere import Base
+def step(grads):
+    rule = Rule(apply_gradient=lambda given: given)
+    return rule.apply_gradient(grads), updates.apply_gradient(grads)
+== another library
+import jax
+import torch
 
-        class Learner(Base):
-            pass
-
-        def step(learner, grads):
-            return learner.apply_gradient(grads)
-
-        step(Learner(1), 1.0)
-        """,
-    "a class with a base out of view, in a field": """
-        import jax
-        from elsewhere import Base
-
-        class Learner(Base):
-            pass
-
-        class Trainer:
-            def __init__(self, key):
-                self.learner = Learner.create(key)
-                self.other = Learner(key)
-
-            def step(self, grads):
-                self.learner = self.learner.apply_gradient(grads)
-                self.other = self.other.apply_gradient(grads)
-        """,
-    "a method of a class with a base out of view": """
-        import jax
-        from elsewhere import Base
-
-        class Learner(Base):
-            def update(self, grads):
-                return self.apply_gradient(grads)
-
-            def apply_gradients(self, grads):
-                return super().apply_gradient(grads)
-        """,
-    "a parameter that is annotated": """
-        import jax
-        from typing import Optional
-        from project.models import Model
-
-        def update(actor: Optional[Model], critic: "Model", grads):
-            return actor.apply_gradient(grads), critic.apply_gradient(grads)
-        """,
-    "a field that is annotated": """
-        import dataclasses
-        import jax
-        from project.models import Model
-
-        @dataclasses.dataclass
-        class State:
-            actor: Model
-
-        def update(state: State, grads):
-            return state.actor.apply_gradient(grads)
-        """,
-    "a result that is annotated": """
-        import jax
-        from project.models import Model
-
-        def make() -> Model:
-            ...
-
-        def update(grads):
-            model = make()
-            return model.apply_gradient(grads)
-        """,
-    "a function of a module out of view": """
-        import jax
-        from project import updates
-
-        def step(grads):
-            return updates.apply_gradient(grads)
-        """,
-    "a named tuple of functions": """
-        import jax
-        from typing import Callable, NamedTuple
-
-        class Rule(NamedTuple):
-            apply_gradient: Callable
-
-        def step(grads):
-            rule = Rule(apply_gradient=lambda given: given)
-            return rule.apply_gradient(grads)
-        """,
-    "another library": """
-        import jax
-        import torch
-
-        def step(grads):
-            optimizer = torch.optim.SGD(0.1)
-            return optimizer.apply_gradient(grads)
-        """,
-}
+def step(grads):
+    optimizer = torch.optim.SGD(0.1)
+    return optimizer.apply_gradient(grads)
+"""
 
 
-@pytest.mark.parametrize("text", NOT_OF_AN_OPTIMIZER.values(), ids=NOT_OF_AN_OPTIMIZER)
+@pytest.mark.parametrize("text", table(NOT_OF_AN_OPTIMIZER, values=1))
 def test_what_is_shown_to_be_no_optimizer_is_no_site(text: str) -> None:
     result = project(alone(text))["train"]
     assert not result.changed
@@ -345,7 +222,7 @@ BESIDE = """
     """
 
 
-@pytest.mark.parametrize("text", NOT_OF_AN_OPTIMIZER.values(), ids=NOT_OF_AN_OPTIMIZER)
+@pytest.mark.parametrize("text", table(NOT_OF_AN_OPTIMIZER, values=1))
 def test_nor_is_it_one_beside_an_optimizer(text: str) -> None:
     text = text.replace("import jax\n", "import jax\nfrom flax import optim\n")
     results = project({"agents": text, "train": BESIDE.format(module="agents")})
@@ -460,20 +337,17 @@ def test_an_optimizer_that_is_known_stays_one_beside_such_a_class() -> None:
 # What only an optimizer can be.
 
 DEDUCED = {
-    "nothing else is known": alone("""
+    "whatever its gradients are": alone("""
+        import functools
         import jax
 
-        def step(thing, grads):
-            return thing.apply_gradient(grads)
-        """),
-    "gradients by keyword": alone("""
-        import jax
-
-        def step(thing, grads):
-            return thing.apply_gradient(grads=grads)
-        """),
-    "gradients that a function computes": alone("""
-        import jax
+        def step(one, two, three, four, loss, parts, grads):
+            one.apply_gradient(grads)
+            two.apply_gradient(grads=grads)
+            added = functools.reduce(lambda a, b: jax.tree_map(jax.numpy.add, a, b), parts)
+            grads = jax.grad(loss)
+            grads = grads(three.target)
+            return three.apply_gradient(grads), four.apply_gradient(added)
 
         class Trainer:
             def grads(self, params):
@@ -481,22 +355,6 @@ DEDUCED = {
 
             def step(self, thing):
                 return thing.apply_gradient(self.grads(thing.target))
-        """),
-    "gradients of a transformed function that has their name": alone("""
-        import jax
-
-        def step(thing, loss):
-            grads = jax.grad(loss)
-            grads = grads(thing.target)
-            return thing.apply_gradient(grads)
-        """),
-    "gradients that a function goes over": alone("""
-        import functools
-        import jax
-
-        def step(thing, parts):
-            grads = functools.reduce(lambda a, b: jax.tree_map(jax.numpy.add, a, b), parts)
-            return thing.apply_gradient(grads)
         """),
     "types that say nothing": alone("""
         import jax
@@ -510,27 +368,16 @@ DEDUCED = {
             first = a.apply_gradient(grads), b.apply_gradient(grads), c.apply_gradient(grads)
             return first, d.apply_gradient(grads), e.apply_gradient(grads)
         """),
-    "what a function out of view makes": alone("""
+    "what comes from out of view": alone("""
         import jax
-        from elsewhere import make_optimizer, Trainer
+        from elsewhere import Base, make_optimizer, Trainer
 
         def train(grads):
-            thing, other = make_optimizer(), Trainer().make_optimizer()
-            return thing.apply_gradient(grads), other.apply_gradient(grads)
-        """),
-    "what an instance out of view has": alone("""
-        import jax
-        from elsewhere import Trainer
-
-        def train(grads):
-            trainer = Trainer()
+            thing, other, trainer = make_optimizer(), Trainer().make_optimizer(), Trainer()
+            print(thing.apply_gradient(grads), other.apply_gradient(grads))
             return trainer.optimizer.apply_gradient(grads)
-        """),
-    "a field of a class with a base out of view": alone("""
-        import jax
-        from elsewhere import Base
 
-        class Trainer(Base):
+        class Mine(Base):
             def step(self, grads):
                 self.optimizer = self.optimizer.apply_gradient(grads)
         """),
@@ -540,14 +387,8 @@ DEDUCED = {
         def apply_gradient(thing, grads):
             return thing.apply_gradient(grads)
         """),
-    "a class with such a method in another program": {
-        "model": MODEL,
-        "train": UNKNOWN.replace("import model\n", ""),
-    },
-    "a class whose method takes more": {
-        "model": MODEL.replace("self, grads", "self, params, grads"),
-        "train": UNKNOWN,
-    },
+    "a class with such a method in another program": {"model": MODEL, "train": UNKNOWN.replace("import model\n", "")},
+    "a class whose method takes more": {"model": MODEL.replace("self, grads", "self, params, grads"), "train": UNKNOWN},
     "what the class does not have is read of it, too": {
         "model": MODEL,
         "train": """
@@ -565,7 +406,7 @@ DEDUCED = {
                     self.thing = self.thing.apply_gradient(grads)
             """,
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("texts", DEDUCED.values(), ids=DEDUCED)

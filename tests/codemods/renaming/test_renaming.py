@@ -11,239 +11,178 @@ from codemods import Options, Source, migrate
 from codemods.rewriting.checking import undefined_names
 from codemods.sources.modules import Unit
 from codemods.sources.parsing import parse
-from tests.codemods.programs import migrated, program, project
+from tests.codemods.programs import (
+    before_and_after,
+    migrated,
+    program,
+    project,
+    result_of,
+    table,
+    using_optim,
+)
 from tests.thinned import thinned
 
 RENAME = Options(rename=True)
 FIXTURES = sorted((Path(__file__).parents[3] / "fixtures").glob("*/before.py"))
 
-KEPT = {
-    "something else is called state": (
-        """
-        from flax import optim
+KEPT = """
+== something else is called state
+def step(optimizer, state, grads):
+    return optimizer.apply_gradient(grads), state
 
-        def step(optimizer, state, grads):
-            return optimizer.apply_gradient(grads), state
+def train(params, grads):
+    return step(optim.Adam(0.1).create(params), {}, grads)
+> def step(optimizer, state, grads):
+== a definition and an optimizer
+def create(params):
+    optimizer = optim.Adam(0.1)
+    optimizer = optimizer.create(params)
+    return optimizer
+>     optimizer = optax.adam(0.1)
+== a function that is called elsewhere, perhaps by keyword
+from flax import optim
 
-        def train(params, grads):
-            return step(optim.Adam(0.1).create(params), {}, grads)
-        """,
-        "def step(optimizer, state, grads):",
-    ),
-    "a definition and an optimizer": (
-        """
-        from flax import optim
+def step(optimizer, grads):
+    return optimizer.apply_gradient(grads)
+> def step(optimizer, grads):
+== a parameter that several calls of one function name
+def step(optimizer, grads):
+    return optimizer.apply_gradient(grads)
 
-        def create(params):
-            optimizer = optim.Adam(0.1)
-            optimizer = optimizer.create(params)
-            return optimizer
-        """,
-        "    optimizer = optax.adam(0.1)",
-    ),
-    "a function that is called elsewhere, perhaps by keyword": (
-        """
-        from flax import optim
+def train(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
+    optimizer = step(optimizer=optimizer, grads=grads)
+    return step(optimizer=optimizer, grads=2 * grads)
+> def step(optimizer, grads):
+== a parameter that is named in quotes
+import jax
+from flax import optim
 
-        def step(optimizer, grads):
-            return optimizer.apply_gradient(grads)
-        """,
-        "def step(optimizer, grads):",
-    ),
-    "a parameter that several calls of one function name": (
-        """
-        from flax import optim
+def step(optimizer, grads):
+    return optimizer.apply_gradient(grads)
 
-        def step(optimizer, grads):
-            return optimizer.apply_gradient(grads)
+def train(params, grads):
+    jitted = jax.jit(step, donate_argnames=("optimizer",))
+    return jitted(optim.Adam(0.1).create(params), grads)
+> def step(optimizer, grads):
+== a variable of an outer function
+def train(params, grads):
+    optimizer = optim.Adam(0.1).create(params)
 
-        def train(params, grads):
-            optimizer = optim.Adam(0.1).create(params)
-            optimizer = step(optimizer=optimizer, grads=grads)
-            return step(optimizer=optimizer, grads=2 * grads)
-        """,
-        "def step(optimizer, grads):",
-    ),
-    "a parameter that is named in quotes": (
-        """
-        import jax
-        from flax import optim
+    def step():
+        nonlocal optimizer
+        optimizer = optimizer.apply_gradient(grads)
 
-        def step(optimizer, grads):
-            return optimizer.apply_gradient(grads)
+    step()
+    return optimizer
+>         nonlocal optimizer
+>         optimizer = optimizer.apply_gradients(grads=grads)
+== a new optimizer beside one that keeps its name
+from flax import optim
 
-        def train(params, grads):
-            jitted = jax.jit(step, donate_argnames=("optimizer",))
-            return jitted(optim.Adam(0.1).create(params), grads)
-        """,
-        "def step(optimizer, grads):",
-    ),
-    "a variable of an outer function": (
-        """
-        from flax import optim
+def step(optimizer, grads):
+    new_optimizer = optimizer.apply_gradient(grads)
+    return new_optimizer
+>     new_optimizer = optimizer.apply_gradients(grads=grads)
+== a new optimizer beside one that may be something else
+def step(optimizer, grads):
+    new_optimizer = optimizer.apply_gradient(grads)
+    return new_optimizer
 
-        def train(params, grads):
-            optimizer = optim.Adam(0.1).create(params)
+def train(params, grads):
+    step(optim.Adam(0.1).create(params), grads)
+    return step([], grads)
+>     new_optimizer = optimizer.apply_gradients(grads=grads)
+== a variable beside a field, which checkpoints have as a key
+from flax import optim, struct
 
-            def step():
-                nonlocal optimizer
-                optimizer = optimizer.apply_gradient(grads)
+@struct.dataclass
+class State:
+    g_optimizer: optim.Optimizer
+    d_optimizer: optim.Optimizer
 
-            step()
-            return optimizer
-        """,
-        "        nonlocal optimizer\n        optimizer = optimizer.apply_gradients(grads=grads)",
-    ),
-    "a new optimizer beside one that keeps its name": (
-        """
-        from flax import optim
+def make(params):
+    g_optimizer = optim.Adam(0.1).create(params)
+    d_optimizer = optim.Adam(0.2).create(params)
+    return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)
+>     return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)
+== a variable beside an attribute of something from out of view
+def step(state, grads):
+    g_optimizer = state.g_optimizer.apply_gradient(grads)
+    return state.replace(g_optimizer=g_optimizer)
 
-        def step(optimizer, grads):
-            new_optimizer = optimizer.apply_gradient(grads)
-            return new_optimizer
-        """,
-        "    new_optimizer = optimizer.apply_gradients(grads=grads)",
-    ),
-    "a new optimizer beside one that may be something else": (
-        """
-        from flax import optim
-
-        def step(optimizer, grads):
-            new_optimizer = optimizer.apply_gradient(grads)
-            return new_optimizer
-
-        def train(params, grads):
-            step(optim.Adam(0.1).create(params), grads)
-            return step([], grads)
-        """,
-        "    new_optimizer = optimizer.apply_gradients(grads=grads)",
-    ),
-    "a variable beside a field, which checkpoints have as a key": (
-        """
-        from flax import optim, struct
-
-        @struct.dataclass
-        class State:
-            g_optimizer: optim.Optimizer
-            d_optimizer: optim.Optimizer
-
-        def make(params):
-            g_optimizer = optim.Adam(0.1).create(params)
-            d_optimizer = optim.Adam(0.2).create(params)
-            return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)
-        """,
-        "    return State(g_optimizer=g_optimizer, d_optimizer=d_optimizer)",
-    ),
-    "a variable beside an attribute of something from out of view": (
-        """
-        from flax import optim
-
-        def step(state, grads):
-            g_optimizer = state.g_optimizer.apply_gradient(grads)
-            return state.replace(g_optimizer=g_optimizer)
-
-        def make(params):
-            g_optimizer = optim.Adam(0.1).create(params)
-            return g_optimizer
-        """,
-        "    return state.replace(g_optimizer=g_optimizer)",
-    ),
-    "an optimizer that did not migrate": (
-        """
-        from flax import optim
-
-        def train(params, grads):
-            optimizer = optim.Adafactor(0.1).create(params)
-            return optimizer.state.param_states["w"]
-        """,
-        "    optimizer = optim.Adafactor(0.1).create(params)",
-    ),
-}
+def make(params):
+    g_optimizer = optim.Adam(0.1).create(params)
+    return g_optimizer
+>     return state.replace(g_optimizer=g_optimizer)
+== an optimizer that did not migrate
+def train(params, grads):
+    optimizer = optim.Adafactor(0.1).create(params)
+    return optimizer.state.param_states["w"]
+>     optimizer = optim.Adafactor(0.1).create(params)
+"""
+"""Each with lines that it has then, behind `>`."""
 
 
-@pytest.mark.parametrize(("text", "kept"), KEPT.values(), ids=KEPT)
-def test_names_that_stay(text: str, kept: str) -> None:
-    [result] = migrate(
-        [Source("train.py", program(text).encode())], replace(RENAME, ignore=("FO706",))
-    )
+@pytest.mark.parametrize("text", table(KEPT, values=1))
+def test_names_that_stay(text: str) -> None:
+    before, _, kept = text.partition("\n> ")
+    result = result_of(using_optim(before), replace(RENAME, ignore=("FO706",)))
 
-    assert kept in result.after.decode()
+    assert kept.replace("\n> ", "\n") in result.after.decode()
+
+
+CALLED = '''
+  import functools
+  import jax
+- from flax import optim
++ import optax
++ from flax.training import train_state
+
+  def create_optimizer(params):
+-     optimizer_def = optim.Adam(0.1)
+-     return optimizer_def.create(params)
++     tx = optax.adam(0.1)
++     return train_state.TrainState.create(apply_fn=None, params=params, tx=tx)
+
+- def train_step(optimizer, batch, model=None):
++ def train_step(state, batch, model=None):
+      """One step.
+
+      Args:
+-       optimizer: what takes it. The `optimizer` is not changed.
++       state: what takes it. The `state` is not changed.
+        batch: the data.
+
+      Returns:
+        A new optimizer.
+      """
+      def loss_fn(params):
+-         return model.apply(params, batch) + 0 * optimizer.state.step
++         return model.apply(params, batch) + 0 * state.step
+
+-     grads = jax.grad(loss_fn)(optimizer.target)
+-     new_optimizer = optimizer.apply_gradient(grads)
+-     return new_optimizer
++     grads = jax.grad(loss_fn)(state.params)
++     new_state = state.apply_gradients(grads=grads)
++     return new_state
+
+  def train(params, batches, model):
+-     opt = create_optimizer(params)
++     state = create_optimizer(params)
+      step = jax.jit(functools.partial(train_step, model=model))
+      for batch in batches:
+-         opt = step(optimizer=opt, batch=batch)
+-     return opt.target
++         state = step(state=state, batch=batch)
++     return state.params
+'''
 
 
 def test_a_program_is_called_what_it_is() -> None:
-    result = migrated(
-        '''
-        import functools
-        import jax
-        from flax import optim
-
-        def create_optimizer(params):
-            optimizer_def = optim.Adam(0.1)
-            return optimizer_def.create(params)
-
-        def train_step(optimizer, batch, model=None):
-            """One step.
-
-            Args:
-              optimizer: what takes it. The `optimizer` is not changed.
-              batch: the data.
-
-            Returns:
-              A new optimizer.
-            """
-            def loss_fn(params):
-                return model.apply(params, batch) + 0 * optimizer.state.step
-
-            grads = jax.grad(loss_fn)(optimizer.target)
-            new_optimizer = optimizer.apply_gradient(grads)
-            return new_optimizer
-
-        def train(params, batches, model):
-            opt = create_optimizer(params)
-            step = jax.jit(functools.partial(train_step, model=model))
-            for batch in batches:
-                opt = step(optimizer=opt, batch=batch)
-            return opt.target
-        ''',
-        RENAME,
-    )
-
-    assert result == program(
-        '''
-        import functools
-        import jax
-        import optax
-        from flax.training import train_state
-
-        def create_optimizer(params):
-            tx = optax.adam(0.1)
-            return train_state.TrainState.create(apply_fn=None, params=params, tx=tx)
-
-        def train_step(state, batch, model=None):
-            """One step.
-
-            Args:
-              state: what takes it. The `state` is not changed.
-              batch: the data.
-
-            Returns:
-              A new optimizer.
-            """
-            def loss_fn(params):
-                return model.apply(params, batch) + 0 * state.step
-
-            grads = jax.grad(loss_fn)(state.params)
-            new_state = state.apply_gradients(grads=grads)
-            return new_state
-
-        def train(params, batches, model):
-            state = create_optimizer(params)
-            step = jax.jit(functools.partial(train_step, model=model))
-            for batch in batches:
-                state = step(state=state, batch=batch)
-            return state.params
-        '''
-    )
+    before, after = before_and_after(CALLED)
+    assert migrated(before, RENAME) == after
 
 
 def test_keywords_in_another_file_follow() -> None:
