@@ -87,10 +87,7 @@ LEFT = {
         + SCALED,
         "",
     ),
-    "the step is not what follows": (
-        NORM + FACTOR + SCALED + "grads = jax.lax.pmean(grads, 'batch')\n",
-        "",
-    ),
+    "the step is not what follows": (NORM + FACTOR + SCALED + "grads = jax.lax.pmean(grads, 'batch')\n", ""),
     "the clipped gradients are logged": (
         NORM + FACTOR + SCALED + "print(grads)\n",
         "the clipped gradients are read at train.py:15, too",
@@ -105,18 +102,9 @@ LEFT = {
         f"if limit:\n    {BY_VALUE}else:\n    grads = jax.tree_util.tree_map(jnp.tanh, grads)\n",
         "",
     ),
-    "a limit that the step computes": (
-        "limit = limit * 0.9\n" + BY_VALUE,
-        "`limit` has more than one value",
-    ),
-    "two limits": (
-        "grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n",
-        "",
-    ),
-    "on one side": (
-        "grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n",
-        "",
-    ),
+    "a limit that the step computes": ("limit = limit * 0.9\n" + BY_VALUE, "`limit` has more than one value"),
+    "two limits": ("grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -config.low, config.high), grads)\n", ""),
+    "on one side": ("grads = jax.tree_util.tree_map(lambda g: jnp.minimum(g, limit), grads)\n", ""),
     "a limit that the loop changes": (
         BY_VALUE.replace("limit", "config.limit")
         + "config.limit = 0.9 * config.limit\n",
@@ -138,20 +126,14 @@ LEFT = {
         f"if next(flags):\n    {BY_VALUE}",
         "its condition may do more than to tell whether to clip",
     ),
-    "what tells the leaves apart": (
-        BY_VALUE.replace("grads)\n", "grads, is_leaf=is_pair)\n"),
-        "",
-    ),
+    "what tells the leaves apart": (BY_VALUE.replace("grads)\n", "grads, is_leaf=is_pair)\n"), ""),
     "the least of Python, which passes what is not a number": (
         NORM
         + "grads = jax.tree_util.tree_map(lambda g: g * min(1.0, limit / norm), grads)\n",
         "it is not done for all norms as `optax.clip_by_global_norm` does it",
     ),
-    "no clipping at all": (
-        "grads = jax.tree_util.tree_map(lambda g: g / limit, grads)\n",
-        "",
-    ),
-}
+    "no clipping at all": ("grads = jax.tree_util.tree_map(lambda g: g / limit, grads)\n", ""),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("lines", "why"), LEFT.values(), ids=LEFT)
@@ -166,14 +148,8 @@ def test_what_stays_beside_the_transformation(lines: str, why: str) -> None:
 
 
 HELPERS = {
-    "any options": (
-        "def clipped(tree, **options):\n    return clip_grads(tree, options['limit'])",
-        "grads, limit=1.0",
-    ),
-    "arguments that are unpacked": (
-        "def clipped(tree, limit):\n    return clip_grads(tree, limit)",
-        "*[grads, 1.0]",
-    ),
+    "any options": ("def clipped(tree, **options):\n    return clip_grads(tree, options['limit'])", "grads, limit=1.0"),
+    "arguments that are unpacked": ("def clipped(tree, limit):\n    return clip_grads(tree, limit)", "*[grads, 1.0]"),
     "a lambda": ("clipped = lambda tree, limit: clip_grads(tree, limit)", "grads, 1.0"),
     "another limit": (
         "def clipped(tree, limit):\n    limit = 2 * limit\n    return clip_grads(tree, limit)",
@@ -183,27 +159,15 @@ HELPERS = {
         "def clipped(tree, limit):\n    tree = scaled(tree)\n    return clip_grads(tree, limit)",
         "grads, 1.0",
     ),
-    "a decorator": (
-        "@logged\ndef clipped(tree, limit):\n    return clip_grads(tree, limit)",
-        "grads, 1.0",
-    ),
-    "a log": (
-        "def clipped(tree, limit):\n    log.append(limit)\n    return clip_grads(tree, limit)",
-        "grads, 1.0",
-    ),
-    "a check": (
-        "def clipped(tree, limit):\n    assert limit < 3\n    return clip_grads(tree, limit)",
-        "grads, 1.0",
-    ),
+    "a decorator": ("@logged\ndef clipped(tree, limit):\n    return clip_grads(tree, limit)", "grads, 1.0"),
+    "a log": ("def clipped(tree, limit):\n    log.append(limit)\n    return clip_grads(tree, limit)", "grads, 1.0"),
+    "a check": ("def clipped(tree, limit):\n    assert limit < 3\n    return clip_grads(tree, limit)", "grads, 1.0"),
     "an early end": (
         "def clipped(tree, limit):\n    if debugging():\n        return\n    return clip_grads(tree, limit)",
         "grads, 1.0",
     ),
-    "a generator": (
-        "def clipped(tree, limit):\n    yield limit\n    return clip_grads(tree, limit)",
-        "grads, 1.0",
-    ),
-}
+    "a generator": ("def clipped(tree, limit):\n    yield limit\n    return clip_grads(tree, limit)", "grads, 1.0"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("helper", "arguments"), HELPERS.values(), ids=HELPERS)

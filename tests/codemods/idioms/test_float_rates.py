@@ -51,11 +51,7 @@ AS_THEY_ARE = {
     "a parameter that calls give": ("lr", "lr", "train({}, [], [], 0.1)"),
     "made a float": ("float(lr)", "lr", ""),
     "an array of JAX": ("jnp.asarray(lr)", "lr", ""),
-    "a field that is declared": (
-        "config.rate",
-        "config",
-        "train({}, [], [], Config())",
-    ),
+    "a field that is declared": ("config.rate", "config", "train({}, [], [], Config())"),
     "a parameter of unknown callers": ("lr", "lr", ""),
     "an element": ("config['rate']", "config", ""),
     "an attribute": ("config.rate", "config", ""),
@@ -65,7 +61,7 @@ AS_THEY_ARE = {
     "a plain number of NumPy's": ("np.array([0.1]).item()", "", ""),
     "given back by a function": ("scaled(64)", "", ""),
     "traced": ("lr", "lr", "jax.vmap(train)({}, [], [], jnp.ones(2))"),
-}
+}  # fmt: skip
 MADE_FLOATS = {
     "a parameter that is None": ("lr", "lr=None", "train({}, [], [])"),
     "one that is declared, and None": ("lr", "lr: float = None", ""),
@@ -81,11 +77,7 @@ MADE_FLOATS = {
         "lr=0.1",
         "MAKERS = {'one': train}\n    MAKERS['one'](*given)",
     ),
-    "a field that may be None": (
-        "config.late",
-        "config",
-        "train({}, [], [], Config())",
-    ),
+    "a field that may be None": ("config.late", "config", "train({}, [], [], Config())"),
     "a field that is declared, and given another": (
         "config.rate",
         "config",
@@ -101,7 +93,7 @@ MADE_FLOATS = {
     "given back by a function": ("scaled(64, np.float32(0.1))", "", ""),
     "the larger of two whole numbers": ("max(1, SCALE)", "", ""),
     "rounded": ("round(lr)", "lr", ""),
-}
+}  # fmt: skip
 
 
 SINGLE = "optim.Momentum({rate}, beta=0.5)"

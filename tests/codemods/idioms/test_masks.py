@@ -55,10 +55,7 @@ NOT_OPPOSITE = [
     (KERNELS, "lambda path, _: 'bias' in path"),
     (KERNELS, "lambda path, _: 'kernel' in path"),
     (KERNELS, "lambda path, _: '/kernel' not in path"),
-    (
-        "lambda path, _: 'a' in path and 'b' in path",
-        "lambda path, _: 'a' not in path and 'b' not in path",
-    ),
+    ("lambda path, _: 'a' in path and 'b' in path", "lambda path, _: 'a' not in path and 'b' not in path"),
     (
         "lambda path, _: any(word in path for word in words)",
         "lambda path, _: any(word not in path for word in words)",
@@ -67,44 +64,26 @@ NOT_OPPOSITE = [
         "lambda path, _: any(w in path for w in words)",
         "lambda path, _: all(w not in path for w in words[1:])",
     ),
-    (
-        "lambda path, _: any(w in path for w in words)",
-        "lambda path, _: all(w not in path for w in words)",
-    ),
+    ("lambda path, _: any(w in path for w in words)", "lambda path, _: all(w not in path for w in words)"),
     (
         "lambda path, _: any(w in path for w in words if w)",
         "lambda path, _: all(w not in path for w in words)",
     ),
     ("lambda path, _: path in words", "lambda path, _: not words in path"),
     ("lambda path, value: value is None", "lambda path, value: path is not None"),
-    (
-        "lambda path, _: config.chooses(path)",
-        "lambda path, _: not config.chooses(path)",
-    ),
+    ("lambda path, _: config.chooses(path)", "lambda path, _: not config.chooses(path)"),
     ("lambda path: 'kernel' in path", "lambda path: 'kernel' not in path"),
     ("lambda path, _: 0 < len(path) < 3", "lambda path, _: not 0 < len(path) < 3"),
     ("lambda path, _: args_end_so(*words)", "lambda path, _: not args_end_so(*words)"),
-    (
-        "lambda path, _: any(w in path for w in lower)",
-        "lambda path, _: all(w not in path for w in lower)",
-    ),
-    (
-        "lambda path, _: any(w in path for w in once)",
-        "lambda path, _: all(w not in path for w in once)",
-    ),
+    ("lambda path, _: any(w in path for w in lower)", "lambda path, _: all(w not in path for w in lower)"),
+    ("lambda path, _: any(w in path for w in once)", "lambda path, _: all(w not in path for w in once)"),
     ("lambda path, _: str(path) == 'a'", "lambda path, _: str(path) != 'a'"),
-    (
-        "lambda path, _: words.count(path) == 1",
-        "lambda path, _: words.count(path) != 1",
-    ),
+    ("lambda path, _: words.count(path) == 1", "lambda path, _: words.count(path) != 1"),
     ("lambda _, value: value.sum() == 0", "lambda _, value: value.sum() != 0"),
     ("lambda _, value: value[0] == 0", "lambda _, value: value[0] != 0"),
     ("lambda _, value: value.T == 0", "lambda _, value: value.T != 0"),
-    (
-        "lambda path, _: args_end_so(path + '/', _)",
-        "lambda path, _: not args_end_so(path + '/', _)",
-    ),
-]
+    ("lambda path, _: args_end_so(path + '/', _)", "lambda path, _: not args_end_so(path + '/', _)"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("first", "second"), NOT_OPPOSITE)
@@ -325,10 +304,7 @@ OPPOSITE = [
     (KERNELS, OTHERS),
     (OTHERS, KERNELS),
     (KERNELS, "lambda key, value: not 'kernel' in key"),
-    (
-        "lambda path, _: 'a' in path or 'b' in path",
-        "lambda path, _: 'a' not in path and 'b' not in path",
-    ),
+    ("lambda path, _: 'a' in path or 'b' in path", "lambda path, _: 'a' not in path and 'b' not in path"),
     (
         "lambda p, _: any(word in p for word in ('b', 'c'))",
         "lambda p, _: all(w not in p for w in ('b', 'c'))",
@@ -337,26 +313,17 @@ OPPOSITE = [
         "lambda p, _: not any([word in p for word in ['b']])",
         "lambda p, _: any([word in p for word in ['b']])",
     ),
-    (
-        "lambda p, _: p.split('/')[-1] == 'bias'",
-        "lambda p, _: p.split('/')[-1] != 'bias'",
-    ),
+    ("lambda p, _: p.split('/')[-1] == 'bias'", "lambda p, _: p.split('/')[-1] != 'bias'"),
     ("lambda p, _: p.endswith('/bias')", "lambda *args: not args_end_so(*args)"),
     ("lambda p, _: not args_end_so(p, _)", "lambda p, _: p.endswith('/bias')"),
     ("lambda _, value: value.ndim > 1", "lambda _, value: not value.ndim > 1"),
-    (
-        "lambda _, value: len(value.shape) == 2",
-        "lambda _, value: len(value.shape) != 2",
-    ),
+    ("lambda _, value: len(value.shape) == 2", "lambda _, value: len(value.shape) != 2"),
     (
         "lambda p, _: p.strip('/').split('/')[0].isupper()",
         "lambda p, _: not p.strip('/').split('/')[0].isupper()",
     ),
-    (
-        "lambda p, _: p.split('/')[0] in ('a', 'b')",
-        "lambda p, _: p.split('/')[0] not in ('a', 'b')",
-    ),
-]
+    ("lambda p, _: p.split('/')[0] in ('a', 'b')", "lambda p, _: p.split('/')[0] not in ('a', 'b')"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("first", "second"), OPPOSITE)
