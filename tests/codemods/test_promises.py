@@ -336,25 +336,16 @@ def test_no_marker_without_partial() -> None:
 SUPPRESSED = {
     "by its code": ("optim.Adam(1e-3)  # optim2optax: ignore[FO102]", True),
     "by its family": ("optim.Adam(1e-3)  # optim2optax: ignore[FO1]", True),
-    "by one of several codes": (
-        "optim.Adam(1e-3)  # optim2optax: ignore[FO999, FO102]",
-        True,
-    ),
+    "by one of several codes": ("optim.Adam(1e-3)  # optim2optax: ignore[FO999, FO102]", True),
     "in small letters": ("optim.Adam(1e-3)  # optim2optax: ignore[fo102]", True),
     "whatever it is": ("optim.Adam(1e-3)  # optim2optax: ignore", True),
-    "after another comment": (
-        "optim.Adam(1e-3)  # noqa  # optim2optax: ignore[FO102]",
-        True,
-    ),
-    "on a line inside the call": (
-        "optim.Adam(\n    1e-3,  # optim2optax: ignore[FO102]\n)",
-        True,
-    ),
+    "after another comment": ("optim.Adam(1e-3)  # noqa  # optim2optax: ignore[FO102]", True),
+    "on a line inside the call": ("optim.Adam(\n    1e-3,  # optim2optax: ignore[FO102]\n)", True),
     "another code": ("optim.Adam(1e-3)  # optim2optax: ignore[FO202]", False),
     "a comment about something else": ("optim.Adam(1e-3)  # optim: ignore", False),
     "text that is no comment": ("optim.Adam(1e-3), '# optim2optax: ignore'", False),
     "a line above": ("3  # optim2optax: ignore\nd = optim.Adam(1e-3)", False),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "suppressed"), SUPPRESSED.values(), ids=SUPPRESSED)
@@ -365,9 +356,8 @@ def test_suppression(text: str, suppressed: bool) -> None:
         b"optim.Adam(1e-3" not in result.after.replace(b"\n    ", b"")
     ) != suppressed
     assert result.changed != suppressed
-    assert bool(result.unused_suppressions) == (
-        not suppressed and "# optim2optax: ignore" in text.replace("'#", "")
-    )
+    is_unused = not suppressed and "# optim2optax: ignore" in text.replace("'#", "")
+    assert result.unused_suppressions == ((3,) if is_unused else ())
 
 
 def test_a_suppressed_site_alone_is_no_problem_of_the_file() -> None:
@@ -393,29 +383,17 @@ READ = """
     ("options", "changed"),
     [
         pytest.param(Options(), True, id="everything by default"),
-        pytest.param(
-            Options(select=("FO1", "FO2")), True, id="all that it needs is selected"
-        ),
-        pytest.param(
-            Options(ignore=("FO3", "FO206")),
-            True,
-            id="nothing that it needs is ignored",
-        ),
-        pytest.param(
-            Options(select=("FO2",)), False, id="the constructor is not selected"
-        ),
-        pytest.param(
-            Options(select=("FO",), ignore=("FO202",)),
-            False,
-            id="ignore outweighs select",
-        ),
-        pytest.param(
-            Options(ignore=("FO202",), partial=True), True, id="but for partial work"
-        ),
+        pytest.param(Options(select=("FO1", "FO2")), True, id="all that it needs is selected"),
+        pytest.param(Options(ignore=("FO3", "FO206")), True, id="nothing that it needs is ignored"),
+        pytest.param(Options(select=("FO2",)), False, id="the constructor is not selected"),
+        pytest.param(Options(select=("FO",), ignore=("FO202",)), False, id="ignore outweighs select",),
+        pytest.param(Options(ignore=("FO202",), partial=True), True, id="but for partial work"),
     ],
-)
+)  # fmt: skip
 def test_select_and_ignore(options: Options, changed: bool) -> None:
-    assert run(READ, options).changed == changed
+    result = run(READ, options)
+    assert result.changed == changed
+    assert changed or "suppressed" in {site.status for site in result.sites}
 
 
 LIKELY = """
@@ -477,32 +455,6 @@ def test_every_other_byte_stays(
     )
 
 
-ARGUMENTS = {
-    "comments, blanks and the last comma": (
-        "optim.Adam(  # first\n    learning_rate = rate,   # small\n    # betas\n    beta1 = .9 ,\n)",
-        "optax.adam(  # first\n    learning_rate = rate,   # small\n    # betas\n    b1 = .9 ,\n)",
-    ),
-    "quotes and prefixes": (
-        "optim.Adam(hps['rate'][R\"x\"])",
-        "optax.adam(hps['rate'][R\"x\"])",
-    ),
-    "odd numbers": ("optim.Adam(1E-3_0, beta1=0.90)", "optax.adam(1E-3_0, b1=0.90)"),
-    "brackets around": ("(optim.Adam((1e-3)))", "(optax.adam((1e-3)))"),
-    "a lambda and a walrus": (
-        "optim.Adam((lambda: (r := 1))())",
-        "optax.adam((lambda: (r := 1))())",
-    ),
-}
-
-
-@pytest.mark.parametrize(("before", "after"), ARGUMENTS.values(), ids=ARGUMENTS)
-def test_arguments_keep_their_text(before: str, after: str) -> None:
-    assert (
-        run(f"from flax import optim\nd = {before}\n".encode()).after.decode()
-        == f"import optax\nd = {after}\n"
-    )
-
-
 COLUMNS = {
     "letters of two bytes": "é = 'ü'; print(opt.target)",
     "wide letters": "print('日本語', opt.target, '語', opt.target)",
@@ -534,12 +486,8 @@ def test_columns_count_characters(text: str) -> None:
 # 2. Every site is accounted for. 4. A second run changes nothing. 5. The result is valid.
 
 PROJECT = {
-    "make.py": WHOLE_OR_NOTHING[
-        "unpacked arguments keep the second optimizer of a file"
-    ][0],
-    "moments.py": WHOLE_OR_NOTHING[
-        "moments read in one function keep what another function made"
-    ][0],
+    "make.py": WHOLE_OR_NOTHING["unpacked arguments keep the second optimizer of a file"][0],
+    "moments.py": WHOLE_OR_NOTHING["moments read in one function keep what another function made"][0],
     "read.py": READ,
     "likely.py": LIKELY,
     "use.py": """
@@ -549,7 +497,7 @@ PROJECT = {
 
         print(other(None), read(None), make.train(None, {}, None))
         """,
-}
+}  # fmt: skip
 WAYS_TO_RUN = {
     "as it is": Options(),
     "--partial": PARTIAL,
@@ -654,6 +602,7 @@ def test_an_unreadable_file_is_reported_and_the_others_are_done(content: bytes) 
     )
 
     assert bad.error
+    assert b"print '" not in content or "line 2" in bad.error
     assert bad.after == content
     assert bad.sites == ()
     assert good.error is None

@@ -56,15 +56,11 @@ def test_a_call_that_python_refuses_is_told_and_bound_to_nothing(
 @pytest.mark.parametrize(
     ("signature", "call"),
     [
-        pytest.param(
-            "a, *rest", "f(1, 2, *more, a=3)", id="too much ahead of what is unpacked"
-        ),
+        pytest.param("a, *rest", "f(1, 2, *more, a=3)", id="too much ahead of what is unpacked"),
         pytest.param("a", "f(1, 2, *more)", id="too many ahead of what is unpacked"),
-        pytest.param(
-            "a", "f(b=1, **more)", id="no such parameter beside what is unpacked"
-        ),
+        pytest.param("a", "f(b=1, **more)", id="no such parameter beside what is unpacked"),
     ],
-)
+)  # fmt: skip
 def test_a_call_that_is_wrong_whatever_it_unpacks(signature: str, call: str) -> None:
     assert isinstance(read(signature, call), Wrong)
 

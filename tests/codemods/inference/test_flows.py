@@ -468,21 +468,6 @@ def test_rates_of_a_subclass_that_overrides_the_factory() -> None:
     assert after.count("inject_hyperparams") == 2
 
 
-def test_the_step_is_a_plain_number_at_first() -> None:
-    after = migrated("""
-        from flax import optim
-
-        def log(params):
-            optimizer = optim.Adam(1e-3).create(params)
-            return optimizer.state.step.astype(float), optimizer.state.step + 1
-        """)
-    assert (
-        "return jnp.asarray(optimizer.step, jnp.int32).astype(float), optimizer.step + 1"
-        in after
-    )
-    assert "import jax.numpy as jnp\n" in after
-
-
 def test_type_aliases() -> None:
     after = migrated("""
         from typing import Tuple

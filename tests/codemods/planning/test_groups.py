@@ -2,78 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from textwrap import dedent
 
-import pytest
-
-from codemods import Options, Source, migrate
+from codemods import Source, migrate
 from codemods.rewriting.editing import Work, edit_file
 from codemods.rewriting.edits import Replace
-from optim2optax.workers import share
-from tests.codemods.programs import OPTAX_ALONE, migrated, program, project, result_of
-
-TWO_OPTIMIZERS = """
-    from flax import optim
-
-    def train(params, arguments, grads):
-        good = optim.Adam(1e-3).create(params)
-        bad = optim.WeightNorm(**arguments).create(params)
-        good = good.apply_gradient(grads)
-        bad = bad.apply_gradient(grads)
-        return good.target, bad.target
-    """
-
-
-def test_one_site_that_cannot_change_keeps_its_optimizer_and_no_other() -> None:
-    result = result_of(TWO_OPTIMIZERS, OPTAX_ALONE)
-
-    assert result.after.decode() == program("""
-        import optax
-        from flax import optim
-        from flax.training import train_state
-
-        def train(params, arguments, grads):
-            good = train_state.TrainState.create(
-                apply_fn=None, params=params, tx=optax.adam(1e-3)
-            )
-            bad = optim.WeightNorm(**arguments).create(params)
-            good = good.apply_gradients(grads=grads)
-            bad = bad.apply_gradient(grads)
-            return good.params, bad.target
-        """)
-    left = [
-        (site.line, site.code) for site in result.sites if site.status == "unresolved"
-    ]
-    assert left == [
-        (1, "FO911"),
-        (5, "FO904"),
-        (5, "FO901"),
-        (7, "FO901"),
-        (8, "FO901"),
-    ]
-    assert all(
-        "train.py:5" in site.message
-        for site in result.sites
-        if site.code == "FO901" and site.line > 5
-    )
-
-
-def test_optimizers_that_meet_are_one_group() -> None:
-    result = result_of(
-        """
-        from flax import optim
-
-        def train(params, arguments, good):
-            optimizer = optim.Adam(1e-3).create(params) if good else optim.WeightNorm(**arguments).create(params)
-            return optimizer.target
-        """,
-        OPTAX_ALONE,
-    )
-    assert not result.changed
+from tests.codemods.programs import OPTAX_ALONE, migrated, project, result_of
 
 
 def test_a_group_spans_files() -> None:
@@ -103,16 +39,6 @@ def test_a_group_spans_files() -> None:
     assert project({"make": files["make"]})["make"].changed
 
 
-def test_partial_marks_what_it_leaves_and_never_twice() -> None:
-    partial = replace(OPTAX_ALONE, partial=True)
-    first = result_of(TWO_OPTIMIZERS, partial)
-
-    assert b"bad = train_state.TrainState.create(" in first.after
-    assert first.after.count(b"# TODO(optim2optax): FO904 ") == 1
-    [second] = migrate([Source("train.py", first.after)], partial)
-    assert second.after == first.after
-
-
 def test_a_suppressed_site_stays_and_so_does_its_optimizer() -> None:
     result = result_of("""
         from flax import optim
@@ -135,117 +61,6 @@ def test_a_suppressed_site_stays_and_so_does_its_optimizer() -> None:
         "suppressed": ["FO102"],
         "unresolved": ["FO911", "FO914", "FO914"],
     }
-
-
-def test_a_suppression_that_suppresses_nothing_is_told() -> None:
-    result = result_of("""
-        from flax import optim
-
-        d = optim.Adam(1e-3)  # optim2optax: ignore[FO401]
-        """)
-    assert result.changed
-    assert result.unused_suppressions == (3,)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [Options(ignore=("FO2",)), Options(select=("FO1",)), Options(ignore=("FO202",))],
-)
-def test_what_is_not_selected_keeps_its_optimizer(options: Options) -> None:
-    result = result_of(
-        """
-        from flax import optim
-
-        def train(params):
-            return optim.Adam(1e-3).create(params).target
-        """,
-        options,
-    )
-    assert not result.changed
-    assert "suppressed" in {site.status for site in result.sites}
-
-
-def test_likely_optimizers_need_unsafe() -> None:
-    text = """
-        import jax
-
-        def evaluate(optimizer, batch):
-            return loss(optimizer.target, batch)
-        """
-    careful, bold = result_of(text), result_of(text, Options(unsafe=True))
-
-    assert [(site.code, site.evidence) for site in careful.sites] == [
-        ("FO912", "likely")
-    ]
-    assert not careful.changed
-    assert b"loss(optimizer.params, batch)" in bold.after
-
-
-def test_evidence_is_told() -> None:
-    result = result_of("""
-        import flax
-        import jax
-
-        def proven(params):
-            return flax.optim.Adam(1e-3).create(params).target
-
-        def declared(opt: flax.optim.Optimizer):
-            return opt.target
-
-        def deduced(thing, grads):
-            return thing.apply_gradient(grads)
-        """)
-    assert {site.line: site.evidence for site in result.sites} == {
-        5: "proven",
-        7: "declared",
-        8: "declared",
-        11: "deduced",
-    }
-
-
-def test_the_order_of_files_changes_nothing() -> None:
-    names = ["alpha", "beta", "gamma", "delta"]
-    sources = [
-        Source(
-            f"{name}.py",
-            program(f"""
-                from flax import optim
-                import {names[index - 1]} as other
-
-                def create(params):
-                    return optim.Adam(1e-3).create(params)
-
-                def read(params):
-                    return other.create(params).target
-                """).encode(),
-        )
-        for index, name in enumerate(names)
-    ]
-    expected = {result.path: result for result in migrate(sources)}
-    for seed in range(5):
-        random.Random(seed).shuffle(sources)
-        assert {result.path: result for result in migrate(sources)} == expected
-        assert {
-            result.path: result
-            for result in migrate(sources, share=partial(share, jobs=2))
-        } == expected
-
-
-def test_totals_and_text_agree() -> None:
-    """No legacy name is in the new text but where the report says so."""
-    result = result_of(TWO_OPTIMIZERS, OPTAX_ALONE)
-    lines = result.after.decode().split("\n")
-    kept = {
-        site.before.split("\n")[0]
-        for site in result.sites
-        if site.status != "rewritten"
-    }
-    for line in lines:
-        if any(
-            word in line
-            for word in ("optim.", "import optim", ".target", ".apply_gradient(")
-        ):
-            assert any(before in line for before in kept), line
 
 
 def test_a_helper_that_is_there_already_is_used() -> None:

@@ -652,19 +652,6 @@ def test_a_package_that_offers_a_legacy_class_offers_one_with_its_interface() ->
     assert b"tx=optax.adam(1e-3)" in results["pkg/make"].after
 
 
-def test_a_package_that_offers_the_module_keeps_it_and_says_so() -> None:
-    results = project(
-        {
-            "pkg/__init__": "from flax import optim\n",
-            "train": "from pkg import optim\n\noptim.Adam(1e-3)\n",
-        }
-    )
-    assert not results["pkg/__init__"].changed
-    assert [(site.code, site.line) for site in results["pkg/__init__"].sites] == [
-        ("FO911", 1)
-    ]
-
-
 def test_a_name_that_nobody_uses_stays_with_its_statement() -> None:
     """Where nothing is rewritten, nothing changes."""
     text = """

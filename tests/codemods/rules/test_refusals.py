@@ -67,10 +67,6 @@ def create(params, normalized):
     definition = optim.Momentum(0.1)
     wrapper = optim.WeightNorm if normalized else optim.MultiOptimizer
     return wrapper(definition).create(params)
-== unpacked arguments of create
-FO904
-def create(arguments):
-    return optim.Adam(0.1).create(**arguments)
 == a definition from elsewhere, set later
 FO907
 from definitions import Definition
@@ -125,10 +121,6 @@ def create(params, arguments):
 FO905
 def create(params):
     return optim.Momentum(0.1, momentum=0.9).create(params)
-== a weight decay of None, which failed at the first step
-FO905
-def create(params):
-    return optim.Adam(0.1, weight_decay=None).create(params)
 == a function of all arrays in the state of weight normalization, its directions too
 FO906
 import jax
@@ -249,19 +241,6 @@ FO906
 def count(params):
     state = optim.Adam(0.1).init_state(params)
     return state.step
-== a step without an optimizer inside an expression
-FO917
-def step(params, state, grads):
-    definition = optim.Adam(0.1)
-    return definition.apply_gradient(definition.hyper_params, params, state, grads)[0]
-== a step without an optimizer that keeps the rate which another sets
-FO910
-def step(params, grads):
-    definition = optim.Adam(0.1)
-    state = definition.init_state(params)
-    rates = definition.hyper_params
-    params, state = definition.apply_gradient(rates, params, state, grads)
-    return definition.apply_gradient(rates.replace(learning_rate=0.2), params, state, grads)
 == a method that makes a state of another optimizer's parts
 FO907
 class Trainer:
@@ -306,11 +285,6 @@ FO903
 def describe(params):
     optimizer = optim.Adam(0.1).create(params)
     return isinstance(optimizer.optimizer_def, optim.Adam)
-== the state exchanged
-FO906
-def restart(params, state):
-    optimizer = optim.Adam(0.1).create(params)
-    return optimizer.replace(state=state)
 == hyperparameters read back
 FO907
 def rate(params):
@@ -359,10 +333,6 @@ class Descent(optim.OptimizerDef):
 
 def step(params, grads, hyper_params):
     return Descent(hyper_params).create(params).apply_gradient(grads, learning_rate=0.1)
-== a state made by hand
-FO907
-def state(params):
-    return optim.OptimizerState(0, params)
 == several groups in a way of one's own
 FO908
 class Frozen(optim.MultiOptimizer):
@@ -431,12 +401,6 @@ import jax
 
 def step(optimizer, grads, rate):
     return optimizer.apply_gradient(grads, learning_rate=rate)
-== only the name suggests an optimizer
-FO912
-import jax
-
-def evaluate(optimizer, batch):
-    return loss(optimizer.target, batch)
 == replicate over an axis that is not plain to see
 FO913
 def create(params, axis):
@@ -647,17 +611,6 @@ def step(optimizer, grads):
 
 def evaluate(model, thing, batch):
     return model.apply({"params": thing.target}, batch)
-== an attribute by its name
-FO916
-def read(params):
-    optimizer = optim.Adam(0.1).create(params)
-    return getattr(optimizer, "state")
-== compute_gradient without a loss
-FO917
-def step(params):
-    optimizer = optim.Adam(0.1).create(params)
-    loss, grad = optimizer.compute_gradient()
-    return optimizer.apply_gradient(grad), loss
 == the name optax means something else
 FO918
 def create(params, optax):
