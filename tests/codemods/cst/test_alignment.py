@@ -9,7 +9,7 @@ import pytest
 from codemods.cst import alignment
 from codemods.sources.modules import Unit
 from codemods.sources.parsing import parse
-from tests.codemods.programs import migrated, program
+from tests.codemods.programs import changes, migrated, program
 
 
 def realigned(before: str, after: str) -> str:
@@ -95,108 +95,75 @@ def test_optimizers_are_aligned_as_before() -> None:
     )
 
 
-LAID_OUT = {
-    "far to the right, on a line of their own": (
-        """
-        optimizer = optim.Adam(1e-3).create(
-                                        params)
-        """,
-        """
-        optimizer = train_state.TrainState.create(
-            apply_fn=None,
-            params=params,
-            tx=optax.adam(1e-3),
-        )
-        """,
-    ),
-    "a comment behind the only one, and a comma": (
-        """
-        optimizer = optim.Adam(1e-3).create(
-            params,  # of the model
-        )
-        """,
-        """
-        optimizer = train_state.TrainState.create(
-            apply_fn=None,
-            params=params,  # of the model
-            tx=optax.adam(1e-3),
-        )
-        """,
-    ),
-    "a comment behind the only one, on the line of the call": (
-        """
-        optimizer = optim.Adam(1e-3).create(params,  # of the model
-            )
-        """,
-        """
-        optimizer = train_state.TrainState.create(apply_fn=None, params=params,  # of the model
-            tx=optax.adam(1e-3),
-            )
-        """,
-    ),
-    "a comment behind the only one, and no comma": (
-        """
-        optimizer = optim.Adam(1e-3).create(
-            params  # of the model
-        )
-        """,
-        """
-        optimizer = train_state.TrainState.create(
-            apply_fn=None,
-            params=params,  # of the model
-            tx=optax.adam(1e-3)
-        )
-        """,
-    ),
-    "comments on lines of their own": (
-        """
-        optimizer = optim.Momentum(
-            learning_rate=0.1,
-            # found by a search
-            beta=0.8
-            # and nothing else
-        ).create(params)
-        """,
-        """
-        optimizer = train_state.TrainState.create(
-            apply_fn=None,
-            params=params,
-            tx=optax.sgd(
-                learning_rate=0.1,
-                # found by a search
-                momentum=0.8
-                # and nothing else
-            ),
-        )
-        """,
-    ),
-    "a comment behind what was not the last": (
-        """
-        optimizer = optim.Adam(1e-3).create(params)
-        optimizer = optimizer.apply_gradient(
-            grads,  # clipped
-            learning_rate=rate)
-        """,
-        """
-        optimizer = train_state.TrainState.create(
-            apply_fn=None,
-            params=params,
-            tx=optax.chain(
-                optax.scale_by_adam(),
-                optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3),
-            ),
-        )
-        opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
-        optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(
-            grads=grads,  # clipped
-            )
-        """,
-    ),
-}
+LAID_OUT = """
+== far to the right, on a line of their own
+- optimizer = optim.Adam(1e-3).create(
+-                                 params)
++ optimizer = train_state.TrainState.create(
++     apply_fn=None,
++     params=params,
++     tx=optax.adam(1e-3),
++ )
+== a comment behind the only one, and a comma
+- optimizer = optim.Adam(1e-3).create(
+-     params,  # of the model
++ optimizer = train_state.TrainState.create(
++     apply_fn=None,
++     params=params,  # of the model
++     tx=optax.adam(1e-3),
+  )
+== a comment behind the only one, on the line of the call
+- optimizer = optim.Adam(1e-3).create(params,  # of the model
++ optimizer = train_state.TrainState.create(apply_fn=None, params=params,  # of the model
++     tx=optax.adam(1e-3),
+      )
+== a comment behind the only one, and no comma
+- optimizer = optim.Adam(1e-3).create(
+-     params  # of the model
++ optimizer = train_state.TrainState.create(
++     apply_fn=None,
++     params=params,  # of the model
++     tx=optax.adam(1e-3)
+  )
+== comments on lines of their own
+- optimizer = optim.Momentum(
+-     learning_rate=0.1,
+-     # found by a search
+-     beta=0.8
+-     # and nothing else
+- ).create(params)
++ optimizer = train_state.TrainState.create(
++     apply_fn=None,
++     params=params,
++     tx=optax.sgd(
++         learning_rate=0.1,
++         # found by a search
++         momentum=0.8
++         # and nothing else
++     ),
++ )
+== a comment behind what was not the last
+- optimizer = optim.Adam(1e-3).create(params)
+- optimizer = optimizer.apply_gradient(
+-     grads,  # clipped
+-     learning_rate=rate)
++ optimizer = train_state.TrainState.create(
++     apply_fn=None,
++     params=params,
++     tx=optax.chain(
++         optax.scale_by_adam(),
++         optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=1e-3),
++     ),
++ )
++ opt_state = optax.tree_utils.tree_set(optimizer.opt_state, learning_rate=rate)
++ optimizer = optimizer.replace(opt_state=opt_state).apply_gradients(
++     grads=grads,  # clipped
++     )
+"""
 IMPORTS = "from flax import optim\n\n"
 NEW_IMPORTS = "import optax\nfrom flax.training import train_state\n\n"
 
 
-@pytest.mark.parametrize(("before", "after"), LAID_OUT.values(), ids=LAID_OUT)
+@pytest.mark.parametrize(("before", "after"), changes(LAID_OUT))
 def test_arguments_and_comments_are_laid_out_as_before(before: str, after: str) -> None:
-    assert migrated(IMPORTS + program(before)) == NEW_IMPORTS + program(after)
+    assert migrated(IMPORTS + before) == NEW_IMPORTS + after

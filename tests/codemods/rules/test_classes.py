@@ -12,7 +12,7 @@ import pytest
 from codemods import Options, Source, migrate
 from codemods.model import Form
 from codemods.optimizers import optimizers
-from tests.codemods.programs import migrated, result_of
+from tests.codemods.programs import changes, migrated, result_of
 from tests.codemods.test_alike import assert_alike, text_of
 
 ADAM = '''
@@ -67,188 +67,122 @@ def test_every_optimizer_has_a_function(name: str, steps: str, form: Form) -> No
     )
 
 
-PROGRAMS = {
-    "arguments in a dict": (
-        """
-        from flax import optim
+PROGRAMS = """
+== arguments in a dict
+- from flax import optim
++ import optax
 
-        definition = optim.Adam(**config)
-        """,
-        f"""
-        import optax
+- definition = optim.Adam(**config)
++ FLAX_ADAM
++
++ definition = flax_adam(**config)
+== one of two classes
+- from flax import optim
++ import optax
 
-        {ADAM}
+- optimizer_class = optim.Adam if adaptive else optim.GradientDescent
++ FLAX_ADAM
++ FLAX_GRADIENT_DESCENT
++
++ optimizer_class = flax_adam if adaptive else flax_gradient_descent
+  definition = optimizer_class(learning_rate=0.1)
+== a registry, and one of its classes named besides
+- from flax import optim
++ import optax
 
-        definition = flax_adam(**config)
-        """,
-    ),
-    "one of two classes": (
-        """
-        from flax import optim
+- CLASSES = {"sgd": optim.GradientDescent}
++ FLAX_GRADIENT_DESCENT
++
++ CLASSES = {"sgd": flax_gradient_descent}
+  definition = CLASSES[name](0.1)
+- other = optim.GradientDescent(0.2)
++ other = optax.sgd(0.2)
+== a partial class
+  import functools
+- from flax import optim
++ import optax
 
-        optimizer_class = optim.Adam if adaptive else optim.GradientDescent
-        definition = optimizer_class(learning_rate=0.1)
-        """,
-        f"""
-        import optax
+- make = functools.partial(optim.Adam, beta1=0.5)
++ FLAX_ADAM
++
++ make = functools.partial(flax_adam, beta1=0.5)
+  definition = make(1e-3)
+== a class by its name, one of those that the project names
+- import flax
++ import optax
++
++ FLAX_ADAM
++ FLAX_GRADIENT_DESCENT
++
++ FLAX_OPTIMIZERS = {
++     "Adam": flax_adam,
++     "GradientDescent": flax_gradient_descent,
++ }
 
-        {ADAM}
-        {DESCENT}
+  name = "Adam" if adaptive else "GradientDescent"
+- if not hasattr(flax.optim, name):
++ if not (name in FLAX_OPTIMIZERS):
+      raise ValueError(name)
+- definition = getattr(flax.optim, name)(learning_rate=0.1)
++ definition = FLAX_OPTIMIZERS[name](learning_rate=0.1)
+== a name that is only checked
+- from flax import optim
++ import optax
 
-        optimizer_class = flax_adam if adaptive else flax_gradient_descent
-        definition = optimizer_class(learning_rate=0.1)
-        """,
-    ),
-    "a registry, and one of its classes named besides": (
-        """
-        from flax import optim
+- CLASSES = {"Adam": optim.Adam, "GradientDescent": optim.GradientDescent}
++ FLAX_ADAM
++
++ FLAX_GRADIENT_DESCENT
++
++ FLAX_OPTIMIZERS = {
++     "Adam": flax_adam,
++     "GradientDescent": flax_gradient_descent,
++ }
++
++ CLASSES = {"Adam": flax_adam, "GradientDescent": flax_gradient_descent}
 
-        CLASSES = {"sgd": optim.GradientDescent}
-        definition = CLASSES[name](0.1)
-        other = optim.GradientDescent(0.2)
-        """,
-        f"""
-        import optax
+  def check(name):
+-     if not hasattr(optim, name):
++     if not (name in FLAX_OPTIMIZERS):
+          raise ValueError(name)
 
-        {DESCENT}
+  def make(kind):
+      return CLASSES[kind](0.1)
+== the type of a class
+- from typing import Type
+- from flax import optim
++ from typing import Callable
++ import optax
 
-        CLASSES = {{"sgd": flax_gradient_descent}}
-        definition = CLASSES[name](0.1)
-        other = optax.sgd(0.2)
-        """,
-    ),
-    "a partial class": (
-        """
-        import functools
-        from flax import optim
+- def make(optimizer_class: Type[optim.OptimizerDef], rate):
++ def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
+      return optimizer_class(learning_rate=rate)
+== the type of a class, and that of a module
+  from typing import Type
+- from flax import linen as nn, optim
++ from typing import Callable
++ from flax import linen as nn
++ import optax
 
-        make = functools.partial(optim.Adam, beta1=0.5)
-        definition = make(1e-3)
-        """,
-        f"""
-        import functools
-        import optax
+- def make(optimizer_class: Type[optim.OptimizerDef], rate):
++ def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
+      return optimizer_class(learning_rate=rate)
 
-        {ADAM}
-
-        make = functools.partial(flax_adam, beta1=0.5)
-        definition = make(1e-3)
-        """,
-    ),
-    "a class by its name, one of those that the project names": (
-        """
-        import flax
-
-        name = "Adam" if adaptive else "GradientDescent"
-        if not hasattr(flax.optim, name):
-            raise ValueError(name)
-        definition = getattr(flax.optim, name)(learning_rate=0.1)
-        """,
-        f"""
-        import optax
-
-        {ADAM}
-        {DESCENT}
-
-        FLAX_OPTIMIZERS = {{
-            "Adam": flax_adam,
-            "GradientDescent": flax_gradient_descent,
-        }}
-
-
-        name = "Adam" if adaptive else "GradientDescent"
-        if not (name in FLAX_OPTIMIZERS):
-            raise ValueError(name)
-        definition = FLAX_OPTIMIZERS[name](learning_rate=0.1)
-        """,
-    ),
-    "a name that is only checked": (
-        """
-        from flax import optim
-
-        CLASSES = {"Adam": optim.Adam, "GradientDescent": optim.GradientDescent}
-
-        def check(name):
-            if not hasattr(optim, name):
-                raise ValueError(name)
-
-        def make(kind):
-            return CLASSES[kind](0.1)
-        """,
-        f"""
-        import optax
-
-        {ADAM}
-
-        {DESCENT}
-
-        FLAX_OPTIMIZERS = {{
-            "Adam": flax_adam,
-            "GradientDescent": flax_gradient_descent,
-        }}
-
-
-        CLASSES = {{"Adam": flax_adam, "GradientDescent": flax_gradient_descent}}
-
-        def check(name):
-            if not (name in FLAX_OPTIMIZERS):
-                raise ValueError(name)
-
-        def make(kind):
-            return CLASSES[kind](0.1)
-        """,
-    ),
-    "the type of a class": (
-        """
-        from typing import Type
-        from flax import optim
-
-        def make(optimizer_class: Type[optim.OptimizerDef], rate):
-            return optimizer_class(learning_rate=rate)
-        """,
-        """
-        from typing import Callable
-        import optax
-
-        def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
-            return optimizer_class(learning_rate=rate)
-        """,
-    ),
-    "the type of a class, and that of a module": (
-        """
-        from typing import Type
-        from flax import linen as nn, optim
-
-        def make(optimizer_class: Type[optim.OptimizerDef], rate):
-            return optimizer_class(learning_rate=rate)
-
-        def build(model_class: Type[nn.Module], size):
-            return model_class(size)
-        """,
-        """
-        from typing import Type
-        from typing import Callable
-        from flax import linen as nn
-        import optax
-
-        def make(optimizer_class: Callable[..., optax.GradientTransformation], rate):
-            return optimizer_class(learning_rate=rate)
-
-        def build(model_class: Type[nn.Module], size):
-            return model_class(size)
-        """,
-    ),
-}
+  def build(model_class: Type[nn.Module], size):
+      return model_class(size)
+"""
+"""What they become has two functions, which are above."""
 
 
 def _plain(code: str) -> list[str]:
     return [line.strip() for line in dedent(code).splitlines() if line.strip()]
 
 
-@pytest.mark.parametrize(("before", "after"), PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.parametrize(("before", "after"), changes(PROGRAMS))
 def test_a_function_takes_the_place_of_a_class(before: str, after: str) -> None:
-    [result] = migrate([Source("train.py", dedent(before).strip().encode())])
+    [result] = migrate([Source("train.py", before.encode())])
     assert [site.status for site in result.sites if site.status != "rewritten"] == []
+    after = after.replace("FLAX_ADAM", ADAM).replace("FLAX_GRADIENT_DESCENT", DESCENT)
     assert _plain(result.after.decode()) == _plain(after)
     [again] = migrate([Source("train.py", result.after)])
     assert (again.changed, again.sites) == (False, ())
@@ -272,27 +206,11 @@ def test_the_rate_of_a_class_that_is_stepped_with_one_is_injected() -> None:
 
 
 RATES = {
-    "set at each step": (
-        "getattr(optim, name)()",
-        "optimizer.apply_gradient(grads, learning_rate=0.1)",
-        True,
-    ),
+    "set at each step": ("getattr(optim, name)()", "optimizer.apply_gradient(grads, learning_rate=0.1)", True),
     "set where no step is in view": ("getattr(optim, name)()", "optimizer", True),
-    "given to the class": (
-        "getattr(optim, name)(0.1)",
-        "optimizer.apply_gradient(grads)",
-        False,
-    ),
-    "perhaps among the arguments": (
-        "getattr(optim, name)(**config)",
-        "optimizer",
-        False,
-    ),
-    "set nowhere, so that the first step failed": (
-        "getattr(optim, name)()",
-        "optimizer.apply_gradient(grads)",
-        False,
-    ),
+    "given to the class": ("getattr(optim, name)(0.1)", "optimizer.apply_gradient(grads)", False),
+    "perhaps among the arguments": ("getattr(optim, name)(**config)", "optimizer", False),
+    "set nowhere, so that the first step failed": ("getattr(optim, name)()", "optimizer.apply_gradient(grads)", False),
     "set nowhere, of a class in a variable": (
         "(optim.GradientDescent if name else optim.LAMB)()",
         "optimizer.apply_gradient(grads)",
@@ -303,7 +221,7 @@ RATES = {
         "optimizer",
         True,
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("definition", "end", "injected"), RATES.values(), ids=RATES)
@@ -411,12 +329,8 @@ IN_AN_ENUM = {
     "by its module": ("import enum", "enum.Enum", "enum.member"),
     "by its name": ("from enum import Enum", "Enum", "enum.member"),
     "with what is needed": ("from enum import Enum, member", "Enum", "member"),
-    "by a class between": (
-        "import enum\nclass Names(enum.Enum):\n    pass",
-        "Names",
-        "enum.member",
-    ),
-}
+    "by a class between": ("import enum\nclass Names(enum.Enum):\n    pass", "Names", "enum.member"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

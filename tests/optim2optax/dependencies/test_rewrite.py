@@ -213,13 +213,10 @@ def test_what_replaces_removed_names_is_there(
         ("jax>=0.4.27  # new\njaxlib\n", "jax>=0.8.0  # new\njaxlib\n"),
         ("jax>=0.4.27,<0.10\n", "jax>=0.8.0,<0.10\n"),
         ("jax[cuda12] != 0.9.0\n", "jax[cuda12] >= 0.8.0,!= 0.9.0\n"),
-        (
-            "jax[cpu]\nnumpy<2\nscipy>=1.9\n",
-            "jax[cpu]>=0.8.0\nnumpy>=2.0\nscipy>=1.9\n",
-        ),
+        ("jax[cpu]\nnumpy<2\nscipy>=1.9\n", "jax[cpu]>=0.8.0\nnumpy>=2.0\nscipy>=1.9\n"),
     ],
     ids=["pins", "a lower bound", "a range", "no lower bound", "no version"],
-)
+)  # fmt: skip
 def test_what_replaces_removed_names_needs_a_later_version(
     project: Path, run: Run, declared: str, expected: str
 ) -> None:

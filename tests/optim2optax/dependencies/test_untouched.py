@@ -21,36 +21,18 @@ ENOUGH = {
         "flax\ngit+https://github.com/google-deepmind/optax\n",
     ),
     "an upper end above": ("requirements.txt", "flax>=0.3.4,<0.9\noptax~=0.2\n"),
-    "versions that are left out": (
-        "requirements.txt",
-        "flax!=0.8.*,!=0.9.0\noptax!=0.2.4\n",
-    ),
+    "versions that are left out": ("requirements.txt", "flax!=0.8.*,!=0.9.0\noptax!=0.2.4\n"),
     "packages with like names": (
         "requirements.txt",
         "flaxmodels==0.1\njax-md==0.1\nmy-flax==1\noptax-extra==1\nnumpy-stl<1\n",
     ),
-    "an old package without Flax or JAX": (
-        "requirements.txt",
-        "numpy==1.19.5\nscipy<1.5\n",
-    ),
+    "an old package without Flax or JAX": ("requirements.txt", "numpy==1.19.5\nscipy<1.5\n"),
     "names in comments": ("requirements.txt", "# flax==0.3.4\nnumpy  # jax==0.2\n"),
     "constraints on Flax alone": ("constraints.txt", "flax<0.9\n"),
-    "requirements of another tool": (
-        "setup.py",
-        'setup(name="flax", keywords=["jax", "flax"], version="0.3.4")\n',
-    ),
-    "a version in a variable": (
-        "setup.py",
-        'FLAX = ">=0.9"\nsetup(install_requires=["flax" + FLAX])\n',
-    ),
-    "another key": (
-        "setup.cfg",
-        "[metadata]\nname = flax\ndescription = flax==0.3.4\n",
-    ),
-    "the Python of a setup.cfg": (
-        "setup.cfg",
-        "[options]\npython_requires = >=3.6\ninstall_requires =\n    jax\n",
-    ),
+    "requirements of another tool": ("setup.py", 'setup(name="flax", keywords=["jax", "flax"], version="0.3.4")\n'),
+    "a version in a variable": ("setup.py", 'FLAX = ">=0.9"\nsetup(install_requires=["flax" + FLAX])\n'),
+    "another key": ("setup.cfg", "[metadata]\nname = flax\ndescription = flax==0.3.4\n"),
+    "the Python of a setup.cfg": ("setup.cfg", "[options]\npython_requires = >=3.6\ninstall_requires =\n    jax\n"),
     "another table": (
         "pyproject.toml",
         '[tool.black]\nflax = "==0.3.4"\n[project]\nname = "flax"\nversion = "0.3.4"\n',
@@ -63,43 +45,19 @@ ENOUGH = {
         "pyproject.toml",
         '[tool.poetry.dependencies]\npython = "^3.9"\nflax = "*"\noptax = "^0.2"\njax = "^0"\n',
     ),
-    "conda's way": (
-        "environment.yml",
-        "dependencies:\n  - flax\n  - optax=0.2\n  - jax>=0.3|0.2.9\n  - python=3.11\n",
-    ),
-    "pip's part of an environment": (
-        "environment.yml",
-        "dependencies:\n- optax\n- pip:\n  - flax>0.7\n",
-    ),
-    "an environment without dependencies": (
-        "environment.yml",
-        "# flax\nname: flax\nchannels: [conda-forge]\n",
-    ),
-    "a Pipfile": (
-        "Pipfile",
-        '[packages]\nflax = "*"\noptax = {version = "*"}\n[requires]\npython_version = "3.10"\n',
-    ),
-    "what is only said": (
-        "Dockerfile",
-        "FROM python:3.11\n# RUN pip install flax==0.3.4\nRUN echo flax==0.3.4\n",
-    ),
-    "what comes behind the command": (
-        "Dockerfile",
-        "RUN pip install numpy && echo flax==0.3.4\n",
-    ),
-    "a cell of text": (
-        "a.ipynb",
-        '{"cells": [{"cell_type": "markdown", "source": ["!pip install flax==0.3.4"]}]}',
-    ),
-    "code of a cell": (
-        "a.ipynb",
-        '{"cells": [{"cell_type": "code", "source": ["f(\'pip install flax==0.3.4\')"]}]}',
-    ),
+    "conda's way": ("environment.yml", "dependencies:\n  - flax\n  - optax=0.2\n  - jax>=0.3|0.2.9\n  - python=3.11\n"),
+    "pip's part of an environment": ("environment.yml", "dependencies:\n- optax\n- pip:\n  - flax>0.7\n"),
+    "an environment without dependencies": ("environment.yml", "# flax\nname: flax\nchannels: [conda-forge]\n"),
+    "a Pipfile": ("Pipfile", '[packages]\nflax = "*"\noptax = {version = "*"}\n[requires]\npython_version = "3.10"\n'),
+    "what is only said": ("Dockerfile", "FROM python:3.11\n# RUN pip install flax==0.3.4\nRUN echo flax==0.3.4\n"),
+    "what comes behind the command": ("Dockerfile", "RUN pip install numpy && echo flax==0.3.4\n"),
+    "a cell of text": ("a.ipynb", '{"cells": [{"cell_type": "markdown", "source": ["!pip install flax==0.3.4"]}]}'),
+    "code of a cell": ("a.ipynb", '{"cells": [{"cell_type": "code", "source": ["f(\'pip install flax==0.3.4\')"]}]}'),
     "a lock file that has what is needed": (
         "poetry.lock",
         '[[package]]\nname = "flax"\nversion = "0.8.0"\n\n[[package]]\nname = "optax"\nversion = "0.2.4"\n',
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "content"), ENOUGH.values(), ids=ENOUGH)
