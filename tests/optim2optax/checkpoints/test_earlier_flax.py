@@ -70,15 +70,9 @@ def test_groups_that_cannot_be_told_apart() -> None:
 
 
 PAIRS = {
-    "Adafactor and RMSProp": (
-        ("kernel", "Adafactor(0.01, min_dim_size_to_factor=2)"),
-        ("bias", "RMSProp(0.1)"),
-    ),
-    "averages": (
-        ("kernel", "Adafactor(0.01, beta1=0.9)"),
-        ("bias", "RMSProp(0.1, centered=True)"),
-    ),
-}
+    "Adafactor and RMSProp": (("kernel", "Adafactor(0.01, min_dim_size_to_factor=2)"), ("bias", "RMSProp(0.1)")),
+    "averages": (("kernel", "Adafactor(0.01, beta1=0.9)"), ("bias", "RMSProp(0.1, centered=True)")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)

@@ -98,24 +98,12 @@ class OwnState(TrainState):  # type: ignore[no-untyped-call]
 
 NEW: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "alone": (lambda state: state, lambda loaded: loaded),
-    "in a dict": (
-        lambda state: {"epoch": 0, "optimizer": state, "name": ""},
-        lambda loaded: loaded["optimizer"],
-    ),
-    "in a tuple": (
-        lambda state: (state, {"best": state}),
-        lambda loaded: loaded[1]["best"],
-    ),
-    "in a dataclass": (
-        counted,
-        lambda loaded: loaded["optimizer"] if isinstance(loaded, dict) else loaded,
-    ),
-    "replicated": (
-        lambda state: {"optimizer": state, "epoch": 0},
-        lambda loaded: loaded["optimizer"],
-    ),
+    "in a dict": (lambda state: {"epoch": 0, "optimizer": state, "name": ""}, lambda loaded: loaded["optimizer"]),
+    "in a tuple": (lambda state: (state, {"best": state}), lambda loaded: loaded[1]["best"]),
+    "in a dataclass": (counted, lambda loaded: loaded["optimizer"] if isinstance(loaded, dict) else loaded),
+    "replicated": (lambda state: {"optimizer": state, "epoch": 0}, lambda loaded: loaded["optimizer"]),
     "in pieces": (lambda state: state, lambda loaded: loaded),
-}
+}  # fmt: skip
 """A fresh state in each layout, and what of a loaded one goes on."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,223 +45,36 @@ def stored(path: Path, tree: Any, name: str = "Adam") -> Path:
     return path
 
 
-@pytest.fixture
-def bigger(tmp_path: Path) -> Path:
+def alone(optimizer: Any) -> Any:
+    return optimizer
+
+
+def pair(optimizer: Any) -> Any:
+    return optimizer, {"other": optimizer}
+
+
+def bigger(optimizer: Any) -> Any:
     """An optimizer with other things beside it."""
-    return stored(
-        tmp_path / "checkpoint_3",
-        lambda optimizer: {
-            "epoch": 7,
-            "optimizer": optimizer,
-            "ema": {"w": np.ones(2)},
-        },
-    )
+    return {"epoch": 7, "optimizer": optimizer, "ema": {"w": np.ones(2)}}
 
 
-def test_something_that_the_program_has_not(bigger: Path) -> None:
-    with pytest.raises(
-        CheckpointError, match="`ema/w` of the checkpoint has no place in the new state"
-    ):
-        load_legacy_checkpoint(bigger, {"epoch": 0, "optimizer": fresh()})
-
-
-def test_something_that_the_checkpoint_has_not(bigger: Path) -> None:
-    with pytest.raises(
-        CheckpointError, match="`best` of the new state is not in the checkpoint"
-    ):
-        load_legacy_checkpoint(
-            bigger,
-            {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}, "best": 0.0},
-        )
-
-
-def test_no_optimizer_where_there_is_a_train_state(bigger: Path) -> None:
-    with pytest.raises(CheckpointError, match="no legacy optimizer at `state`"):
-        load_legacy_checkpoint(
-            bigger, {"epoch": 0, "state": fresh(), "ema": {"w": np.zeros(2)}}
-        )
-
-
-def test_an_optimizer_where_there_is_none(bigger: Path) -> None:
-    with pytest.raises(
-        CheckpointError, match="`optimizer` of the checkpoint has no place"
-    ):
-        load_legacy_checkpoint(bigger, {"epoch": 0, "ema": {"w": np.zeros(2)}})
-
-
-def test_a_state_of_no_parameter(tmp_path: Path) -> None:
-    """The noise of `optax.add_noise` has a random key, which no legacy optimizer had."""
-    noisy = fresh(optax.chain(optax.add_noise(0.01, 0.55, 0), optax.adam(0.1)))
-    with pytest.raises(
-        CheckpointError,
-        match="`opt_state/0/count` of the new state is of the type AddNoiseState, which no legacy optimizer had",
-    ):
-        load_legacy_checkpoint(
-            stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer), noisy
-        )
-
-
-def test_an_optimizer_alone(tmp_path: Path) -> None:
-    state = load_legacy_checkpoint(
-        stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer), fresh()
-    )
-
-    assert int(state.step) == int(state.opt_state[0].count) == 3
-    assert not np.allclose(state.params["bias"], 1.0)
-    np.testing.assert_allclose(
-        state.opt_state[0].mu["bias"], -1.0 * (1 - 0.9**3), rtol=1e-6
-    )
-
-
-def test_a_bigger_state(bigger: Path) -> None:
-    state = load_legacy_checkpoint(
-        bigger, {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}}
-    )
-
-    assert (state["epoch"], int(state["optimizer"].step)) == (7, 3)
-    assert state["ema"]["w"].tolist() == [1.0, 1.0]
-
-
-def test_a_dataclass_that_has_become_a_train_state_itself(tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3",
-        lambda optimizer: {
-            "step": 3,
-            "optimizer": optimizer,
-            "batch_stats": {"mean": np.full(2, 5.0)},
-        },
-    )
-    start: Any = OwnState.create(
-        apply_fn=None,
-        params=PARAMS,
-        tx=optax.adam(0.1),
-        batch_stats={"mean": np.zeros(2)},
-    )  # type: ignore[no-untyped-call]
-    state = load_legacy_checkpoint(path, start)
-
-    assert int(state.step) == 3
-    assert state.batch_stats["mean"].tolist() == [5.0, 5.0]
-
-
-class OwnState(TrainState):  # type: ignore[no-untyped-call]
-    """A dataclass around an optimizer that has become a train state itself."""
-
-    batch_stats: Any = None
-
-
-def test_a_dataclass_that_counted_otherwise_than_its_optimizer(tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3",
-        lambda optimizer: {"step": 7, "optimizer": optimizer, "batch_stats": {}},
-    )
-    start: Any = OwnState.create(
-        apply_fn=None, params=PARAMS, tx=optax.adam(0.1), batch_stats={}
-    )  # type: ignore[no-untyped-call]
-    with pytest.raises(
-        CheckpointError,
-        match="`step` of the checkpoint is 7, and its optimizer's step 3",
-    ):
-        load_legacy_checkpoint(path, start)
+def like_bigger() -> Any:
+    return {"epoch": 0, "optimizer": fresh(), "ema": {"w": np.zeros(2)}}
 
 
 def with_step(optimizer: Any, step: Any) -> Any:
     return optimizer.replace(state=optimizer.state.replace(step=step))
 
 
-STEPS = {
-    "text": ("3", "but str"),
-    "negative": (-3, "but negative"),
-    "a truth value": (True, "but bool"),
-    "a float": (np.float32(3.5), "but float32 of shape"),
-    "nothing": (None, "but NoneType"),
-    "a matrix": (np.ones((2, 2), np.int32), r"but int32 of shape \(2, 2\)"),
-}
+def one_with_step(step: Any) -> Callable[[Any], Any]:
+    return lambda optimizer: {"a": optimizer, "b": with_step(optimizer, step)}
 
 
-@pytest.mark.parametrize(("step", "why"), STEPS.values(), ids=STEPS)
-def test_a_step_that_is_none(step: Any, why: str, tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3",
-        lambda optimizer: {"a": optimizer, "b": with_step(optimizer, step)},
-    )
-    with pytest.raises(
-        CheckpointError,
-        match=f"`b/state/step` of the checkpoint is no number of steps, {why}",
-    ):
-        load_legacy_checkpoint(path, {"a": fresh(), "b": fresh()})
+def like_two() -> Any:
+    return {"a": fresh(), "b": fresh()}
 
 
-def test_a_step_that_is_a_vector_where_nothing_has_copies(tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3",
-        lambda optimizer: with_step(optimizer, np.array([3, 4])),
-    )
-    with pytest.raises(
-        CheckpointError, match="`step` has 2 copies in the checkpoint, which differ"
-    ):
-        load_legacy_checkpoint(path, fresh())
-
-
-BESIDE = {
-    "a shape": (
-        np.ones((2, 3)),
-        np.ones((3, 2)),
-        r"`more` has the shape \(2, 3\) in the checkpoint, and \(3, 2\)",
-    ),
-    "text": (
-        "three",
-        3,
-        "`more` is of type str in the checkpoint, and a number in the new state",
-    ),
-    "a number": (
-        3,
-        "three",
-        "`more` is a number in the checkpoint, and of type str in the new state",
-    ),
-}
-
-
-@pytest.mark.parametrize(("old", "new", "why"), BESIDE.values(), ids=BESIDE)
-def test_what_is_beside_an_optimizer_is_of_its_kind(
-    old: Any, new: Any, why: str, tmp_path: Path
-) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3",
-        lambda optimizer: {"optimizer": optimizer, "more": old},
-    )
-    with pytest.raises(CheckpointError, match=why):
-        load_legacy_checkpoint(path, {"optimizer": fresh(), "more": new})
-
-
-def test_moments_of_another_kind(tmp_path: Path) -> None:
-    def of_integers(optimizer: Any) -> Any:
-        moments = jax.tree_util.tree_map(
-            lambda leaf: np.ones(leaf.shape, np.int8), optimizer.state.param_states
-        )
-        return optimizer.replace(state=optimizer.state.replace(param_states=moments))
-
-    path = stored(tmp_path / "checkpoint_3", of_integers)
-    with pytest.raises(
-        CheckpointError,
-        match=r"`opt_state/0/mu/bias` is of type int .*, and of type float",
-    ):
-        load_legacy_checkpoint(path, fresh())
-
-
-def test_which_of_two_optimizers_has_another_shape(tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3", lambda optimizer: (optimizer, {"other": optimizer})
-    )
-    other = fresh()
-    params = {**other.params, "bias": np.ones(5)}
-    other = other.replace(params=params, opt_state=other.tx.init(params))
-    with pytest.raises(
-        CheckpointError, match=r"at `1/other`: `params/bias` has the shape \(2,\)"
-    ):
-        load_legacy_checkpoint(path, (fresh(), {"other": other}))
-
-
-def members(tree: Any, count: int, scale: float) -> Any:
+def members(tree: Any, count: int, scale: float = 1.0) -> Any:
     """Copies of a tree, each of which is the one before times a scale."""
     return jax.tree_util.tree_map(
         lambda leaf: np.stack(
@@ -270,107 +84,204 @@ def members(tree: Any, count: int, scale: float) -> Any:
     )
 
 
-def test_members_that_differ_are_no_copies(tmp_path: Path) -> None:
-    def ensemble(optimizer: Any) -> Any:
-        return members(optimizer, 3, 1.0).replace(
-            target=members(optimizer.target, 3, 2.0)
-        )
-
-    path = stored(tmp_path / "checkpoint_3", ensemble)
-    with pytest.raises(
-        CheckpointError,
-        match="has 3 copies in the checkpoint, which differ, and one in the new state",
-    ):
-        load_legacy_checkpoint(path, fresh())
+def of_integers(optimizer: Any) -> Any:
+    moments = jax.tree_util.tree_map(
+        lambda leaf: np.ones(leaf.shape, np.int8), optimizer.state.param_states
+    )
+    return optimizer.replace(state=optimizer.state.replace(param_states=moments))
 
 
-def replicated_beside(keys: Any) -> Any:
+def beside(old: Any) -> Callable[[Any], Any]:
+    return lambda optimizer: {"optimizer": optimizer, "more": old}
+
+
+def like_beside(new: Any) -> Callable[[], Any]:
+    return lambda: {"optimizer": fresh(), "more": new}
+
+
+def replicated_beside(keys: Any) -> Callable[[Any], Any]:
     """A replicated optimizer with a replicated epoch and keys, and with a count of copies that is not replicated."""
     return lambda optimizer: {
-        "optimizer": members(optimizer, 4, 1.0), "epoch": np.full(4, 7), "keys": keys, "devices": 4
+        "optimizer": members(optimizer, 4), "epoch": np.full(4, 7), "keys": keys, "devices": 4
     }  # fmt: skip
 
 
-LIKE_BESIDE = {"epoch": 0, "keys": np.zeros(2, np.uint32), "devices": 0}
+def like_replicated() -> Any:
+    return {
+        "optimizer": fresh(),
+        "epoch": 0,
+        "keys": np.zeros(2, np.uint32),
+        "devices": 0,
+    }
+
+
+def like_pair_with_another_shape() -> Any:
+    other = fresh()
+    params = {**other.params, "bias": np.ones(5)}
+    other = other.replace(params=params, opt_state=other.tx.init(params))
+    return fresh(), {"other": other}
+
+
+class OwnState(TrainState):  # type: ignore[no-untyped-call]
+    """A dataclass around an optimizer that has become a train state itself."""
+
+    batch_stats: Any = None
+
+
+def own_state(**stats: Any) -> Any:
+    return OwnState.create(
+        apply_fn=None, params=PARAMS, tx=optax.adam(0.1), batch_stats=stats
+    )  # type: ignore[no-untyped-call]
+
+
+NO_STEP = "`b/state/step` of the checkpoint is no number of steps, but"
+REFUSED = {
+    "something that the program has not": (
+        bigger, lambda: {"epoch": 0, "optimizer": fresh()},
+        "`ema/w` of the checkpoint has no place in the new state",
+    ),
+    "something that the checkpoint has not": (
+        bigger, lambda: {**like_bigger(), "best": 0.0}, "`best` of the new state is not in the checkpoint",
+    ),
+    "no optimizer where there is a train state": (
+        bigger, lambda: {"epoch": 0, "state": fresh(), "ema": {"w": np.zeros(2)}}, "no legacy optimizer at `state`",
+    ),
+    "an optimizer where there is none": (
+        bigger, lambda: {"epoch": 0, "ema": {"w": np.zeros(2)}}, "`optimizer` of the checkpoint has no place",
+    ),
+    "a state of no parameter: a random key, which no legacy optimizer had": (
+        alone, lambda: fresh(optax.chain(optax.add_noise(0.01, 0.55, 0), optax.adam(0.1))),
+        "`opt_state/0/count` of the new state is of the type AddNoiseState, which no legacy optimizer had",
+    ),
+    "a dataclass that counted otherwise than its optimizer": (
+        lambda optimizer: {"step": 7, "optimizer": optimizer, "batch_stats": {}}, own_state,
+        "`step` of the checkpoint is 7, and its optimizer's step 3",
+    ),
+    "text for a step": (one_with_step("3"), like_two, f"{NO_STEP} str"),
+    "a negative step": (one_with_step(-3), like_two, f"{NO_STEP} negative"),
+    "a truth value for a step": (one_with_step(True), like_two, f"{NO_STEP} bool"),
+    "a float for a step": (one_with_step(np.float32(3.5)), like_two, f"{NO_STEP} float32 of shape"),
+    "nothing for a step": (one_with_step(None), like_two, f"{NO_STEP} NoneType"),
+    "a matrix for a step": (one_with_step(np.ones((2, 2), np.int32)), like_two, rf"{NO_STEP} int32 of shape \(2, 2\)"),
+    "a vector for a step where nothing has copies": (
+        lambda optimizer: with_step(optimizer, np.array([3, 4])), fresh,
+        "`step` has 2 copies in the checkpoint, which differ",
+    ),
+    "another shape beside it": (
+        beside(np.ones((2, 3))), like_beside(np.ones((3, 2))),
+        r"`more` has the shape \(2, 3\) in the checkpoint, and \(3, 2\)",
+    ),
+    "text beside it": (
+        beside("three"), like_beside(3), "`more` is of type str in the checkpoint, and a number in the new state",
+    ),
+    "a number beside it": (
+        beside(3), like_beside("three"), "`more` is a number in the checkpoint, and of type str in the new state",
+    ),
+    "moments of another kind": (of_integers, fresh, r"`opt_state/0/mu/bias` is of type int .*, and of type float"),
+    "another shape of one of two": (
+        pair, like_pair_with_another_shape, r"at `1/other`: `params/bias` has the shape \(2,\)",
+    ),
+    "members that differ": (
+        lambda optimizer: members(optimizer, 3).replace(target=members(optimizer.target, 3, 2.0)), fresh,
+        "has 3 copies in the checkpoint, which differ, and one in the new state",
+    ),
+    "a key for each device": (
+        replicated_beside(np.arange(8, dtype=np.uint32).reshape(4, 2)), like_replicated,
+        "`keys` has 4 copies in the checkpoint, which differ",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("tree", "like", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_does_not_fit(
+    tree: Callable[[Any], Any], like: Callable[[], Any], why: str, tmp_path: Path
+) -> None:
+    path = stored(tmp_path / "checkpoint_3", tree)
+    with pytest.raises(CheckpointError, match=why):
+        load_legacy_checkpoint(path, like())
+
+
+def loaded(
+    tree: Callable[[Any], Any], like: Any, folder: Path, name: str = "Adam"
+) -> Any:
+    return load_legacy_checkpoint(stored(folder / "checkpoint_3", tree, name), like)
+
+
+def test_an_optimizer_alone(tmp_path: Path) -> None:
+    state = loaded(alone, fresh(), tmp_path)
+
+    assert int(state.step) == int(state.opt_state[0].count) == 3
+    assert not np.allclose(state.params["bias"], 1.0)
+    np.testing.assert_allclose(
+        state.opt_state[0].mu["bias"], -1.0 * (1 - 0.9**3), rtol=1e-6
+    )
+
+
+def test_a_bigger_state(tmp_path: Path) -> None:
+    state = loaded(bigger, like_bigger(), tmp_path)
+
+    assert (state["epoch"], int(state["optimizer"].step)) == (7, 3)
+    assert state["ema"]["w"].tolist() == [1.0, 1.0]
+
+
+def test_a_dataclass_that_has_become_a_train_state_itself(tmp_path: Path) -> None:
+    state = loaded(
+        lambda optimizer: {
+            "step": 3,
+            "optimizer": optimizer,
+            "batch_stats": {"mean": np.full(2, 5.0)},
+        },
+        own_state(mean=np.zeros(2)),
+        tmp_path,
+    )
+
+    assert int(state.step) == 3
+    assert state.batch_stats["mean"].tolist() == [5.0, 5.0]
 
 
 def test_what_is_beside_a_replicated_optimizer_is_one_copy_too(tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3", replicated_beside(np.full((4, 2), 5, np.uint32))
-    )
-    state = load_legacy_checkpoint(path, {"optimizer": fresh(), **LIKE_BESIDE})
+    tree = replicated_beside(np.full((4, 2), 5, np.uint32))
+    state = loaded(tree, like_replicated(), tmp_path)
 
-    assert (state["epoch"], state["devices"], np.asarray(state["keys"]).tolist()) == (
-        7,
-        4,
-        [5, 5],
-    )
+    assert (state["epoch"], state["devices"]) == (7, 4)
+    assert np.asarray(state["keys"]).tolist() == [5, 5]
     assert state["optimizer"].params["kernel"].shape == (3, 2)
 
 
-def test_a_key_for_each_device_is_not_one(tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3",
-        replicated_beside(np.arange(8, dtype=np.uint32).reshape(4, 2)),
-    )
-    with pytest.raises(
-        CheckpointError, match="`keys` has 4 copies in the checkpoint, which differ"
-    ):
-        load_legacy_checkpoint(path, {"optimizer": fresh(), **LIKE_BESIDE})
-
-
 def test_several_optimizers_in_a_tuple(tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3", lambda optimizer: (optimizer, {"other": optimizer})
-    )
-    first, rest = load_legacy_checkpoint(path, (fresh(), {"other": fresh()}))
+    first, rest = loaded(pair, (fresh(), {"other": fresh()}), tmp_path)
 
     assert int(first.step) == int(rest["other"].step) == 3
 
 
-def test_the_first_of_several_copies(tmp_path: Path) -> None:
-    def replicated(optimizer: Any) -> Any:
-        return jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), optimizer)
-
-    state = load_legacy_checkpoint(
-        stored(tmp_path / "checkpoint_3", replicated), fresh()
+@pytest.mark.parametrize(
+    ("name", "tx"), [("Adam", None), ("Adafactor", optax.adafactor(0.1))]
+)
+def test_the_first_of_several_copies(name: str, tx: Any, tmp_path: Path) -> None:
+    state = loaded(
+        lambda optimizer: members(optimizer, 4), fresh(tx), tmp_path, name=name
     )
 
     assert int(state.step) == 3
     assert state.params["kernel"].shape == (3, 2)
 
 
-def test_adafactor_that_was_stored_with_its_copies(tmp_path: Path) -> None:
-    path = stored(
-        tmp_path / "checkpoint_3",
-        lambda optimizer: members(optimizer, 4, 1.0),
-        "Adafactor",
-    )
-    state = load_legacy_checkpoint(path, fresh(optax.adafactor(0.1)))
-
-    assert int(state.step) == 3
-
-
 def test_all_copies_where_the_program_has_as_many(tmp_path: Path) -> None:
     def replicated(state: Any) -> Any:
         return jax.tree_util.tree_map(lambda leaf: np.stack([leaf] * 4), state)
 
-    path = stored(tmp_path / "checkpoint_3", replicated)
-    state = load_legacy_checkpoint(path, replicated(fresh()))
+    state = loaded(replicated, replicated(fresh()), tmp_path)
 
     assert np.asarray(state.step).tolist() == [3] * 4
     assert state.params["kernel"].shape == (4, 3, 2)
 
 
 def test_frozen_parameters(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer)
     frozen: Any = fresh()
     frozen = frozen.replace(params=flax.core.freeze(frozen.params))
-    state = load_legacy_checkpoint(
-        path, frozen.replace(opt_state=frozen.tx.init(frozen.params))
-    )
+    like = frozen.replace(opt_state=frozen.tx.init(frozen.params))
 
-    assert isinstance(state.params, flax.core.FrozenDict)
+    assert isinstance(loaded(alone, like, tmp_path).params, flax.core.FrozenDict)
 
 
 def parts(tx: Any = None) -> Any:
@@ -379,7 +290,7 @@ def parts(tx: Any = None) -> Any:
 
 
 def test_parameters_and_a_state_of_optax(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer)
+    path = stored(tmp_path / "checkpoint_3", alone)
     params, opt_state = parts()
     whole = load_legacy_checkpoint(path, fresh())
     pair, counted, named = (
@@ -395,16 +306,14 @@ def test_parameters_and_a_state_of_optax(tmp_path: Path) -> None:
         )
 
 
-def test_parts_in_a_bigger_state(bigger: Path) -> None:
-    state = load_legacy_checkpoint(
-        bigger, {"epoch": 0, "optimizer": parts(), "ema": {"w": np.zeros(2)}}
-    )
+def test_parts_in_a_bigger_state(tmp_path: Path) -> None:
+    state = loaded(bigger, {**like_bigger(), "optimizer": parts()}, tmp_path)
 
     assert (state["epoch"], int(state["optimizer"][1][0].count)) == (7, 3)
 
 
 def test_parts_of_which_the_sign_cannot_be_told(tmp_path: Path) -> None:
-    path = stored(tmp_path / "checkpoint_3", lambda optimizer: optimizer, "LARS")
+    path = stored(tmp_path / "checkpoint_3", alone, "LARS")
     with pytest.raises(
         CheckpointError,
         match="`opt_state/3/trace/bias` of the new state may follow the way up or down",

@@ -44,33 +44,18 @@ def array(shape: Any, data: bytes = b"", dtype: str = "float32") -> bytes:
 
 FILES: dict[str, tuple[bytes, str]] = {
     "huge dimensions": (array([2**62] * 300_000), "an array of 300000 dimensions"),
-    "one dimension more than NumPy has": (
-        array([1] * 65, b"\0\0\0\0"),
-        "an array of 65 dimensions",
-    ),
-    "dimensions that multiply to nothing": (
-        array([2**62, 0, 2**62]),
-        "an array whose shape is none",
-    ),
+    "one dimension more than NumPy has": (array([1] * 65, b"\0\0\0\0"), "an array of 65 dimensions"),
+    "dimensions that multiply to nothing": (array([2**62, 0, 2**62]), "an array whose shape is none"),
     "a million dimensions": (array([1] * 1_000_000), "an array of 1000000 dimensions"),
-    "fifty million nils": (
-        b"\xdd" + (50_000_000).to_bytes(4, "big") + b"\xc0" * 50_000_000,
-        "more than a model has",
-    ),
+    "fifty million nils": (b"\xdd" + (50_000_000).to_bytes(4, "big") + b"\xc0" * 50_000_000, "more than a model has"),
     "more nils than the file has": (b"\xdd\xff\xff\xff\xff\xc0", "is empty or cut off"),
-    "a map of more than the file has": (
-        b"\xdf\xff\xff\xff\xff\xa1a\xc0",
-        "is empty or cut off",
-    ),
-    "a text that is longer than the file": (
-        b"\xdb\xff\xff\xff\xffa",
-        "is empty or cut off",
-    ),
+    "a map of more than the file has": (b"\xdf\xff\xff\xff\xff\xa1a\xc0", "is empty or cut off"),
+    "a text that is longer than the file": (b"\xdb\xff\xff\xff\xffa", "is empty or cut off"),
     "maps in maps": (b"\x81\xa1a" * 1_000_000, "nested too deeply"),
     "a pickle": (pickle.dumps({"params": np.ones(3)}), "is no checkpoint of Flax"),
     "an archive of NumPy": (b"PK\x03\x04\x14\0\0\0\0\0", "is no checkpoint of Flax"),
     "text that is none": (b"\x81\xa1\xff\xc0", "is no checkpoint of Flax"),
-}
+}  # fmt: skip
 LARGE = 2**30
 
 
