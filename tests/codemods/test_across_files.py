@@ -90,9 +90,7 @@ WHOLE: dict[str, Files] = {
     "__all__ made longer": listing('__all__ = []\n__all__ += ["_definition"]'),
     "__all__ appended to": listing('__all__ = []\n__all__.append("_definition")'),
     "__all__ extended": listing('__all__ = []\n__all__.extend(["_definition"])'),
-    "__all__ computed": listing(
-        '__all__ = [name for name in dir() if "definition" in name]'
-    ),
+    "__all__ computed": listing('__all__ = [name for name in dir() if "definition" in name]'),
     "__all__ that leaves a name out": files(
         "from other import *\nfrom base import *\n" + CREATE.format("definition"),
         other=DEFINITION,
@@ -199,9 +197,7 @@ WHOLE: dict[str, Files] = {
         "try:\n    from newer import optim\nexcept ImportError:\n    from flax import optim\n"
         + CREATE.format("optim.Adam(1e-2)")
     ),
-    "an import at the end": files(
-        CREATE.format("optim.Adagrad(1e-2)") + "\nfrom flax import optim\n"
-    ),
+    "an import at the end": files(CREATE.format("optim.Adagrad(1e-2)") + "\nfrom flax import optim\n"),
     "a use in the condition of the import": files(
         "if True:\n    from flax import optim\n    definition = optim.Adagrad(1e-2)\n"
         + CREATE.format("definition")
@@ -210,7 +206,7 @@ WHOLE: dict[str, Files] = {
         "class Makers:\n    from flax import optim\n\n    def make(self, params):\n"
         "        return self.optim.Adam(1e-2).create(params)\n\nmake = Makers().make\n"
     ),
-}
+}  # fmt: skip
 
 REFUSED: dict[str, Files] = {
     "an import in a class, of an optimizer that stays": files(
@@ -239,20 +235,10 @@ REFUSED: dict[str, Files] = {
         "import importlib\noptim = importlib.import_module('.optim', 'flax')\n"
         + CREATE.format("optim.Adam(1e-2)")
     ),
-    "__import__": files(
-        "optim = __import__('flax.optim').optim\n" + CREATE.format("optim.Adam(1e-2)")
-    ),
-    "vars": files(
-        "import flax\noptim = vars(flax)['optim']\n" + CREATE.format("optim.Adam(1e-2)")
-    ),
-    "__dict__": files(
-        "import flax\noptim = flax.__dict__['optim']\n"
-        + CREATE.format("optim.Adam(1e-2)")
-    ),
-    "getattr": files(
-        "import flax\noptim = getattr(flax, 'optim')\n"
-        + CREATE.format("optim.Adam(1e-2)")
-    ),
+    "__import__": files("optim = __import__('flax.optim').optim\n" + CREATE.format("optim.Adam(1e-2)")),
+    "vars": files("import flax\noptim = vars(flax)['optim']\n" + CREATE.format("optim.Adam(1e-2)")),
+    "__dict__": files("import flax\noptim = flax.__dict__['optim']\n" + CREATE.format("optim.Adam(1e-2)")),
+    "getattr": files("import flax\noptim = getattr(flax, 'optim')\n" + CREATE.format("optim.Adam(1e-2)")),
     "an import on condition that there is one": files(
         "import flax\nif hasattr(flax, 'optim'):\n    from flax import optim\nelse:\n    import optax\n"
         + CREATE.format("optim.Adam(1e-2)")
@@ -270,7 +256,7 @@ REFUSED: dict[str, Files] = {
         mine="class Adam:\n    def __init__(self, rate):\n        self.rate = rate\n\n"
         "    def create(self, params):\n        return params\n",
     ),
-}
+}  # fmt: skip
 
 
 def migrated(program: Files) -> list[FileResult]:

@@ -518,32 +518,17 @@ return Agent(optimizer).optimizer.target
         "kind = type(definition)\nreturn optimizer.target, kind.__name__",
         "FO924",
     ),
-    "a method of what made it, by its name": (
-        "return getattr(definition, 'create')(params).target",
-        "FO916",
-    ),
+    "a method of what made it, by its name": ("return getattr(definition, 'create')(params).target", "FO916"),
     "an attribute by a text": ("return '{0.state.step}'.format(optimizer)", "FO924"),
-    "an attribute by a text with names": (
-        "return '{o.target[w].size:d}'.format_map({'o': optimizer})",
-        "FO924",
-    ),
+    "an attribute by a text with names": ("return '{o.target[w].size:d}'.format_map({'o': optimizer})", "FO924"),
     "counted": ("return len(jax.tree_util.tree_leaves(optimizer))", "FO924"),
-    "measured": (
-        "return sum(x.size for x in jax.tree_util.tree_leaves(optimizer))",
-        "FO924",
-    ),
+    "measured": ("return sum(x.size for x in jax.tree_util.tree_leaves(optimizer))", "FO924"),
     "measured by a loop": (
         "total = 0\nfor leaf in jax.tree_util.tree_leaves(optimizer):\n    total += leaf.size\nreturn total",
         "FO924",
     ),
-    "reduced": (
-        "return jax.tree_util.tree_reduce(lambda total, x: total + x.sum(), optimizer, 0.0)",
-        "FO924",
-    ),
-    "its leaves told apart": (
-        "return jax.tree_util.tree_leaves(optimizer)[1].shape",
-        "FO924",
-    ),
+    "reduced": ("return jax.tree_util.tree_reduce(lambda total, x: total + x.sum(), optimizer, 0.0)", "FO924"),
+    "its leaves told apart": ("return jax.tree_util.tree_leaves(optimizer)[1].shape", "FO924"),
     "its leaves told apart by a function": (
         """
 def shapes(leaves):
@@ -573,19 +558,13 @@ return dict(zip(names, jax.tree_util.tree_leaves(optimizer)))["step"]
         "return (lambda first, *others: first.shape)(*jax.tree_util.tree_leaves(optimizer))",
         "FO924",
     ),
-    "reduced in their order": (
-        "return jax.tree_util.tree_reduce(lambda x, y: x - y.sum(), optimizer, 0.0)",
-        "FO924",
-    ),
+    "reduced in their order": ("return jax.tree_util.tree_reduce(lambda x, y: x - y.sum(), optimizer, 0.0)", "FO924"),
     "its leaves told apart behind their structure": (
         "leaves, _ = jax.tree_util.tree_flatten(optimizer)\nreturn leaves[1].shape",
         "FO924",
     ),
-    "its leaves told apart by paths": (
-        "return str(jax.tree_util.tree_flatten_with_path(optimizer)[0][0][0])",
-        "FO924",
-    ),
-}
+    "its leaves told apart by paths": ("return str(jax.tree_util.tree_flatten_with_path(optimizer)[0][0][0])", "FO924"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)

@@ -56,16 +56,8 @@ class Walk:
 
 
 WALKS = [
-    Walk(
-        "optimizer",
-        "codemods/optimizers/yogi.py",
-        "tests/codemods/optimizers/test_yogi.py",
-    ),
-    Walk(
-        "rule",
-        "codemods/rules/adagrad_checks.py",
-        "tests/codemods/rules/test_adagrad_checks.py",
-    ),
+    Walk("optimizer", "codemods/optimizers/yogi.py", "tests/codemods/optimizers/test_yogi.py"),
+    Walk("rule", "codemods/rules/adagrad_checks.py", "tests/codemods/rules/test_adagrad_checks.py"),
     Walk(
         "idiom",
         "codemods/idioms/scaling.py",
@@ -76,7 +68,7 @@ WALKS = [
             '    "codemods.idioms.own_states",\n',
         ),
     ),
-]
+]  # fmt: skip
 PAGES = """
 from pathlib import Path
 from docs.generated import write_pages

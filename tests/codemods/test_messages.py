@@ -22,32 +22,14 @@ def make(params):
     [
         pytest.param(message("It stays."), "It stays.", id="without-location"),
         pytest.param(message("`{}` stays."), "`{}` stays.", id="braces-without-values"),
-        pytest.param(
-            message("`{}` stays at {}.", "{}", PLACE),
-            "`{}` stays at up/train.py:7.",
-            id="braces",
-        ),
-        pytest.param(
-            message("{}", File("lab/train.py")), "up/train.py", id="whole-file"
-        ),
-        pytest.param(
-            message("at {}", Location("other.py", 1)),
-            "at other.py:1",
-            id="another-file",
-        ),
-        pytest.param(
-            message("{}: {}", "why", message("at {}", PLACE)),
-            "why: at up/train.py:7",
-            id="nested",
-        ),
-        pytest.param(
-            joined(", ", [PLACE, "…", PLACE]),
-            "up/train.py:7, …, up/train.py:7",
-            id="joined",
-        ),
+        pytest.param(message("`{}` stays at {}.", "{}", PLACE), "`{}` stays at up/train.py:7.", id="braces"),
+        pytest.param(message("{}", File("lab/train.py")), "up/train.py", id="whole-file"),
+        pytest.param(message("at {}", Location("other.py", 1)), "at other.py:1", id="another-file"),
+        pytest.param(message("{}: {}", "why", message("at {}", PLACE)), "why: at up/train.py:7", id="nested"),
+        pytest.param(joined(", ", [PLACE, "…", PLACE]), "up/train.py:7, …, up/train.py:7", id="joined"),
         pytest.param(joined(" ", []), "", id="nothing"),
     ],
-)
+)  # fmt: skip
 def test_a_message_says_paths_as_they_are_shown(made: Message, text: str) -> None:
     assert made.text({"lab/train.py": "up/train.py"}) == text
 

@@ -21,10 +21,7 @@ def configure(project: Path, text: str) -> None:
         ("colour = true", "tool.optim2optax.colour: unknown key; there are select, "),
         ("output_format = 'json'", "tool.optim2optax.output_format: unknown key"),
         ("diff = true", "tool.optim2optax.diff: unknown key"),
-        (
-            "select = 'FO1'",
-            "tool.optim2optax.select: must be a list of strings, not 'FO1'",
-        ),
+        ("select = 'FO1'", "tool.optim2optax.select: must be a list of strings, not 'FO1'"),
         ("ignore = [1]", "tool.optim2optax.ignore: must be a list of strings"),
         ("form = 'sgd'", 'tool.optim2optax.form: must be one of "alias", "chain"'),
         ("partial = 1", "tool.optim2optax.partial: must be true or false, not 1"),
@@ -35,7 +32,7 @@ def configure(project: Path, text: str) -> None:
         ("exclude = ['!']", "tool.optim2optax.exclude: "),
         ("form = ", "pyproject.toml: "),
     ],
-)
+)  # fmt: skip
 def test_mistakes(project: Path, run: Run, text: str, complaint: str) -> None:
     configure(project, text)
     result = run("rewrite", "train.py")

@@ -134,17 +134,11 @@ def test_a_clean_environment(tmp_path: Path, project: Path, hooks: Path) -> None
 @pytest.mark.parametrize(
     ("command", "remedy"),
     [
-        (
-            "uvx --from . optim2optax rewrite ../project",
-            "uvx --from '.[parity]' optim2optax …",
-        ),
-        (
-            "pipx install . && tools/optim2optax rewrite ../project",
-            "pipx install --force '.[parity]'",
-        ),
+        ("uvx --from . optim2optax rewrite ../project", "uvx --from '.[parity]' optim2optax …"),
+        ("pipx install . && tools/optim2optax rewrite ../project", "pipx install --force '.[parity]'"),
     ],
     ids=["uvx", "pipx"],
-)
+)  # fmt: skip
 def test_as_a_tool(command: str, remedy: str, project: Path, hooks: Path) -> None:
     """Without an environment of one's own; what brings an extra is the same command."""
     assert " ".join(command.split()[:3]) in (ROOT / "README.md").read_text()

@@ -55,48 +55,18 @@ def _unit(path: str, code: str) -> Unit:
 # Order
 
 BETWEEN = {
-    "a branch that is not taken on the way": (
-        "first()\nif test:\n    between()\nsecond()",
-        True,
-    ),
-    "a branch that leaves": (
-        "first()\nif test:\n    between()\n    raise Stop\nsecond()",
-        False,
-    ),
-    "a branch that returns": (
-        "first()\nif test:\n    between()\n    return\nsecond()",
-        False,
-    ),
-    "the other branch": (
-        "if test:\n    first()\nelse:\n    between()\nsecond()",
-        False,
-    ),
-    "a loop around both": (
-        "for x in xs:\n    first()\n    second()\n    between()",
-        False,
-    ),
-    "a loop around the second": (
-        "first()\nfor x in xs:\n    second()\n    between()",
-        True,
-    ),
-    "a loop that is left": (
-        "first()\nfor x in xs:\n    second()\n    between()\n    break",
-        False,
-    ),
-    "what a loop does when it ends": (
-        "first()\nfor x in xs:\n    pass\nelse:\n    between()\nsecond()",
-        True,
-    ),
+    "a branch that is not taken on the way": ("first()\nif test:\n    between()\nsecond()", True),
+    "a branch that leaves": ("first()\nif test:\n    between()\n    raise Stop\nsecond()", False),
+    "a branch that returns": ("first()\nif test:\n    between()\n    return\nsecond()", False),
+    "the other branch": ("if test:\n    first()\nelse:\n    between()\nsecond()", False),
+    "a loop around both": ("for x in xs:\n    first()\n    second()\n    between()", False),
+    "a loop around the second": ("first()\nfor x in xs:\n    second()\n    between()", True),
+    "a loop that is left": ("first()\nfor x in xs:\n    second()\n    between()\n    break", False),
+    "what a loop does when it ends": ("first()\nfor x in xs:\n    pass\nelse:\n    between()\nsecond()", True),
     "an endless loop": ("first()\nwhile True:\n    second()\nbetween()", False),
     "a handler": ("try:\n    first()\nexcept E:\n    between()\nsecond()", True),
-    "a handler of what comes later": (
-        "first()\ntry:\n    second()\nexcept E:\n    between()",
-        False,
-    ),
-    "what is done in the end": (
-        "try:\n    first()\n    return\nfinally:\n    between()\n    second()",
-        True,
-    ),
+    "a handler of what comes later": ("first()\ntry:\n    second()\nexcept E:\n    between()", False),
+    "what is done in the end": ("try:\n    first()\n    return\nfinally:\n    between()\n    second()", True),
     "a case": ("first()\nmatch x:\n    case 1:\n        between()\nsecond()", True),
     "a body of `with`": ("first()\nwith x:\n    between()\nsecond()", True),
     "a definition": ("first()\ndef later():\n    between()\nsecond()", False),
@@ -106,12 +76,9 @@ BETWEEN = {
     "an argument behind": ("f(first(), second(), between())", False),
     "another operand": ("first() and between() and second()", True),
     "one of two values": ("(between() if first() else x), second()", True),
-    "an element of a comprehension": (
-        "first()\n[between() for x in xs]\nsecond()",
-        True,
-    ),
+    "an element of a comprehension": ("first()\n[between() for x in xs]\nsecond()", True),
     "a value ahead of its target": ("x[first()] = between(), second()", False),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "is_between"), BETWEEN.values(), ids=BETWEEN)
@@ -357,65 +324,29 @@ STAYS = {
     "nothing in between": ("x = config.lr", "config.lr", True),
     "another attribute is set": ("x = config.lr\nconfig.size = 1", "config.lr", True),
     "it is set": ("x = config.lr\nconfig.lr = 1", "config.lr", False),
-    "it is set by another name": (
-        "x = config.lr\nother = config\nother.lr = 1",
-        "config.lr",
-        False,
-    ),
-    "it is set under some name": (
-        "x = config.lr\nsetattr(config, name, 1)",
-        "config.lr",
-        False,
-    ),
-    "it may be set by a function out of view": (
-        "x = config.lr\nfinalize(config)",
-        "config.lr",
-        False,
-    ),
+    "it is set by another name": ("x = config.lr\nother = config\nother.lr = 1", "config.lr", False),
+    "it is set under some name": ("x = config.lr\nsetattr(config, name, 1)", "config.lr", False),
+    "it may be set by a function out of view": ("x = config.lr\nfinalize(config)", "config.lr", False),
     "and not a variable": ("x = rate\nfinalize(config)", "rate", True),
     "a line in the log": ("x = config.lr\nprint(config)", "config.lr", True),
     "a function in view sets it": ("x = config.lr\nhalve(config)", "config.lr", False),
     "a function in view reads it": ("x = config.lr\ndouble(config)", "config.lr", True),
     "a variable is set": ("x = rate\nrate = 1", "rate", False),
-    "a variable is set within a function that is called": (
-        "x = rate\nreset()",
-        "rate",
-        False,
-    ),
+    "a variable is set within a function that is called": ("x = rate\nreset()", "rate", False),
     "an element is set": ("x = rates['a']\nrates['a'] = 1", "rates['a']", False),
     "some element is set": ("x = rates['a']\nrates[name] = 1", "rates['a']", False),
     "another element is set": ("x = rates['a']\nrates['b'] = 1", "rates['a']", True),
-    "a list of this function alone, whatever else is done": (
-        "x = own[0]\nfinalize(config)",
-        "own[0]",
-        True,
-    ),
+    "a list of this function alone, whatever else is done": ("x = own[0]\nfinalize(config)", "own[0]", True),
     "a list that was given away before, and is not any more": (
         "finalize(own)\nx = own[0]\nfinalize(config)",
         "own[0]",
         True,
     ),
     "a list that is given away": ("x = own[0]\nfinalize(own)", "own[0]", False),
-    "a list that is given away in another": (
-        "x = own[0]\nfinalize({'own': [own]})",
-        "own[0]",
-        False,
-    ),
-    "something else is given to a function out of view": (
-        "x = config.width\nfinalize(rate)",
-        "config.width",
-        True,
-    ),
-    "it is given away in a dict": (
-        "x = config.width\nfinalize({'config': config})",
-        "config.width",
-        False,
-    ),
-    "it is given away by another name": (
-        "cfg = config\nx = config.width\nfinalize(cfg)",
-        "config.width",
-        False,
-    ),
+    "a list that is given away in another": ("x = own[0]\nfinalize({'own': [own]})", "own[0]", False),
+    "something else is given to a function out of view": ("x = config.width\nfinalize(rate)", "config.width", True),
+    "it is given away in a dict": ("x = config.width\nfinalize({'config': config})", "config.width", False),
+    "it is given away by another name": ("cfg = config\nx = config.width\nfinalize(cfg)", "config.width", False),
     "it is given away as an attribute of something": (
         "name.config = config\nx = config.width\nfinalize(name.config)",
         "config.width",
@@ -426,43 +357,19 @@ STAYS = {
         "config.width",
         True,
     ),
-    "an object in it is given away": (
-        "x = config.model.width\nfinalize(config.model)",
-        "config.model.width",
-        False,
-    ),
-    "its value is given away": (
-        "x = config.width\nfinalize(config.width)",
-        "config.width",
-        True,
-    ),
-    "a function in view gives it away": (
-        "x = config.width\nshow(config)",
-        "config.width",
-        False,
-    ),
-    "its own method, which is out of view": (
-        "x = config.width\nconfig.update(1)",
-        "config.width",
-        False,
-    ),
-    "one of its elements is set under some name": (
-        "x = config['lr']\nconfig[name] = 1",
-        "config['lr']",
-        False,
-    ),
-    "an element of something else is set under some name": (
-        "x = config['lr']\nother[name] = 1",
-        "config['lr']",
-        True,
-    ),
+    "an object in it is given away": ("x = config.model.width\nfinalize(config.model)", "config.model.width", False),
+    "its value is given away": ("x = config.width\nfinalize(config.width)", "config.width", True),
+    "a function in view gives it away": ("x = config.width\nshow(config)", "config.width", False),
+    "its own method, which is out of view": ("x = config.width\nconfig.update(1)", "config.width", False),
+    "one of its elements is set under some name": ("x = config['lr']\nconfig[name] = 1", "config['lr']", False),
+    "an element of something else is set under some name": ("x = config['lr']\nother[name] = 1", "config['lr']", True),
     "an attribute of this name is set somewhere, and perhaps by what is called": (
         "x = config.base\npick(rate)",
         "config.base",
         False,
     ),
     "it calls what acts itself": ("x = pick(config)", "pick(config)", False),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "source", "stays"), STAYS.values(), ids=STAYS)

@@ -300,15 +300,9 @@ KEPT_BY_MORE = {
         ),
         "`train_step` has its transformation here and not there",
     ),
-    "one step of two": (
-        ((STEP, IF),),
-        "a call of `train_step` may be one of another function",
-    ),
-    "an optimizer of some parameters": (
-        ((MAKE, PLAIN),),
-        "it is not made plainly at train.py:8",
-    ),
-}
+    "one step of two": (((STEP, IF),), "a call of `train_step` may be one of another function",),
+    "an optimizer of some parameters": (((MAKE, PLAIN),), "it is not made plainly at train.py:8",),
+}  # fmt: skip
 
 
 def on_one_line(code: str) -> str:

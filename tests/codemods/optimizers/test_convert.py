@@ -651,30 +651,15 @@ def test_keeps_lines_and_comments(before: str, alias: str, chain: str) -> None:
     ("before", "after"),
     [
         ("(rate, nesterov=True)", "(rate, nesterov=True, momentum=0.9)"),
-        (
-            "(\n    rate, nesterov=True\n)",
-            "(\n    rate, nesterov=True, momentum=0.9\n)",
-        ),
-        (
-            "(\n    rate, nesterov=True,\n)",
-            "(\n    rate, nesterov=True, momentum=0.9,\n)",
-        ),
-        (
-            "(\n    rate,\n    nesterov=True,\n)",
-            "(\n    rate,\n    nesterov=True,\n    momentum=0.9,\n)",
-        ),
-        (
-            "(\n    rate,\n    nesterov=True\n)",
-            "(\n    rate,\n    nesterov=True,\n    momentum=0.9\n)",
-        ),
-        (
-            "(rate,\n      nesterov=True)",
-            "(rate,\n      nesterov=True,\n      momentum=0.9)",
-        ),
+        ("(\n    rate, nesterov=True\n)", "(\n    rate, nesterov=True, momentum=0.9\n)"),
+        ("(\n    rate, nesterov=True,\n)", "(\n    rate, nesterov=True, momentum=0.9,\n)"),
+        ("(\n    rate,\n    nesterov=True,\n)", "(\n    rate,\n    nesterov=True,\n    momentum=0.9,\n)"),
+        ("(\n    rate,\n    nesterov=True\n)", "(\n    rate,\n    nesterov=True,\n    momentum=0.9\n)"),
+        ("(rate,\n      nesterov=True)", "(rate,\n      nesterov=True,\n      momentum=0.9)"),
         ("(\n    rate\n)", "(\n    rate,\n    momentum=0.9\n)"),
         ("(\n    rate,\n)", "(\n    rate,\n    momentum=0.9,\n)"),
     ],
-)
+)  # fmt: skip
 def test_an_added_argument_is_laid_out_as_the_others(before: str, after: str) -> None:
     assert converted(f"optim.Momentum{before}") == f"optax.sgd{after}"
 
@@ -728,18 +713,12 @@ def test_what_changes_nothing_goes_unless_it_has_a_comment(
 
 
 LAYOUTS: Mapping[str, Callable[[list[str]], str]] = {
-    "one a line": lambda words: (
-        "(  # a\n    # b\n    "
-        + ",  # c\n    # d\n    ".join(words)
-        + ",  # e\n    # f\n)"
-    ),
-    "two a line": lambda words: (
-        "(" + ",  # a\n    ".join(", ".join(pair) for pair in pairs(words)) + ",\n)"
-    ),
+    "one a line": lambda words: ("(  # a\n    # b\n    " + ",  # c\n    # d\n    ".join(words) + ",  # e\n    # f\n)"),
+    "two a line": lambda words: ("(" + ",  # a\n    ".join(", ".join(pair) for pair in pairs(words)) + ",\n)"),
     "aligned": lambda words: "(" + ",  # a\n           ".join(words) + ")",
     "no trailing comma": lambda words: "(\n  " + ",  # a\n  ".join(words) + "  # b\n)",
     "commas ahead": lambda words: "(\n    " + "  # a\n  , ".join(words) + "  # b\n)",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("inject", [False, True], ids=["constant", "injected"])

@@ -24,32 +24,10 @@ pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
 
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "GradientDescent": {"learning_rate": "0.01"},
-    "Momentum": {
-        "learning_rate": "0.01",
-        "beta": "0.8",
-        "weight_decay": "0.05",
-        "nesterov": "True",
-    },
-    "Adam": {
-        "learning_rate": "0.01",
-        "beta1": "0.8",
-        "beta2": "0.99",
-        "eps": "1e-4",
-        "weight_decay": "0.1",
-    },
-    "AdaBelief": {
-        "learning_rate": "0.01",
-        "beta1": "0.8",
-        "beta2": "0.99",
-        "eps": "1e-6",
-        "weight_decay": "0.1",
-    },
-    "Adadelta": {
-        "learning_rate": "0.5",
-        "rho": "0.8",
-        "eps": "1e-4",
-        "weight_decay": "0.1",
-    },
+    "Momentum": {"learning_rate": "0.01", "beta": "0.8", "weight_decay": "0.05", "nesterov": "True"},
+    "Adam": {"learning_rate": "0.01", "beta1": "0.8", "beta2": "0.99", "eps": "1e-4", "weight_decay": "0.1"},
+    "AdaBelief": {"learning_rate": "0.01", "beta1": "0.8", "beta2": "0.99", "eps": "1e-6", "weight_decay": "0.1"},
+    "Adadelta": {"learning_rate": "0.5", "rho": "0.8", "eps": "1e-4", "weight_decay": "0.1"},
     "Adafactor": {
         "learning_rate": "0.01",
         "factored": "False",
@@ -64,13 +42,7 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
         "epsilon2": "0.2",
     },
     "Adagrad": {"learning_rate": "0.01", "eps": "1e-3"},
-    "LAMB": {
-        "learning_rate": "0.01",
-        "beta1": "0.8",
-        "beta2": "0.99",
-        "weight_decay": "0.1",
-        "eps": "1e-3",
-    },
+    "LAMB": {"learning_rate": "0.01", "beta1": "0.8", "beta2": "0.99", "weight_decay": "0.1", "eps": "1e-3"},
     "LARS": {
         "learning_rate": "0.1",
         "beta": "0.8",
@@ -79,13 +51,8 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
         "eps": "1e-2",
         "nesterov": "True",
     },
-    "RMSProp": {
-        "learning_rate": "0.01",
-        "beta2": "0.8",
-        "eps": "1e-3",
-        "centered": "True",
-    },
-}
+    "RMSProp": {"learning_rate": "0.01", "beta2": "0.8", "eps": "1e-3", "centered": "True"},
+}  # fmt: skip
 """A learning rate for each optimizer, and for each other argument a value that is not its default."""
 
 
@@ -177,11 +144,7 @@ def test_factors_large_matrices_alike(form: Form) -> None:
 @pytest.mark.parametrize(
     ("legacy", "wrong"),
     [
-        pytest.param(
-            "optim.LAMB(0.01, eps=1e-6)",
-            "optim.LAMB(0.01, eps=1.1e-6)",
-            id="LAMB, epsilon",
-        ),
+        pytest.param("optim.LAMB(0.01, eps=1e-6)", "optim.LAMB(0.01, eps=1.1e-6)", id="LAMB, epsilon"),
         pytest.param(
             "optim.RMSProp(0.01, eps=1e-8)",
             "optim.RMSProp(0.01, eps=1.1e-8)",
@@ -193,7 +156,7 @@ def test_factors_large_matrices_alike(form: Form) -> None:
             id="Adafactor, decay",
         ),
     ],
-)
+)  # fmt: skip
 def test_finds_a_wrong_number(legacy: str, wrong: str) -> None:
     assert compare(legacy, transformation(wrong)).verdict is Verdict.DIFFERENT
 
@@ -210,14 +173,11 @@ VECTORS_AND_KERNELS = {
     [
         ("optim.WeightNorm(optim.Adam(0.01))", False),
         ("optim.WeightNorm(optim.Adam(0.01, weight_decay=0.1), 0.05, 1e-3)", True),
-        (
-            "optim.WeightNorm(wrapped_optimizer=optim.Momentum(0.01), wn_eps=1e-3, wn_decay=0.05)",
-            False,
-        ),
+        ("optim.WeightNorm(wrapped_optimizer=optim.Momentum(0.01), wn_eps=1e-3, wn_decay=0.05)", False),
         ("optim.WeightNorm(optim.LARS(0.1, weight_decay=0.05))", False),
         ("optim.WeightNorm(optim.GradientDescent(0.01), wn_decay=0.05)", True),
     ],
-)
+)  # fmt: skip
 def test_weight_norm_is_the_same_function(text: str, inject: bool) -> None:
     new = transformation(text, inject=inject)
     assert_equal(

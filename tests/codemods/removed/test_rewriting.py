@@ -58,10 +58,7 @@ RENAMED = {
         "import jax\n\njax.tree_map(f, jax.tree_leaves(x))\njax.tree_multimap(f, x, y)\n",
         "import jax\n\njax.tree.map(f, jax.tree.leaves(x))\njax.tree.map(f, x, y)\n",
     ),
-    "under another name of jax": (
-        "import jax as j\n\nj.tree_map(f, x)\n",
-        "import jax as j\n\nj.tree.map(f, x)\n",
-    ),
+    "under another name of jax": ("import jax as j\n\nj.tree_map(f, x)\n", "import jax as j\n\nj.tree.map(f, x)\n"),
     "imported functions": (
         "from jax import jit, tree_map\n\njit(tree_map)\n",
         "from jax import jit\nfrom jax.tree_util import tree_map\n\njit(tree_map)\n",
@@ -158,10 +155,7 @@ RENAMED = {
             "try:\n    z = jax.tree.map(f, x)\nexcept ImportError:\n    z = x\n"
         ),
     ),
-    "an index of its own": (
-        "import jax\n\nindex = jax.ops.index[0]\n",
-        "import jax\n\nindex = jax.numpy.s_[0]\n",
-    ),
+    "an index of its own": ("import jax\n\nindex = jax.ops.index[0]\n", "import jax\n\nindex = jax.numpy.s_[0]\n"),
     "a pair from pop": (
         "import flax\n\nstate, params = model.init(key, x).pop('params')\n",
         "import flax\n\nstate, params = flax.core.pop(model.init(key, x), 'params')\n",
@@ -292,10 +286,7 @@ RENAMED = {
         "import jax.numpy as jnp\nfrom jax.numpy import NINF\n\nx = jnp.NINF + 1, -NINF, 2 * NINF\n",
         "import jax.numpy as jnp\n\nx = (-jnp.inf) + 1, -(-jnp.inf), 2 * (-jnp.inf)\n",
     ),
-    "a call that is one of its arguments": (
-        "from jax import lax\n\ny = lax.tie_in(x, f(y)) + 1\n",
-        "y = f(y) + 1\n",
-    ),
+    "a call that is one of its arguments": ("from jax import lax\n\ny = lax.tie_in(x, f(y)) + 1\n", "y = f(y) + 1\n"),
     "a call that keeps what it is given, and nothing else of the package": (
         "import jax\n\nx64 = jax.experimental.enable_x64(f(True))\n",
         "import jax\n\nx64 = jax.enable_x64(f(True))\n",
@@ -356,12 +347,9 @@ RENAMED = {
         "import jax\nfrom flax import optim\n\no = optim.Adam(0.1)\njax.tree_map(f, x)\n",
         "import jax\nimport optax\n\no = optax.adam(0.1)\njax.tree.map(f, x)\n",
     ),
-}
+}  # fmt: skip
 GONE = {
-    "an imported module": (
-        "import jax.lib.xla_bridge\n",
-        "`jax.lib.xla_bridge` was removed.",
-    ),
+    "an imported module": ("import jax.lib.xla_bridge\n", "`jax.lib.xla_bridge` was removed."),
     "an imported module under another name": (
         "import jax.experimental.maps as maps\n\nmaps\n",
         "`jax.experimental.maps` was removed.",
@@ -374,10 +362,7 @@ GONE = {
         "from jax.config import config\n\nx = config.enable_omnistaging()\n",
         "`jax.config.config.enable_omnistaging` was removed.",
     ),
-    "loops": (
-        "from jax.experimental import loops\n\nloops\n",
-        "`jax.experimental.loops` was removed.",
-    ),
+    "loops": ("from jax.experimental import loops\n\nloops\n", "`jax.experimental.loops` was removed."),
     "an update with an index that is unpacked": (
         "import jax\n\nx = jax.ops.index_update(x, *index, y)\n",
         "`jax.ops.index_update` was removed.",
@@ -390,10 +375,7 @@ GONE = {
         "import jax\n\nx = functools.reduce(jax.ops.index_add, xs)\n",
         "`jax.ops.index_add` was removed.",
     ),
-    "an imported update": (
-        "from jax.ops import index_update\n\nindex_update\n",
-        "`jax.ops.index_update` was removed.",
-    ),
+    "an imported update": ("from jax.ops import index_update\n\nindex_update\n", "`jax.ops.index_update` was removed."),
     "what has no other name, in quotes": (
         "import jax\n\ndef f(x: 'jax.lib.xla_extension.PjRtClient'): ...\n",
         "`jax.lib.xla_extension` was removed.",
@@ -406,11 +388,8 @@ GONE = {
         "from flax import linen as nn\n\ncell = nn.GRUCell(name='gru')\n",
         "`flax.linen.GRUCell()` needs `features` now.",
     ),
-    "internals": (
-        "from jax.lib import xla_bridge\n\nxla_bridge\n",
-        "`jax.lib.xla_bridge` was removed.",
-    ),
-}
+    "internals": ("from jax.lib import xla_bridge\n\nxla_bridge\n", "`jax.lib.xla_bridge` was removed."),
+}  # fmt: skip
 
 
 def run(program: str, options: Options = MODERNIZE) -> FileResult:
@@ -497,17 +476,14 @@ def test_a_replacement_that_would_not_be_valid_stays_and_is_told() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (
-            "from flax import optim\n\no = optim.Adam(0.1)\n",
-            "import optax\n\no = optax.adam(0.1)\n",
-        ),
+        ("from flax import optim\n\no = optim.Adam(0.1)\n", "import optax\n\no = optax.adam(0.1)\n"),
         (
             "from flax import optim\n\ndef f(o: optim.Optimizer):\n    return o.target\n",
             "from flax.training import train_state\n\ndef f(o: train_state.TrainState):\n    return o.params\n",
         ),
     ],
     ids=["a definition", "an optimizer"],
-)
+)  # fmt: skip
 def test_it_keeps_no_optimizer_of_the_file(before: str, after: str) -> None:
     result = run(COMMENTED + before)
     assert (
@@ -612,11 +588,7 @@ def test_a_comment_keeps_it() -> None:
 
 
 UNKNOWN = {
-    "a name of another module": (
-        "jax.cond(f)",
-        "`jax.cond` is not in JAX 0.12.0.",
-        "It may be `jax.lax.cond`.",
-    ),
+    "a name of another module": ("jax.cond(f)", "`jax.cond` is not in JAX 0.12.0.", "It may be `jax.lax.cond`."),
     "a misspelt name": (
         "jax.process_indexs()",
         "`jax.process_indexs` is not in JAX 0.12.0.",
@@ -627,11 +599,7 @@ UNKNOWN = {
         "`numpy.getbuffer` is not in NumPy 2.5.5.",
         "Look up what was meant.",
     ),
-    "an imported name": (
-        "from optax import sdg\nsdg",
-        "`optax.sdg` is not in optax 0.2.8.",
-        "Look up what was meant.",
-    ),
+    "an imported name": ("from optax import sdg\nsdg", "`optax.sdg` is not in optax 0.2.8.", "Look up what was meant."),
     "a private name that is public, too": (
         "jax._src.numpy.lax_numpy.float32",
         "`jax._src.numpy.lax_numpy.float32` is private to JAX, which may change it in any release.",
@@ -642,7 +610,7 @@ UNKNOWN = {
         "`jax._src.api` is private to JAX, which may change it in any release.",
         "Do without it, or pin the version.",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("use", "message", "remedy"), UNKNOWN.values(), ids=UNKNOWN)

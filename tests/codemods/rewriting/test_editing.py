@@ -49,14 +49,10 @@ def test_a_name_that_is_something_else_keeps_the_optimizer(names: str) -> None:
     [
         pytest.param("import os", "print(1)", id="no such name"),
         pytest.param("import jax.numpy as jnp", "print(jnp.e)", id="the same import"),
-        pytest.param(
-            "from jax import numpy as jnp",
-            "print(jnp.e)",
-            id="the same, written otherwise",
-        ),
+        pytest.param("from jax import numpy as jnp", "print(jnp.e)", id="the same, written otherwise"),
         pytest.param("import os", "jnp = 2", id="a variable of a function"),
     ],
-)
+)  # fmt: skip
 def test_it_migrates_where_the_name_is_free_or_the_same(
     names: str, within: str
 ) -> None:

@@ -166,11 +166,7 @@ def test_a_rate_for_an_optimizer_from_elsewhere() -> None:
 VALUE_AND_GRAD = "jax.value_and_grad(loss_fn)(optimizer.params)"
 WITH_AUX = "jax.value_and_grad(loss_fn, has_aux=True)(optimizer.params)"
 REWRITTEN = {
-    "a loss": (
-        SCALAR,
-        "loss, grad = optimizer.compute_gradient(loss_fn)",
-        [f"loss, grad = {VALUE_AND_GRAD}"],
-    ),
+    "a loss": (SCALAR, "loss, grad = optimizer.compute_gradient(loss_fn)", [f"loss, grad = {VALUE_AND_GRAD}"]),
     "a loss that does not come from jax": (
         "rate(params)",
         "loss, grad = optimizer.compute_gradient(loss_fn)",

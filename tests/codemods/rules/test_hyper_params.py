@@ -61,11 +61,7 @@ LEFT = {
     "one rate in a list": (ADAM, step(f"[{new(f'{HYPER_PARAMS}[0]')}]"), "FO910"),
     "one for all groups": (GROUPS, step(new(HYPER_PARAMS)), "FO910"),
     "fewer than the groups": (GROUPS, step(f"[{new(f'{HYPER_PARAMS}[0]')}]"), "FO910"),
-    "more than the groups": (
-        GROUPS,
-        step(*(new(f"{HYPER_PARAMS}[{index}]") for index in range(3))),
-        "FO910",
-    ),
+    "more than the groups": (GROUPS, step(*(new(f"{HYPER_PARAMS}[{index}]") for index in range(3))), "FO910"),
     "those of the groups from elsewhere": (GROUPS, step(new("config[0]"), new("config[1]")), "FO910"),
     "those of the groups in names from elsewhere": (GROUPS, step(new("config"), new("rate")), "FO910"),
     "groups that are unpacked": (

@@ -80,23 +80,15 @@ RATE = ", learning_rate=0.1 / (1 + number)"
 CALL = "definition.apply_gradient(definition.hyper_params, params, state, gradients(params, batch))"
 PROGRAMS = {
     "a wrapper": one("Lookahead(optim.Adam(0.1))", more=WRAPPER),
-    "a wrapper, with rates": one(
-        "Lookahead(optim.Momentum())", given=RATE, more=WRAPPER
-    ),
+    "a wrapper, with rates": one("Lookahead(optim.Momentum())", given=RATE, more=WRAPPER),
     "a wrapper of a wrapper, and its states": one(
         "Lookahead(Lookahead(optim.RMSProp(0.1, centered=True)), 3)",
         told="[int(optimizer.state.param_states[0].param_states[0].step)]",
         more=WRAPPER,
     ),
-    "another hyperparameter": one(
-        "optim.Adam(0.1)", given=", weight_decay=0.1 * number"
-    ),
-    "several hyperparameters": one(
-        "optim.Momentum()", given=", learning_rate=0.1, beta=0.5 + 0.1 * number"
-    ),
-    "unpacked hyperparameters": one(
-        "optim.LAMB(0.1)", given=", **({'eps': 0.1} if number else {})"
-    ),
+    "another hyperparameter": one("optim.Adam(0.1)", given=", weight_decay=0.1 * number"),
+    "several hyperparameters": one("optim.Momentum()", given=", learning_rate=0.1, beta=0.5 + 0.1 * number"),
+    "unpacked hyperparameters": one("optim.LAMB(0.1)", given=", **({'eps': 0.1} if number else {})"),
     "hyperparameters that are read": one(
         "optim.LARS(0.1)",
         told="[optimizer.optimizer_def.hyper_params.replace(beta=0.5).beta]",
@@ -290,7 +282,7 @@ def run(params, batches):
         _, state = definition.restore_state({"w": jnp.ones(2)}, state, stored)
         """,
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -260,12 +260,8 @@ def make(name):
     return optim.MultiOptimizer(kernels, others)
 """
 TABLES = {
-    "a table": own(
-        'TABLE = {"adam": optim.Adam, "sign": Sign}', "TABLE[name](learning_rate=0.3)"
-    ),
-    "a table without rates": own(
-        'TABLE = {"adam": optim.Adam, "sign": Sign}', "TABLE[name]()"
-    ),
+    "a table": own('TABLE = {"adam": optim.Adam, "sign": Sign}', "TABLE[name](learning_rate=0.3)"),
+    "a table without rates": own('TABLE = {"adam": optim.Adam, "sign": Sign}', "TABLE[name]()"),
     "a table with two of them": own(
         'TABLE = {"adam": optim.Adam, "sign": Sign, "soft": Soft}',
         "TABLE[name](0.3)",
@@ -314,7 +310,7 @@ TABLES = {
         GROUPS,
         given=", hyper_params=[one.replace(learning_rate=rate) for one in optimizer.optimizer_def.hyper_params]",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("legacy_wheel")

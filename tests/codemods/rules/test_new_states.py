@@ -92,16 +92,10 @@ FUNCTION = """def select(a, b):
 SELECTED = {
     "a lambda": (f"select = {WHERE}", "select({}, {})"),
     "a partial application within a lambda": (f"select = {PARTIAL}", "select({}, {})"),
-    "a lambda that is given the condition": (
-        f"select = {WITH_CONDITION}",
-        "select(is_finite, {}, {})",
-    ),
+    "a lambda that is given the condition": (f"select = {WITH_CONDITION}", "select(is_finite, {}, {})"),
     "a function": (FUNCTION, "select({}, {})"),
-    "no function": (
-        "select = functools.partial(jnp.where, is_finite)",
-        "jax.tree_util.tree_map(select, {}, {})",
-    ),
-}
+    "no function": ("select = functools.partial(jnp.where, is_finite)", "jax.tree_util.tree_map(select, {}, {})"),
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("legacy_wheel")

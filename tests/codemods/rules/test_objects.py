@@ -441,11 +441,7 @@ MISCALLED = {
         "FO905",
         "missing a required argument: 'target'",
     ),
-    "a creation with too many": (
-        "optimizer = optim.Adam(0.1).create(params, None, 3)",
-        "FO905",
-        "too many positional",
-    ),
+    "a creation with too many": ("optimizer = optim.Adam(0.1).create(params, None, 3)", "FO905", "too many positional"),
     "a creation with a keyword of TrainState": (
         "optimizer = optim.Adam(0.1).create(params, apply_fn=None)",
         "FO905",
@@ -506,32 +502,12 @@ MISCALLED = {
         "FO916",
         "instead of being called",
     ),
-    "copies as a value": (
-        "optimizer = more(optimizer.replicate)",
-        "FO916",
-        "instead of being called",
-    ),
-    "a step that is set": (
-        "optimizer.state.step = 3",
-        "FO905",
-        "`.step` is assigned to",
-    ),
-    "a step of a group that is set": (
-        "optimizer.state[0].step = 3",
-        "FO905",
-        "`.step` is assigned to",
-    ),
-    "parameters that are set": (
-        "optimizer.target = rest",
-        "FO905",
-        "`.target` is assigned to",
-    ),
-    "the class that all definitions share": (
-        "optim.OptimizerDef(more)",
-        "FO908",
-        "is an abstract class",
-    ),
-}
+    "copies as a value": ("optimizer = more(optimizer.replicate)", "FO916", "instead of being called"),
+    "a step that is set": ("optimizer.state.step = 3", "FO905", "`.step` is assigned to"),
+    "a step of a group that is set": ("optimizer.state[0].step = 3", "FO905", "`.step` is assigned to"),
+    "parameters that are set": ("optimizer.target = rest", "FO905", "`.target` is assigned to"),
+    "the class that all definitions share": ("optim.OptimizerDef(more)", "FO908", "is an abstract class"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "code", "message"), MISCALLED.values(), ids=MISCALLED)

@@ -42,23 +42,17 @@ LEFT = {
     "leaves by an unknown function": f"print(len(other.tree_leaves({STATES})))",
     "a map by an unknown function": put(f"other(lambda m: m / 2, {STATES})"),
     "a moment that is set": f"{STATES}['w'] = other",
-    "a moment that is deleted, under a name": lines(
-        f"states = {STATES}", "del states['w']"
-    ),
+    "a moment that is deleted, under a name": lines(f"states = {STATES}", "del states['w']"),
     "an inner moment that is set": f"{STATES}['layer']['w'] = other",
-    "an inner moment that is set in a copy": lines(
-        f"states = dict({STATES})", "states['layer']['w'] = other"
-    ),
+    "an inner moment that is set in a copy": lines(f"states = dict({STATES})", "states['layer']['w'] = other"),
     "a moment that is popped": f"{STATES}.pop('w')",
-    "an inner moment that is popped in a loop": lines(
-        f"for states in {STATES}.values():", "    states.pop('w')"
-    ),
+    "an inner moment that is popped in a loop": lines(f"for states in {STATES}.values():", "    states.pop('w')"),
     "an inner moment that is popped in a loop over items": lines(
         f"for _, states in {STATES}.items():", "    states.pop('w')"
     ),
     "an update of all moments": f"{STATES}.update(params={halved(STATES + '.params')})",
     "a field that is set by its name": "object.__setattr__(optimizer.state, 'step', 0)",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("statements", LEFT.values(), ids=LEFT)
@@ -215,19 +209,9 @@ SCHEDULED = "optimizer = optimizer.apply_gradient(params, learning_rate=0.1 * 0.
 STEPS = {
     "both count": ("Adam", "optim.LAMB(0.1)", "", COUNTED),
     "neither counts": ("Adagrad", "optim.Momentum(0.1)", "", UNCOUNTED),
-    "neither counts but by a schedule": (
-        "Momentum",
-        "optim.Momentum(0.1)",
-        SCHEDULED,
-        COUNTED,
-    ),
-    "around one that counts": (
-        "Adam",
-        "optim.WeightNorm(optim.Adam(0.1))",
-        "",
-        COUNTED,
-    ),
-}
+    "neither counts but by a schedule": ("Momentum", "optim.Momentum(0.1)", SCHEDULED, COUNTED),
+    "around one that counts": ("Adam", "optim.WeightNorm(optim.Adam(0.1))", "", COUNTED),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

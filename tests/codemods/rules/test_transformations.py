@@ -19,45 +19,21 @@ STEP = "params, state = definition.apply_gradient(definition.hyper_params, param
 RATE_STEP = STEP.replace("hyper_params,", "hyper_params.replace(learning_rate=rate),")
 
 LEFT = {
-    "init_state that is passed on": (
-        "state = jax.jit(definition.init_state)(params)",
-        "FO907",
-    ),
-    "init_state with a keyword": (
-        "state = definition.init_state(params=params)",
-        "FO907",
-    ),
-    "init_state with more than parameters": (
-        "state = definition.init_state(params, grads)",
-        "FO907",
-    ),
+    "init_state that is passed on": ("state = jax.jit(definition.init_state)(params)", "FO907"),
+    "init_state with a keyword": ("state = definition.init_state(params=params)", "FO907"),
+    "init_state with more than parameters": ("state = definition.init_state(params, grads)", "FO907"),
     "a step that is passed on": ("step = definition.apply_gradient", "FO917"),
     "a step with unpacked arguments": (
         "params, state = definition.apply_gradient(definition.hyper_params, *rest)",
         "FO917",
     ),
-    "a step with one argument too many": (
-        STEP.replace("grads", "grads, rest"),
-        "FO917",
-    ),
+    "a step with one argument too many": (STEP.replace("grads", "grads, rest"), "FO917"),
     "a step with all gradients unpacked": (STEP.replace("grads", "*rest"), "FO917"),
-    "a step without hyperparameters": (
-        "params, state = definition.apply_gradient(params, state, grads)",
-        "FO917",
-    ),
-    "parameters that are computed": (
-        STEP.replace("params, state, g", "dict(params), state, g"),
-        "FO917",
-    ),
-    "hyperparameters from elsewhere": (
-        STEP.replace("definition.hyper_params", "rest"),
-        "FO917",
-    ),
+    "a step without hyperparameters": ("params, state = definition.apply_gradient(params, state, grads)", "FO917"),
+    "parameters that are computed": (STEP.replace("params, state, g", "dict(params), state, g"), "FO917"),
+    "hyperparameters from elsewhere": (STEP.replace("definition.hyper_params", "rest"), "FO917"),
     "a result under one name": (STEP.replace("params, state =", "result ="), "FO917"),
-    "a result of which an element is taken": (
-        f"params = {STEP.partition('= ')[2]}[0]",
-        "FO917",
-    ),
+    "a result of which an element is taken": (f"params = {STEP.partition('= ')[2]}[0]", "FO917"),
     "the state in the place of what holds the parameters": (
         "rest.params, rest = definition.apply_gradient(definition.hyper_params, rest.params, state, grads)",
         "FO917",
@@ -66,19 +42,10 @@ LEFT = {
         STEP.replace("grads", "rest(grads, definition.hyper_params)"),
         "FO907",
     ),
-    "a state from elsewhere": (
-        STEP.replace("state, grads", "rest.state, grads"),
-        "FO906",
-    ),
-    "the state of an optimizer": (
-        STEP.replace("state, grads", "definition.create(params).state, grads"),
-        "FO906",
-    ),
-    "a step that keeps the rate, behind one that sets it": (
-        f"{RATE_STEP}\n        {STEP}",
-        "FO910",
-    ),
-}
+    "a state from elsewhere": (STEP.replace("state, grads", "rest.state, grads"), "FO906"),
+    "the state of an optimizer": (STEP.replace("state, grads", "definition.create(params).state, grads"), "FO906"),
+    "a step that keeps the rate, behind one that sets it": (f"{RATE_STEP}\n        {STEP}", "FO910"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "code"), LEFT.values(), ids=LEFT)

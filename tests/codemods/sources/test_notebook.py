@@ -47,6 +47,11 @@ def notebook(
     return json.dumps(whole, indent=indent, ensure_ascii=False) + "\n"
 
 
+def written(*cells: str) -> str:
+    """A notebook of such cells of code."""
+    return notebook([code(cell) for cell in cells])
+
+
 def run(text: str) -> FileResult:
     [result] = migrate([Source("train.ipynb", text.encode())])
     return result
@@ -59,34 +64,20 @@ def sources(result: FileResult) -> list[str]:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(
-            notebook([code("import jax\nimport optax\ntx = optax.adam(1e-3)")]),
-            id="no legacy optimizer",
-        ),
+        pytest.param(written("import jax\nimport optax\ntx = optax.adam(1e-3)"), id="no legacy optimizer"),
         pytest.param(
             notebook([{"cell_type": "markdown", "metadata": {}, "source": [LEGACY]}]),
             id="text about it",
         ),
-        pytest.param(
-            notebook([code("jax = 1", outputs=[{"text": [LEGACY]}])]), id="in an output"
-        ),
-        pytest.param(
-            notebook([code(LEGACY)], kernelspec={"language": "R"}),
-            id="another language",
-        ),
-        pytest.param(notebook([code("%%bash\npip install flax")]), id="a shell cell"),
-        pytest.param(
-            notebook([code("this is no Python, flax")]),
-            id="no Python, and no optimizer",
-        ),
+        pytest.param(notebook([code("jax = 1", outputs=[{"text": [LEGACY]}])]), id="in an output"),
+        pytest.param(notebook([code(LEGACY)], kernelspec={"language": "R"}), id="another language"),
+        pytest.param(written("%%bash\npip install flax"), id="a shell cell"),
+        pytest.param(written("this is no Python, flax"), id="no Python, and no optimizer"),
         pytest.param(notebook([]), id="no cells"),
-        pytest.param(notebook([code("")]), id="an empty cell"),
-        pytest.param(
-            notebook([code(""), code("x = 1  # flax.optim")]),
-            id="an empty cell ahead of a comment",
-        ),
+        pytest.param(written(""), id="an empty cell"),
+        pytest.param(written("", "x = 1  # flax.optim"), id="an empty cell ahead of a comment"),
     ],
-)
+)  # fmt: skip
 def test_untouched(text: str) -> None:
     result = run(text)
     assert (result.error, result.sites, result.after) == (None, (), text.encode())
@@ -95,37 +86,19 @@ def test_untouched(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param(
-            '{"cells": [ flax.optim', "cannot be read as a notebook", id="no JSON"
-        ),
+        pytest.param('{"cells": [ flax.optim', "cannot be read as a notebook", id="no JSON"),
         pytest.param('{"worksheets": ["flax.optim"]}', "format 4", id="an old format"),
-        pytest.param(
-            notebook([code(f"{LEGACY}\nprint optimizer")]),
-            "cell 1 cannot be parsed",
-            id="Python 2",
-        ),
-        pytest.param(
-            notebook([code("x = 1"), code(f"%%writefile a.py\n{LEGACY}")]),
-            "cell 2: `%%writefile",
-            id="file",
-        ),
+        pytest.param(written(f"{LEGACY}\nprint optimizer"), "cell 1 cannot be parsed", id="Python 2"),
+        pytest.param(written("x = 1", f"%%writefile a.py\n{LEGACY}"), "cell 2: `%%writefile", id="file"),
         pytest.param(
             notebook([code(LEGACY), {**code(""), "source": [3]}]),
             "cell 2 holds",
             id="numbers for lines",
         ),
-        pytest.param(
-            notebook([code(f"{LEGACY}\n__magic_0__")]),
-            "cell 1 uses a name",
-            id="a name that is taken",
-        ),
-        pytest.param(
-            notebook([code(f"{LEGACY}\n%timeit -n 1 step(optimizer)")]),
-            "`%timeit -n 1 step",
-            id="timed",
-        ),
+        pytest.param(written(f"{LEGACY}\n__magic_0__"), "cell 1 uses a name", id="a name that is taken"),
+        pytest.param(written(f"{LEGACY}\n%timeit -n 1 step(optimizer)"), "`%timeit -n 1 step", id="timed"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_read_is_an_error(text: str, message: str) -> None:
     result = run(text)
     assert message in (result.error or "")
@@ -181,20 +154,12 @@ def test_nothing_but_code_changes(indent: int | None, form: str) -> None:
 
 def test_the_flow_goes_through_the_cells_in_order() -> None:
     result = run(
-        notebook(
-            [
-                code("!pip install -q flax \\\n  jax\n%matplotlib inline\nimport jax"),
-                code("from flax import optim"),
-                code(
-                    "def step(optimizer, grads):\n    return optimizer.apply_gradient(grads)\n"
-                ),
-                code(
-                    "%%time\noptimizer = optim.Adam(1e-3).create(params)\nfor g in gs:\n  optimizer = step(optimizer, g)"
-                ),
-                code(
-                    "optimizer?\nfiles = !ls\nif files:\n    !rm old\n    %cd new\noptimizer.target"
-                ),
-            ]
+        written(
+            "!pip install -q flax \\\n  jax\n%matplotlib inline\nimport jax",
+            "from flax import optim",
+            "def step(optimizer, grads):\n    return optimizer.apply_gradient(grads)\n",
+            "%%time\noptimizer = optim.Adam(1e-3).create(params)\nfor g in gs:\n  optimizer = step(optimizer, g)",
+            "optimizer?\nfiles = !ls\nif files:\n    !rm old\n    %cd new\noptimizer.target",
         )
     )
     assert [site.status for site in result.sites] == ["rewritten"] * 5
@@ -218,7 +183,7 @@ def test_metadata_of_another_kind_say_nothing_of_the_language() -> None:
 
 def test_signs_of_magics_within_code_are_none() -> None:
     source = 'text = """\n%matplotlib inline\n!pip\n"""\nrest = (7\n% 4)\nrest = 7 \\\n% 4\n!ls\nx = optimizer.target'
-    result = run(notebook([code(LEGACY), code(source)]))
+    result = run(written(LEGACY, source))
     assert sources(result)[1] == source.replace("target", "params")
 
 
@@ -228,13 +193,7 @@ ADAGRAD = "d = {}optim.Adagrad(0.1)\no = d.create({{'w': w}})"
 
 def test_imports_go_to_the_cell_that_imported_what_they_replace() -> None:
     result = run(
-        notebook(
-            [
-                code(SETUP),
-                code("import flax\nx = flax.core"),
-                code("d = flax.optim.Adam(0.1)"),
-            ]
-        )
+        written(SETUP, "import flax\nx = flax.core", "d = flax.optim.Adam(0.1)")
     )
     assert sources(result) == [
         SETUP,
@@ -245,7 +204,7 @@ def test_imports_go_to_the_cell_that_imported_what_they_replace() -> None:
 
 def test_each_cell_that_imported_what_they_replace_gets_them() -> None:
     again = "from flax import optim\nd = optim.Adam(0.1)"
-    result = run(notebook([code(SETUP), code("from flax import optim"), code(again)]))
+    result = run(written(SETUP, "from flax import optim", again))
     assert sources(result) == [
         SETUP,
         "import optax",
@@ -255,12 +214,10 @@ def test_each_cell_that_imported_what_they_replace_gets_them() -> None:
 
 def test_imports_go_to_the_first_use_where_another_notebook_has_them() -> None:
     result = run(
-        notebook(
-            [
-                code("!pip install flax"),
-                code("%run imports.ipynb"),
-                code("%%time\nd = flax.optim.Adam(0.1)"),
-            ]
+        written(
+            "!pip install flax",
+            "%run imports.ipynb",
+            "%%time\nd = flax.optim.Adam(0.1)",
         )
     )
     assert sources(result) == [
@@ -273,7 +230,7 @@ def test_imports_go_to_the_first_use_where_another_notebook_has_them() -> None:
 def test_the_title_of_a_form_stays_on_top() -> None:
     title = '#@title Train { display-mode: "form" }\n# @markdown With *Adagrad*.\n'
     cell = "import flax\nd = flax.optim.Adagrad(0.1)\no = d.create({'w': w})"
-    after, _ = sources(run(notebook([code(title + cell), code("o.state[0]")])))
+    after, _ = sources(run(written(title + cell, "o.state[0]")))
     assert after.startswith(f"{title}from typing import NamedTuple\n")
     assert after.count("#") == title.count("#")
 
@@ -285,7 +242,7 @@ def test_names_from_a_file_that_is_run(line: str) -> None:
     """What another file has made is followed into the notebook that runs it."""
     name = "make.py" if "exec" in line else "make.ipynb"
     make = "from flax import optim\n\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)"
-    other = make if name == "make.py" else notebook([code(make)])
+    other = make if name == "make.py" else written(make)
     cells = [
         code("import jax\n" + line.format(name)),
         code("thing = make(p)\nthing.target"),
@@ -304,12 +261,7 @@ def test_names_from_a_file_that_is_run(line: str) -> None:
 
 
 HELPED = {
-    "imports in several cells": [
-        SETUP,
-        "from flax import optim",
-        "import jax.numpy as jnp",
-        ADAGRAD.format(""),
-    ],
+    "imports in several cells": [SETUP, "from flax import optim", "import jax.numpy as jnp", ADAGRAD.format("")],
     "what the helper needs in a later cell": [
         "import flax",
         "x = 1",
@@ -327,23 +279,20 @@ HELPED = {
         "from flax import optim",
         "o = make({'w': w})",
     ],
-    "imports and use in one cell": [
-        SETUP,
-        f"from flax import optim\n{ADAGRAD.format('')}",
-    ],
+    "imports and use in one cell": [SETUP, f"from flax import optim\n{ADAGRAD.format('')}"],
     "a rate at each step": [
         SETUP,
         "from flax import optim",
         "d = optim.Adam()\no = d.create({'w': w})",
         "o = o.apply_gradient({'w': w}, learning_rate=0.1)",
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("cells", HELPED.values(), ids=HELPED)
 def test_the_cells_run_from_top_to_bottom(cells: list[str]) -> None:
     """Helpers stand behind the imports that they need, and ahead of their first use."""
-    result = run(notebook([code(source) for source in cells]))
+    result = run(written(*cells))
     assert {site.status for site in result.sites} == {"rewritten"}
     new = sources(result)
     assert SETUP not in cells or new[0] == SETUP
@@ -355,13 +304,7 @@ def test_the_cells_run_from_top_to_bottom(cells: list[str]) -> None:
 
 def test_helpers_and_imports_come_before_what_needs_them() -> None:
     result = run(
-        notebook(
-            [
-                code("import flax\nimport jax"),
-                code("x = 1"),
-                code("d = flax.optim.Adagrad(0.1)"),
-            ]
-        )
+        written("import flax\nimport jax", "x = 1", "d = flax.optim.Adagrad(0.1)")
     )
     first, second, third = sources(result)
     assert "import flax" not in first
@@ -392,11 +335,9 @@ def test_imports_go_to_those_of_jax_and_not_to_the_first_there_are() -> None:
 
 def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
     make = b"from flax import optim\n\ndef make(p):\n    return optim.Adam(1e-3).create(p)\n"
-    cells = notebook(
-        [
-            code("import train"),
-            code("%time thing = train.make(p)\n%time thing.apply_gradient(g)\nx = 3"),
-        ]
+    cells = written(
+        "import train",
+        "%time thing = train.make(p)\n%time thing.apply_gradient(g)\nx = 3",
     )
     first, second = migrate(
         [Source("train.py", make), Source("explore.ipynb", cells.encode())]
@@ -410,11 +351,8 @@ def test_what_a_magic_is_given_is_read_and_stays_with_its_optimizer() -> None:
 
 def test_a_program_of_files_and_notebooks() -> None:
     module = b"from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
-    cells = notebook(
-        [
-            code("import jax\nfrom train import make"),
-            code("weights = make(params).target"),
-        ]
+    cells = written(
+        "import jax\nfrom train import make", "weights = make(params).target"
     )
     first, second = migrate(
         [Source("train.py", module), Source("explore.ipynb", cells.encode())]
@@ -424,12 +362,7 @@ def test_a_program_of_files_and_notebooks() -> None:
 
 
 def test_places_name_the_cell_and_the_line_of_the_file() -> None:
-    text = notebook(
-        [
-            code("import pickle"),
-            code(f"\n{LEGACY}\npickle.dumps(optimizer)"),
-        ]
-    )
+    text = written("import pickle", f"\n{LEGACY}\npickle.dumps(optimizer)")
     result = run(text)
     found = next(site for site in result.sites if site.code == "FO924")
     assert "pickle.dumps(optimizer)" in text.splitlines()[found.line - 1]
@@ -439,6 +372,6 @@ def test_places_name_the_cell_and_the_line_of_the_file() -> None:
 
 
 def test_a_notebook_with_nothing_but_numpy_is_modernized() -> None:
-    text = notebook([code("import numpy as np"), code("best = np.infty")])
+    text = written("import numpy as np", "best = np.infty")
     [result] = migrate([Source("search.ipynb", text.encode())], Options(modernize=True))
     assert result.after.decode() == text.replace("np.infty", "np.inf")

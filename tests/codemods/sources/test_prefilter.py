@@ -15,16 +15,12 @@ from codemods.sources.prefilter import mentions_legacy
             "import optax\noptimizer = optax.adam(1e-3)\n",
             id="optax with a variable called optimizer",
         ),
-        pytest.param(
-            "import flax\nfrom x import optimizer\n", id="flax and an optimizer"
-        ),
-        pytest.param(
-            "state = state.apply_gradients(grads=grads)\n", id="the modern method"
-        ),
+        pytest.param("import flax\nfrom x import optimizer\n", id="flax and an optimizer"),
+        pytest.param("state = state.apply_gradients(grads=grads)\n", id="the modern method"),
         pytest.param("import torch.optim\n", id="torch alone"),
         pytest.param("", id="empty"),
     ],
-)
+)  # fmt: skip
 def test_holds_back(program: str) -> None:
     assert not mentions_legacy(program.encode())
 

@@ -13,10 +13,7 @@ TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3
 @pytest.mark.parametrize(
     "files",
     [
-        pytest.param(
-            {"data.py": "import numpy\n", "plot.py": "import data\n"},
-            id="no optimizer at all",
-        ),
+        pytest.param({"data.py": "import numpy\n", "plot.py": "import data\n"}, id="no optimizer at all"),
         pytest.param(
             {"a.py": "import jax\nlabels = batch['target']\n"},
             id="a key of a batch, and no optimizer",
@@ -25,11 +22,9 @@ TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3
             {"a.py": "import jax, train_state\nstep = self.state.step\n"},
             id="a step, and no optimizer",
         ),
-        pytest.param(
-            {"a.py": "import torch\nvalues = optimizer.target\n"}, id="no JAX"
-        ),
+        pytest.param({"a.py": "import torch\nvalues = optimizer.target\n"}, id="no JAX"),
     ],
-)
+)  # fmt: skip
 def test_nothing_is_relevant(files: dict[str, str]) -> None:
     assert relevant(files) == []
 

@@ -57,31 +57,11 @@ def cells(*texts: str) -> str:
 
 UNREAD: dict[str, tuple[str, str | bytes, str]] = {
     "Python 2": ("steps.py", PYTHON_2, f"; not seen: {SEEN}"),
-    "a merge conflict": (
-        "steps.py",
-        CONFLICT,
-        "not seen: line 3: optimizer.apply_gradient, line 6: optimizer.",
-    ),
-    "a template": (
-        "steps.py",
-        STEPS + "class {{ name }}:\n    pass\n",
-        f"not seen: {SEEN}",
-    ),
-    "no UTF-8": (
-        "steps.py",
-        STEPS.encode() + b"# \xff\n",
-        f"byte 67; not seen: {SEEN}",
-    ),
-    "a null byte": (
-        "steps.py",
-        STEPS + "\0",
-        f"not a Python source file; not seen: {SEEN}",
-    ),
-    "nested too deeply": (
-        "steps.py",
-        f"{STEPS}x = {'(' * 5000}{')' * 5000}\n",
-        f"not seen: {SEEN}",
-    ),
+    "a merge conflict": ("steps.py", CONFLICT, "not seen: line 3: optimizer.apply_gradient, line 6: optimizer."),
+    "a template": ("steps.py", STEPS + "class {{ name }}:\n    pass\n", f"not seen: {SEEN}"),
+    "no UTF-8": ("steps.py", STEPS.encode() + b"# \xff\n", f"byte 67; not seen: {SEEN}"),
+    "a null byte": ("steps.py", STEPS + "\0", f"not a Python source file; not seen: {SEEN}"),
+    "nested too deeply": ("steps.py", f"{STEPS}x = {'(' * 5000}{')' * 5000}\n", f"not seen: {SEEN}"),
     "nothing in it": (
         "steps.py",
         "def train(x):\n    return x +\n",
@@ -102,7 +82,7 @@ UNREAD: dict[str, tuple[str, str | bytes, str]] = {
         cells("import jax", STEPS, "print optimizer.target"),
         "cell 3 cannot be parsed as Python 3; not seen: line 21: optimizer.apply_gradient, line 31: optimizer.target",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "content", "problem"), UNREAD.values(), ids=UNREAD)

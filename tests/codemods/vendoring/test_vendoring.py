@@ -179,16 +179,8 @@ REFUSED = "getattr(optim, name, None)(0.1)"
 SCRIPT = "from flax import optim\n\n\ndef make(name):\n    return getattr(optim, name, None)(0.1)\n"
 IMPORTED = "from {} import make\n"
 LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
-    "one script": (
-        {"train.py": SCRIPT},
-        "legacy_flax_optim",
-        "import legacy_flax_optim as optim",
-    ),
-    "a script in a folder": (
-        {"a/train.py": SCRIPT},
-        "a/legacy_flax_optim",
-        "import legacy_flax_optim as optim",
-    ),
+    "one script": ({"train.py": SCRIPT}, "legacy_flax_optim", "import legacy_flax_optim as optim"),
+    "a script in a folder": ({"a/train.py": SCRIPT}, "a/legacy_flax_optim", "import legacy_flax_optim as optim"),
     "a package": (
         {
             "src/kit/__init__.py": "",
@@ -240,12 +232,8 @@ LAYOUTS: dict[str, tuple[dict[str, str], str | None, str]] = {
         "a/legacy_flax_optim, b/legacy_flax_optim",
         "import legacy_flax_optim as optim",
     ),
-    "what is there already": (
-        {"train.py": SCRIPT, "legacy_flax_optim.py": ""},
-        None,
-        "",
-    ),
-}
+    "what is there already": ({"train.py": SCRIPT, "legacy_flax_optim.py": ""}, None, ""),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("files", "place", "statement"), LAYOUTS.values(), ids=LAYOUTS)

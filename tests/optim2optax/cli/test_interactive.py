@@ -228,21 +228,12 @@ def test_many_repositories(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ("--check", "."),
-            "--interactive asks what to write, and --check writes nothing",
-        ),
-        (
-            ("--diff", "."),
-            "--interactive asks what to write, and --diff writes nothing",
-        ),
-        (
-            ("--output-format", "json", "."),
-            "--interactive asks in text: it cannot report in json",
-        ),
+        (("--check", "."), "--interactive asks what to write, and --check writes nothing"),
+        (("--diff", "."), "--interactive asks what to write, and --diff writes nothing"),
+        (("--output-format", "json", "."), "--interactive asks in text: it cannot report in json"),
         (("-",), "--interactive reads answers from standard input: it needs files"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage(project: Path, options: tuple[str, ...], message: str) -> None:
     session = at_terminal(project, "rewrite", "--interactive", *options)
     assert session.exit_code == 2

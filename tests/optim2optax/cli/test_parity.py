@@ -268,19 +268,10 @@ def test_scenarios_and_commands_with_an_old_tree(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "a wheel that is not the published one": (
-        ["--legacy-wheel", "other", "."],
-        "not the published wheel",
-    ),
-    "an interpreter that is none": (
-        ["--legacy-python", "other", "."],
-        "other cannot be run",
-    ),
-    "an environment where something else is": (
-        ["--create-legacy-env", "."],
-        ". is not empty, and no environment",
-    ),
-}
+    "a wheel that is not the published one": (["--legacy-wheel", "other", "."], "not the published wheel"),
+    "an interpreter that is none": (["--legacy-python", "other", "."], "other cannot be run"),
+    "an environment where something else is": (["--create-legacy-env", "."], ". is not empty, and no environment"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("words", "why"), REFUSED.values(), ids=REFUSED)
@@ -467,25 +458,16 @@ def test_verify_writes_what_is_proven(project: Path, run: Run) -> None:
 
 WRONG = {
     "nothing to do": ([], "give files or directories"),
-    "a command without an old side": (
-        ["--", "python", "train.py"],
-        "a command needs --before",
-    ),
-    "what a command leaves behind without one": (
-        ["--compare", "metrics.json", "."],
-        "are of a command behind --",
-    ),
+    "a command without an old side": (["--", "python", "train.py"], "a command needs --before"),
+    "what a command leaves behind without one": (["--compare", "metrics.json", "."], "are of a command behind --"),
     "lines by what is no expression": (
         ["--compare-lines", "loss (", "--before", ".", "--", "python", "train.py"],
         "--compare-lines 'loss ('",
     ),
     "a path that is not there": (["nowhere.py"], "does not exist"),
-    "a baseline by several processes": (
-        ["--save", "old.npz", "--jobs", "2", "."],
-        "give neither --jobs nor --against",
-    ),
+    "a baseline by several processes": (["--save", "old.npz", "--jobs", "2", "."], "give neither --jobs nor --against"),
     "a platform that is none": (["--platform", "abacus", "."], "abacus"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
@@ -504,19 +486,13 @@ def test_nothing_to_compare(project: Path, run: Run) -> None:
 
 
 NOTHING = {
-    "a filter that fits nothing": (
-        ["-k", "Adamax", "."],
-        "no case fits -k Adamax, so nothing is proven",
-    ),
+    "a filter that fits nothing": (["-k", "Adamax", "."], "no case fits -k Adamax, so nothing is proven"),
     "an old tree without legacy code": (
         ["--before", "old", "."],
         "old has no legacy optimizer here, so nothing is proven",
     ),
-    "a filter in several processes": (
-        ["-k", "Adamax", "--jobs", "2", "."],
-        "no case fits -k Adamax",
-    ),
-}
+    "a filter in several processes": (["-k", "Adamax", "--jobs", "2", "."], "no case fits -k Adamax"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("words", "why"), NOTHING.values(), ids=NOTHING)

@@ -23,12 +23,9 @@ from tests.optim2optax.programs import LEGACY, UNPARSABLE, UNRESOLVABLE
         pytest.param(b"# coding: latin-1\ns = '\xe9'\n", id="latin-1"),
         pytest.param(b"\xff\x00not Python at all", id="no text"),
         pytest.param(UNPARSABLE.encode(), id="legacy, but cannot be parsed"),
-        pytest.param(
-            UNRESOLVABLE.replace("\n", "\r\n").encode(),
-            id="legacy, but cannot be rewritten",
-        ),
+        pytest.param(UNRESOLVABLE.replace("\n", "\r\n").encode(), id="legacy, but cannot be rewritten"),
     ],
-)
+)  # fmt: skip
 def test_passes_through(content: bytes) -> None:
     """As a real process: no text layer may translate anything."""
     done = subprocess.run(

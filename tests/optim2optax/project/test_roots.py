@@ -73,11 +73,7 @@ NO_PACKAGES: Mapping[str, Mapping[str, str]] = {
         "train.py": "from pkg import models\nfrom pkg.layers import dense\n",
         "models.py": "",
     },
-    "nothing is imported by its name": {
-        "__init__.py": "",
-        "train.py": "import models\n",
-        "models.py": "",
-    },
+    "nothing is imported by its name": {"__init__.py": "", "train.py": "import models\n", "models.py": ""},
     "what is imported by its name is not in it": {
         "__init__.py": "",
         "train.py": "from pkg import linen\nfrom pkg.core import frozen_dict\n",
@@ -87,12 +83,8 @@ NO_PACKAGES: Mapping[str, Mapping[str, str]] = {
         "train.py": "from pkgs.models import vit\nimport other.pkg.models\n",
         "models/vit.py": "",
     },
-    "only a text has the name": {
-        "__init__.py": "",
-        "train.py": '"""Part of pkg.models."""\n',
-        "models.py": "",
-    },
-}
+    "only a text has the name": {"__init__.py": "", "train.py": '"""Part of pkg.models."""\n', "models.py": ""},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("files", NO_PACKAGES.values(), ids=NO_PACKAGES)

@@ -18,12 +18,9 @@ PROGRAMS = [
     pytest.param(LEGACY.encode(), id="LF"),
     pytest.param(LEGACY.replace("\n", "\r\n").encode(), id="CRLF"),
     pytest.param(LEGACY.encode().rstrip(), id="no final newline"),
-    pytest.param(
-        b"\xef\xbb\xbf# \x0c\r\n" + LEGACY.encode(),
-        id="BOM, form feed, mixed line endings",
-    ),
+    pytest.param(b"\xef\xbb\xbf# \x0c\r\n" + LEGACY.encode(), id="BOM, form feed, mixed line endings"),
     pytest.param(b"# coding: latin-1\n# caf\xe9\n" + LEGACY.encode(), id="latin-1"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

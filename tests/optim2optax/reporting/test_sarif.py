@@ -52,17 +52,9 @@ def test_rules_have_help() -> None:
     ("preview", "expected"),
     [
         (False, [("FO202", "note"), ("FO903", "warning")]),
-        (
-            True,
-            [
-                ("FO202", "note"),
-                ("FO203", "note"),
-                ("FO202", "note"),
-                ("FO903", "warning"),
-            ],
-        ),
+        (True, [("FO202", "note"), ("FO203", "note"), ("FO202", "note"), ("FO903", "warning")]),
     ],
-)
+)  # fmt: skip
 def test_results(preview: bool, expected: list[tuple[str, str]]) -> None:
     run = run_of(report(preview=preview))
     assert [
@@ -119,18 +111,13 @@ def validator(tmp_path_factory: pytest.TempPathFactory) -> Draft4Validator:
 
 
 PROJECTS = {
-    "every status": {
-        "a.py": LEGACY,
-        "b.py": UNRESOLVABLE,
-        "c.py": SUPPRESSED,
-        "d.py": UNPARSABLE,
-    },
+    "every status": {"a.py": LEGACY, "b.py": UNRESOLVABLE, "c.py": SUPPRESSED, "d.py": UNPARSABLE},
     "odd names": dict.fromkeys(
         ("a b,#?%:.py", "ü ∇/é.py", "x\ny.py", "\udcff.py", "[1]{2}^`.py"), UNRESOLVABLE
     ),
     "nothing found": {"modern.py": MODERN},
     "no file": {},
-}
+}  # fmt: skip
 
 
 @pytest.mark.network

@@ -257,15 +257,9 @@ def test_a_folder_of_that_name_is_left(script: Path, run: Run) -> None:
 WRONG = {
     "standard input": (("--vendor", "-"), "--vendor needs files, not standard input"),
     "a place alone": (("--vendor-as", "x", "."), "give both"),
-    "a place that is no name": (
-        ("--vendor", "--vendor-as", "a-b", "."),
-        "--vendor-as: a-b cannot be imported",
-    ),
-    "a keyword": (
-        ("--vendor", "--vendor-as", "class", "."),
-        "--vendor-as: class cannot be imported",
-    ),
-}
+    "a place that is no name": (("--vendor", "--vendor-as", "a-b", "."), "--vendor-as: a-b cannot be imported"),
+    "a keyword": (("--vendor", "--vendor-as", "class", "."), "--vendor-as: class cannot be imported"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG)

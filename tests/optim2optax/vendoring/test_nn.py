@@ -138,20 +138,14 @@ def test_models_without_an_optimizer(project: Path, run: Run) -> None:
         ("import flax.deprecated.nn as nn\n", f"import {NAME} as nn\n"),
         ("from flax.nn import initializers\n", f"from {NAME} import initializers\n"),
         ("from flax.nn.base import Model\n", f"from {NAME}.base import Model\n"),
-        (
-            "from flax import deprecated\n\ndeprecated.nn.Dense\n",
-            f"import {NAME}\n\n{NAME}.Dense\n",
-        ),
-        (
-            "from flax import linen, nn, struct\n",
-            f"from flax import linen, struct\nimport {NAME} as nn\n",
-        ),
+        ("from flax import deprecated\n\ndeprecated.nn.Dense\n", f"import {NAME}\n\n{NAME}.Dense\n"),
+        ("from flax import linen, nn, struct\n", f"from flax import linen, struct\nimport {NAME} as nn\n"),
         ("from flax import nn  # optim2optax: ignore\n", ""),
         ("from flax import linen as nn\n", ""),
         ("from jax import nn\nimport flax\n", ""),
         ("from flax import nnx\nimport flax.linen as nn\n", ""),
     ],
-)
+)  # fmt: skip
 def test_what_is_pointed(project: Path, run: Run, before: str, after: str) -> None:
     (project / "models.py").write_text(before)
     assert run("rewrite", "--vendor", ".").exit_code == 0

@@ -33,12 +33,9 @@ def test_the_optimizer_migrates() -> None:
     ("source", "after"),
     [
         ("optim.Yogi(0.1)", "optax.yogi(0.1)"),
-        (
-            "optim.Yogi(0.1, 0.8, 0.99, 1e-4)",
-            "optax.yogi(0.1, b1=0.8, b2=0.99, eps=1e-4)",
-        ),
+        ("optim.Yogi(0.1, 0.8, 0.99, 1e-4)", "optax.yogi(0.1, b1=0.8, b2=0.99, eps=1e-4)"),
     ],
-)
+)  # fmt: skip
 def test_its_constructor(source: str, after: str) -> None:
     assert converted(source) == after
 

@@ -44,6 +44,10 @@ def put(step: int, index: tuple[int, ...], value: float) -> Any:
     return change
 
 
+def verdict(before: Any, after: Any, **options: Any) -> Verdict:
+    return compare_trajectories(before, after, **options).verdict
+
+
 def test_the_same_bits_are_identical() -> None:
     comparison = compare_trajectories(trajectory(), trajectory())
     assert (comparison.verdict, comparison.error, comparison.steps) == (
@@ -92,13 +96,13 @@ def test_the_first_difference_is_named() -> None:
 
 def test_a_frozen_dict_corresponds_to_a_dict() -> None:
     frozen = [freeze(step) for step in trajectory()]
-    assert compare_trajectories(frozen, trajectory()).verdict is Verdict.IDENTICAL
+    assert verdict(frozen, trajectory()) is Verdict.IDENTICAL
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_values_that_are_not_finite_are_equal_to_themselves(value: float) -> None:
     both = trajectory(kernel=put(5, (1, 1), value))
-    assert compare_trajectories(both, both).verdict is Verdict.IDENTICAL
+    assert verdict(both, both) is Verdict.IDENTICAL
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -136,32 +140,23 @@ def test_a_leaf_that_never_moves_may_only_round(
 
 def test_movement_counts_from_the_start() -> None:
     before, after = [np.full(2, 100.0)] * STEPS, [np.full(2, 100.0 + 1e-10)] * STEPS
-    assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
-    assert (
-        compare_trajectories(before, after, start=np.zeros(2)).verdict
-        is Verdict.EQUIVALENT
-    )
+    assert verdict(before, after) is Verdict.DIFFERENT
+    assert verdict(before, after, start=np.zeros(2)) is Verdict.EQUIVALENT
 
 
 def test_half_precision_is_judged_too() -> None:
     before = [step["Dense_0"]["kernel"].astype(np.float16) for step in trajectory()]
     after = [np.nextafter(step, np.float16(np.inf)) for step in before]
-    assert compare_trajectories(before, before).verdict is Verdict.IDENTICAL
-    assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
+    assert verdict(before, before) is Verdict.IDENTICAL
+    assert verdict(before, after) is Verdict.DIFFERENT
 
 
 def test_a_closed_loop_may_drift() -> None:
     drifted = trajectory(kernel=lambda values: values * (1 + 4e-9))
-    assert compare_trajectories(trajectory(), drifted).verdict is Verdict.DIFFERENT
-    assert (
-        compare_trajectories(trajectory(), drifted, closed_loop=True).verdict
-        is Verdict.EQUIVALENT
-    )
+    assert verdict(trajectory(), drifted) is Verdict.DIFFERENT
+    assert verdict(trajectory(), drifted, closed_loop=True) is Verdict.EQUIVALENT
     wrong = trajectory(kernel=lambda values: values * (1 + 1e-6))
-    assert (
-        compare_trajectories(trajectory(), wrong, closed_loop=True).verdict
-        is Verdict.DIFFERENT
-    )
+    assert verdict(trajectory(), wrong, closed_loop=True) is Verdict.DIFFERENT
 
 
 def test_in_a_closed_loop_a_leaf_moved_by_noise_alone_counts_like_its_siblings() -> (
@@ -169,11 +164,8 @@ def test_in_a_closed_loop_a_leaf_moved_by_noise_alone_counts_like_its_siblings()
 ):
     noise = np.random.default_rng(1).normal(size=(2, STEPS, 2)) * 1e-9
     before, after = (trajectory(bias=lambda _, noise=side: noise) for side in noise)
-    assert compare_trajectories(before, after).verdict is Verdict.DIFFERENT
-    assert (
-        compare_trajectories(before, after, closed_loop=True).verdict
-        is Verdict.EQUIVALENT
-    )
+    assert verdict(before, after) is Verdict.DIFFERENT
+    assert verdict(before, after, closed_loop=True) is Verdict.EQUIVALENT
 
 
 def test_rounding_that_moves_a_leaf_is_a_remark() -> None:
@@ -231,10 +223,7 @@ def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:
         ]
         for factor in (1e-6, 1e-6 * (1 + 1e-5))
     )
-    assert (
-        compare_trajectories(before, after, closed_loop=True).verdict
-        is Verdict.DIFFERENT
-    )
+    assert verdict(before, after, closed_loop=True) is Verdict.DIFFERENT
 
 
 @pytest.mark.parametrize(
@@ -242,18 +231,10 @@ def test_in_a_closed_loop_a_step_counter_lends_its_movement_to_nobody() -> None:
     [
         ([np.ones(2)] * 2, [np.ones(2)], "2 steps, the new side 1"),
         ([{"a": 1.0, "b": 1.0}], [{"a": 1.0}], "only one of the two sides has b"),
-        (
-            [{"a": np.ones(3)}],
-            [{"a": np.ones(1)}],
-            r"a has shape \(3,\) before and \(1,\) after",
-        ),
-        (
-            [{"a": 1.0}, {"b": 1.0}],
-            [{"a": 1.0}, {"a": 1.0}],
-            "do not all have the same leaves",
-        ),
+        ([{"a": np.ones(3)}], [{"a": np.ones(1)}], r"a has shape \(3,\) before and \(1,\) after"),
+        ([{"a": 1.0}, {"b": 1.0}], [{"a": 1.0}, {"a": 1.0}], "do not all have the same leaves"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_correspond_cannot_be_compared(
     before: Any, after: Any, message: str
 ) -> None:
@@ -265,10 +246,7 @@ VACUOUS = {
     "nothing is held": ([{}] * STEPS, "Nothing was compared."),
     "no step": ([], "Nothing was compared."),
     "nine steps": (walk(9), "Only 9 steps were taken, and fewer than 10 prove nothing"),
-    "no leaf moves": (
-        [{"kernel": np.ones(3)}] * STEPS,
-        "No parameter ever moved, as with a learning rate of zero",
-    ),
+    "no leaf moves": ([{"kernel": np.ones(3)}] * STEPS, "No parameter ever moved, as with a learning rate of zero"),
     "a counter alone moves": (
         [{"kernel": np.ones(3), "step": np.asarray(step)} for step in range(STEPS)],
         "No parameter ever moved",
@@ -280,11 +258,8 @@ VACUOUS = {
         ],
         "From step 15 on, no value is finite on either side",
     ),
-    "inf throughout": (
-        [{"kernel": np.full(3, np.inf)}] * STEPS,
-        "From step 0 on, no value is finite",
-    ),
-}
+    "inf throughout": ([{"kernel": np.full(3, np.inf)}] * STEPS, "From step 0 on, no value is finite"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("held", "why"), VACUOUS.values(), ids=VACUOUS)
@@ -326,7 +301,4 @@ def test_what_a_run_does_not_exercise_of_a_leaf_is_a_remark(
 
 
 def test_a_difference_is_one_in_few_steps_too() -> None:
-    assert (
-        compare_trajectories(walk(3), walk(3, kernel=np.ones(3))).verdict
-        is Verdict.DIFFERENT
-    )
+    assert verdict(walk(3), walk(3, kernel=np.ones(3))) is Verdict.DIFFERENT

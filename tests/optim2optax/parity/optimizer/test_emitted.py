@@ -206,15 +206,9 @@ WRONG = {
     "optax.adam(0.01, b2=0.9990001)": ("optim.Adam(0.01)", "moments"),
     "optax.adam(0.01, eps=1.1e-8)": ("optim.Adam(0.01)", "epsilon"),
     "optax.rmsprop(0.01)": ("optim.RMSProp(0.01)", "epsilon"),
-    "optax.adamw(0.01, weight_decay=0.011)": (
-        "optim.Adam(0.01, weight_decay=0.01)",
-        "decay",
-    ),
-    "optax.chain(optax.clip_by_global_norm(100.0), optax.sgd(0.01))": (
-        "optim.GradientDescent(0.01)",
-        "clip",
-    ),
-}
+    "optax.adamw(0.01, weight_decay=0.011)": ("optim.Adam(0.01, weight_decay=0.01)", "decay"),
+    "optax.chain(optax.clip_by_global_norm(100.0), optax.sgd(0.01))": ("optim.GradientDescent(0.01)", "clip"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -269,10 +263,7 @@ MISTAKES = {
         ADAM,
         "optax.chain(optax.add_decayed_weights(0.1), optax.adam(0.01, 0.8, 0.99, 1e-3))",
     ),
-    "the updates have the wrong sign": (
-        "optim.GradientDescent(0.1)",
-        "optax.sgd(-0.1)",
-    ),
+    "the updates have the wrong sign": ("optim.GradientDescent(0.1)", "optax.sgd(-0.1)"),
     "the updates are not multiplied by the learning rate": (
         "optim.Momentum(0.1)",
         "optax.chain(optax.trace(0.9), optax.scale(-1.0))",
@@ -281,46 +272,22 @@ MISTAKES = {
         "optim.Adam(0.1)",
         "optax.chain(optax.adam(0.1), optax.scale(0.1))",
     ),
-    "beta1 is the default of optax": (
-        ADAM,
-        "optax.adamw(0.01, b2=0.99, eps=1e-3, weight_decay=0.1)",
-    ),
-    "epsilon is the default of optax": (
-        ADAM,
-        "optax.adamw(0.01, 0.8, 0.99, weight_decay=0.1)",
-    ),
-    "beta1 and beta2 are exchanged": (
-        ADAM,
-        "optax.adamw(0.01, 0.99, 0.8, 1e-3, weight_decay=0.1)",
-    ),
-    "epsilon is inside of the square root": (
-        ADAM,
-        "optax.adamw(0.01, 0.8, 0.99, 0.0, 1e-3, weight_decay=0.1)",
-    ),
-    "the moments are not corrected for their bias": (
-        "optim.Adam(0.01)",
-        UNCORRECTED,
-    ),
+    "beta1 is the default of optax": (ADAM, "optax.adamw(0.01, b2=0.99, eps=1e-3, weight_decay=0.1)"),
+    "epsilon is the default of optax": (ADAM, "optax.adamw(0.01, 0.8, 0.99, weight_decay=0.1)"),
+    "beta1 and beta2 are exchanged": (ADAM, "optax.adamw(0.01, 0.99, 0.8, 1e-3, weight_decay=0.1)"),
+    "epsilon is inside of the square root": (ADAM, "optax.adamw(0.01, 0.8, 0.99, 0.0, 1e-3, weight_decay=0.1)"),
+    "the moments are not corrected for their bias": ("optim.Adam(0.01)", UNCORRECTED),
     "there is no momentum": ("optim.Momentum(0.1)", "optax.sgd(0.1)"),
     "Nesterov momentum is missing": (NESTEROV, "optax.sgd(0.1, 0.9)"),
-    "the momentum is Nesterov's": (
-        "optim.Momentum(0.1)",
-        "optax.sgd(0.1, 0.9, nesterov=True)",
-    ),
+    "the momentum is Nesterov's": ("optim.Momentum(0.1)", "optax.sgd(0.1, 0.9, nesterov=True)"),
     "the momentum is an average: gradients are multiplied by one less its decay": (
         "optim.Momentum(0.2)",
         "optax.chain(optax.ema(0.9, debias=False), optax.scale(-0.2))",
     ),
     "the trust ratio is missing": ("optim.LAMB(0.1)", "optax.adam(0.1, eps=1e-6)"),
-    "the groups of parameters are exchanged": (
-        GROUPS,
-        EXCHANGED,
-    ),
-    "each update is 2.5 times as large": (
-        "optim.GradientDescent(0.1)",
-        "optax.sgd(0.25)",
-    ),
-}
+    "the groups of parameters are exchanged": (GROUPS, EXCHANGED),
+    "each update is 2.5 times as large": ("optim.GradientDescent(0.1)", "optax.sgd(0.25)"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

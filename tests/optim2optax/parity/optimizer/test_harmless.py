@@ -39,13 +39,10 @@ def train(params, grads):
         ("getattr(np, 'save')('trace', 1)", "getattr"),
         ("float(eval(\"open('trace', 'w').write('1')\"))", "eval"),
         ("np.lib.npyio.os.system('touch trace')", "np.lib.npyio.os.system"),
-        (
-            "().__class__.__base__.__subclasses__()",
-            "().__class__.__base__.__subclasses__",
-        ),
+        ("().__class__.__base__.__subclasses__()", "().__class__.__base__.__subclasses__"),
         ('float(f\'{open("trace", "w").write("1")}\')', "open('trace', 'w').write"),
     ],
-)
+)  # fmt: skip
 def test_what_could_act_is_named_and_not_run(
     project: Path, argument: str, named: str
 ) -> None:

@@ -8,20 +8,14 @@ from optim2optax.parity.optimizer.sampling import sample
 
 STAY = {
     "literals": ("optim.Adam(1e-3, beta2=0.99)", "optax.adam(1e-3, b2=0.99)"),
-    "arithmetic on literals": (
-        "optim.Adam(0.1 * 2 ** -3)",
-        "optax.adam(0.1 * 2 ** -3)",
-    ),
-    "modules that are known": (
-        "optim.Adam(float(np.float32(0.1)))",
-        "optax.adam(float(np.float32(0.1)))",
-    ),
+    "arithmetic on literals": ("optim.Adam(0.1 * 2 ** -3)", "optax.adam(0.1 * 2 ** -3)"),
+    "modules that are known": ("optim.Adam(float(np.float32(0.1)))", "optax.adam(float(np.float32(0.1)))"),
     "a predicate of its own": (
         "optim.MultiOptimizer((optim.ModelParamTraversal(lambda path, _: 'bias' in path), optim.Adam(0.1)))",
         "partition_by_path((lambda path, _: 'bias' in path, optax.adam(0.1)))",
     ),
     "what is no optimizer": ("optim.DynamicScale(fin_steps=0)", "optax.identity()"),
-}
+}  # fmt: skip
 REPLACED = {
     "a name": ("optim.Adam(lr)", "optax.adam(lr)", "optim.Adam(_0)", "optax.adam(_0)"),
     "an attribute, whole": (

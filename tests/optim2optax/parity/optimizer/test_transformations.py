@@ -64,13 +64,9 @@ def test_forms_without_a_differing_bit_are_identical() -> None:
     ("definition", "transformation"),
     [
         pytest.param(lambda optim: optim.Adam(1e-3), optax.adam(1e-3), id="adam"),
-        pytest.param(
-            lambda optim: optim.Adam(1e-6),
-            optax.adam(1e-6),
-            id="adam that hardly moves",
-        ),
+        pytest.param(lambda optim: optim.Adam(1e-6), optax.adam(1e-6), id="adam that hardly moves"),
     ],
-)
+)  # fmt: skip
 def test_forms_that_only_round_otherwise_are_equivalent(
     definition: Definition, transformation: Any
 ) -> None:

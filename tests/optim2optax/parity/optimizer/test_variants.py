@@ -23,14 +23,8 @@ def case(old: str, new: str) -> Case:
 
 
 CHOICES = {
-    "a boolean parameter": (
-        "optim.Momentum(0.1, nesterov=config.fast)",
-        ["False", "True"],
-    ),
-    "a branch": (
-        "optim.Adam(0.1 if flag else 0.2)",
-        ["0.1 if False else 0.2", "0.1 if True else 0.2"],
-    ),
+    "a boolean parameter": ("optim.Momentum(0.1, nesterov=config.fast)", ["False", "True"]),
+    "a branch": ("optim.Adam(0.1 if flag else 0.2)", ["0.1 if False else 0.2", "0.1 if True else 0.2"]),
     "a literal": (
         "optim.Adam(0.1 if cfg.kind == 'a' else 0.2 if cfg.kind == 'b' else 0.3)",
         ["'a' == 'a'", "'any other' == 'a'", "'b' == 'a'"],
@@ -52,7 +46,7 @@ CHOICES = {
         "optim.ModelParamTraversal(lambda *args: not is_bias(*args))",
         ["optim.ModelParamTraversal(lambda *args: not is_bias(*args))"],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "parts"), CHOICES.values(), ids=CHOICES)
@@ -83,14 +77,8 @@ OTHER = {
         "optim.GradientDescent(0.1)",
         "optax.sgd(optax.piecewise_constant_schedule(0.1, {3000: 0.5}))",
     ),
-    "NaN that is taken away": (
-        "optim.GradientDescent(0.1)",
-        "optax.chain(optax.zero_nans(), optax.sgd(0.1))",
-    ),
-    "a clip for what is very large": (
-        "optim.GradientDescent(0.1)",
-        "optax.chain(optax.clip(1e20), optax.sgd(0.1))",
-    ),
+    "NaN that is taken away": ("optim.GradientDescent(0.1)", "optax.chain(optax.zero_nans(), optax.sgd(0.1))"),
+    "a clip for what is very large": ("optim.GradientDescent(0.1)", "optax.chain(optax.clip(1e20), optax.sgd(0.1))"),
     "a step that is left out where it is not finite": (
         "optim.GradientDescent(0.1)",
         "optax.apply_if_finite(optax.sgd(0.1), 1000)",
@@ -103,7 +91,7 @@ OTHER = {
         "optim.GradientDescent(0.1)",
         "optax.chain(optax.sgd(0.1), optax.masked(optax.set_to_zero(), lambda t: jax.tree.map(lambda x: x.ndim > 4, t)))",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -135,21 +135,15 @@ CREATED = "    return create_optimizer(params, config.learning_rate, config.mome
 @pytest.mark.parametrize(
     ("written", "outcome"),
     [
-        (
-            "additive_weight_decay(1e-4), optax.sgd(config.learning_rate, config.momentum)",
-            SAME,
-        ),
+        ("additive_weight_decay(1e-4), optax.sgd(config.learning_rate, config.momentum)", SAME),
         (
             "additive_weight_decay(2e-4), optax.sgd(config.learning_rate, config.momentum)",
             (Outcome.DIFFERENT,),
         ),
-        (
-            "add_decayed_weights(1e-4), optax.sgd(config.learning_rate)",
-            (Outcome.DIFFERENT,),
-        ),
+        ("add_decayed_weights(1e-4), optax.sgd(config.learning_rate)", (Outcome.DIFFERENT,),),
     ],
     ids=["as before, with a name of an old optax", "another decay", "no momentum"],
-)
+)  # fmt: skip
 def test_parameters_are_what_the_calls_in_the_file_give(
     now: Now, written: str, outcome: tuple[Outcome, ...]
 ) -> None:
@@ -210,17 +204,13 @@ CHANGED = {
         'decayed = lambda path, _: "kernel" in path': 'decayed = lambda path, _: "Dense_0/kernel" in path'
     },
     "a constant": {"DECAY = 0.1": "DECAY = 0.2"},
-    "a part by its own name": {
-        one: other.format("0.3") for one, other in WITH_PARTS.items()
-    },
+    "a part by its own name": {one: other.format("0.3") for one, other in WITH_PARTS.items()},
     "two parts exchanged": {
         "(decayed, optax.adamw(": "(rest, optax.adamw(",
         "(rest, optax.sgd(": "(decayed, optax.sgd(",
     },
-    "a helper that selects otherwise": {
-        "if selects(path, value)]": "if not selects(path, value)]"
-    },
-}
+    "a helper that selects otherwise": {"if selects(path, value)]": "if not selects(path, value)]"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", CHANGED.values(), ids=CHANGED)
@@ -253,17 +243,9 @@ def test_a_predicate_that_leaves_out_another_layer(
 
 
 KEPT = {
-    "a part by its own name": {
-        one: other.format("DECAY") for one, other in WITH_PARTS.items()
-    },
-    "optax by another name": {
-        "import optax\n": "import optax\nimport optax as ox\n",
-        "optax.adamw": "ox.adamw",
-    },
-    "a name imported from optax": {
-        "import optax\n": "import optax\nfrom optax import adamw\n",
-        "optax.adamw": "adamw",
-    },
+    "a part by its own name": {one: other.format("DECAY") for one, other in WITH_PARTS.items()},
+    "optax by another name": {"import optax\n": "import optax\nimport optax as ox\n", "optax.adamw": "ox.adamw"},
+    "a name imported from optax": {"import optax\n": "import optax\nfrom optax import adamw\n", "optax.adamw": "adamw"},
     "labels of its own": {
         "    return train_state": """
     kernels = optax.adamw(lr, weight_decay=DECAY)
@@ -278,7 +260,7 @@ KEPT = {
             "optax.partition({True: kernels, False: optax.sgd(lr, 0.9)}, label)"
         ),
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", KEPT.values(), ids=KEPT)

@@ -382,13 +382,8 @@ QUIET = """
 OF_A_RATE = {
     "few steps": (9, "state", 0.1, "Only 9 steps were taken"),
     "a rate of zero": (20, "state", 0.0, "No parameter ever moved"),
-    "a rate of zero beside what moves": (
-        20,
-        "(state, state.optimizer_count)",
-        0.0,
-        "No parameter ever moved",
-    ),
-}
+    "a rate of zero beside what moves": (20, "(state, state.optimizer_count)", 0.0, "No parameter ever moved"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -495,25 +490,15 @@ NEW = """
 INJECTED = "optax.inject_hyperparams(optax.adam)(learning_rate=0.1, b1=0.9)"
 BY_HAND = {
     "a class of the program's own": ("", "optax.adam(0.1)", "{}", True),
-    "a rate of each step": (
-        ", learning_rate=0.1 / (1 + done)",
-        INJECTED,
-        '{"learning_rate": 0.1 / (1 + done)}',
-        True,
-    ),
-    "a beta1 of each step": (
-        ", beta1=0.9 - 0.1 * done",
-        INJECTED,
-        '{"b1": 0.9 - 0.1 * done}',
-        False,
-    ),
+    "a rate of each step": (", learning_rate=0.1 / (1 + done)", INJECTED, '{"learning_rate": 0.1 / (1 + done)}', True),
+    "a beta1 of each step": (", beta1=0.9 - 0.1 * done", INJECTED, '{"b1": 0.9 - 0.1 * done}', False),
     "all hyperparameters of each step": (
         ", hyper_params=optimizer.optimizer_def.hyper_params.replace(beta1=0.9 - 0.1 * done)",
         INJECTED,
         '{"b1": 0.9 - 0.1 * done}',
         False,
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

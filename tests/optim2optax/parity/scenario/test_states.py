@@ -65,14 +65,11 @@ def compare(
 @pytest.mark.parametrize(
     ("definition", "kept"),
     [
-        (
-            "Adam(0.1)",
-            {"step", "opt_state/0/count", "opt_state/0/mu/b", "opt_state/0/nu/w"},
-        ),
+        ("Adam(0.1)", {"step", "opt_state/0/count", "opt_state/0/mu/b", "opt_state/0/nu/w"}),
         ("Momentum(0.1)", {"step", "opt_state/0/trace/b", "opt_state/0/trace/w"}),
         ("LARS(0.1)", {"step", "opt_state/3/trace/b", "opt_state/3/trace/w"}),
     ],
-)
+)  # fmt: skip
 def test_what_corresponds_is_compared(
     definition: str, kept: set[str], tmp_path: Path
 ) -> None:
