@@ -16,7 +16,6 @@ import jax
 import numpy as np
 import pytest
 
-from codemods import FileResult
 from optim2optax.legacy import legacy_flax
 from tests.codemods.programs import project, table
 
@@ -346,18 +345,14 @@ def _run(code: str) -> Any:
         del sys.modules[module.__name__]
 
 
-def _migrated(text: str) -> tuple[str, FileResult]:
-    code = HEAD + text
-    return code, project({"train": code})["train"]
-
-
 @pytest.mark.parametrize(
     "text",
     table(READ_AT_ANOTHER_TIME, values=1) + table(IN_ONE_STATEMENT, values=1),
 )
 def test_it_trains_as_before(text: str, old_flax: None) -> None:
     """Or it is left as it is, with a reason."""
-    code, result = _migrated(text)
+    code = HEAD + text
+    result = project({"train": code})["train"]
     if {site.status for site in result.sites} != {"rewritten"}:
         assert result.after == result.before
         return
