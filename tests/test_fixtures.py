@@ -81,8 +81,15 @@ FORMS = {
     "functional": Options(style="functional"),
     "renamed": Options(rename=True),
 }
+IN_ANOTHER_FORM = {*others(FUNCTIONAL_CASES, LONG_IN_FUNCTIONAL_STYLE), *RENAMED}
+"""What is trained so in each run is trained as a train state by its own names among all tests."""
+
 TRAINED = [
-    *trained("alias", others(CASES, LONG), LONG),
+    *trained(
+        "alias",
+        others(CASES, {*LONG, *IN_ANOTHER_FORM}),
+        [*LONG, *sorted(IN_ANOTHER_FORM.difference(LONG))],
+    ),
     *trained("chain", IN_CHAINS, MORE_IN_CHAINS),
     *trained(
         "functional",

@@ -145,10 +145,18 @@ SCALED = {
 }
 
 
-@pytest.mark.parametrize("factors", FACTORS)
 @pytest.mark.parametrize(
-    "limit",
-    ["0.5", "0.0", *(pytest.param(one, marks=pytest.mark.thorough) for one in LIMITS)],
+    ("limit", "factors"),
+    [
+        *(("0.5", factors) for factors in FACTORS),
+        ("0.0", FACTORS[0]),
+        pytest.param("0.0", FACTORS[1], marks=pytest.mark.thorough),
+        *(
+            pytest.param(limit, factors, marks=pytest.mark.thorough)
+            for limit in LIMITS
+            for factors in FACTORS
+        ),
+    ],
 )
 @pytest.mark.parametrize("scaled", SCALED.values(), ids=SCALED)
 def test_clipping_at_its_edges(

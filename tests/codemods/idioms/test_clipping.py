@@ -261,9 +261,15 @@ SCALED_BY = [
 
 
 @pytest.mark.parametrize(
-    "limit", ["limit", "config.grad_clip", "config['clip']", "5.0"]
+    ("scaled", "limit"),
+    [
+        *((scaled, "limit") for scaled in SCALED_BY),
+        *(
+            (SCALED_BY[0], limit)
+            for limit in ("config.grad_clip", "config['clip']", "5.0")
+        ),
+    ],
 )
-@pytest.mark.parametrize("scaled", SCALED_BY)
 def test_forms_that_are_the_same_for_every_limit(scaled: str, limit: str) -> None:
     line = f"grads = jax.tree_util.tree_map(lambda g: {scaled.replace('limit', limit)}, grads)\n"
     after = " ".join(migrated(closed(program(NORM + line))).split())

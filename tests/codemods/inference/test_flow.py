@@ -330,22 +330,6 @@ WHOLE = """
 + def step(get: "train_state.TrainState", grads):
 +     optimizer = get().apply_gradients(grads=grads)
 +     return optimizer.params
-== one name for the definition and its optimizer
-- from flax import optim
-+ import optax
-+ from flax.training import train_state
-
-  def train(params, grads):
--     optimizer = optim.Adam(1e-3)
--     optimizer = optimizer.create(params)
--     optimizer = optimizer.apply_gradient(grads)
--     return optimizer.target
-+     optimizer = optax.adam(1e-3)
-+     optimizer = train_state.TrainState.create(
-+         apply_fn=None, params=params, tx=optimizer
-+     )
-+     optimizer = optimizer.apply_gradients(grads=grads)
-+     return optimizer.params
 == made without a rate, only to be restored
 - from flax import optim
 + import optax

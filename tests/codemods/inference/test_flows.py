@@ -386,42 +386,6 @@ def test_followed(text: str) -> None:
     assert "optim." not in after.replace("flax.training", "")
 
 
-def test_star_imports() -> None:
-    """They bind what has a public name, in a file that is not the one that imports."""
-    results = project(
-        {
-            "helpers/log": """
-            def show(optimizer):
-                print(optimizer.target)
-            """,
-            "make": """
-            from make import *
-            from flax import optim
-
-            def make(params):
-                return optim.Adam(1e-3).create(params)
-
-            _made = make(None)
-            """,
-            "train": """
-            import importlib
-            from helpers import *
-            from make import *
-
-            print(make(None).target)
-            print(importlib.import_module("make").make(None).target)
-            importlib.import_module("helpers.log").show(make(None))
-            """,
-        }
-    )
-    assert b"print(optimizer.params)" in results["helpers/log"].after
-    assert b"print(make(None).params)" in results["train"].after
-    assert (
-        b'print(importlib.import_module("make").make(None).params)'
-        in results["train"].after
-    )
-
-
 def test_made_in_one_file_and_stepped_in_another_that_no_one_calls() -> None:
     results = project(
         {

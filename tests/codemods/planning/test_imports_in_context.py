@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from codemods import Source, migrate
 from tests.codemods.programs import (
     OPTAX_ALONE,
     before_and_after,
@@ -790,25 +789,3 @@ def test_a_file_that_cannot_run_keeps_no_import_for_itself() -> None:
     assert b"flax.optim" not in gone["lab/rules"].after
     assert b"from flax import optim" not in gone["lab/rules"].after
     assert {site.status for site in gone["lab/rules"].sites} == {"rewritten"}
-
-
-def test_nothing_is_imported_twice_or_without_use() -> None:
-    after = migrated("""
-        from flax import optim
-
-        def make(params):
-            return optim.Adam(1e-3)
-
-        def step(optimizer, grads):
-            return optimizer.apply_gradient(grads)
-        """)
-    assert after.count("import") == 1
-    assert "train_state" not in after
-
-
-def test_windows_line_ends_in_new_imports() -> None:
-    content = b"import jax\r\nfrom flax import optim\r\n\r\nopt = optim.Adam(1e-3).create(jax)\r\n"
-    [result] = migrate([Source("train.py", content)])
-
-    assert b"import optax\r\n" in result.after
-    assert result.after.count(b"\n") == result.after.count(b"\r\n")
