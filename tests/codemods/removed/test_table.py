@@ -74,9 +74,13 @@ def test_what_is_in_the_table_is_gone() -> None:
 
 
 def is_absent(row: Removed) -> bool:
-    is_python = row.package in sys.stdlib_module_names
-    installed = platform.python_version() if is_python else version(row.package)
-    return Version(row.removed_in) <= Version(installed)
+    return Version(row.removed_in) <= installed(row.package)
+
+
+@cache
+def installed(package: str) -> Version:
+    is_python = package in sys.stdlib_module_names
+    return Version(platform.python_version() if is_python else version(package))
 
 
 def test_the_arguments_of_functions_are_those_of_the_table() -> None:
