@@ -117,10 +117,6 @@ def read(params, first):
 FO904
 def create(params, arguments):
     return optim.WeightNorm(**arguments).create(params)
-== an argument that legacy did not take
-FO905
-def create(params):
-    return optim.Momentum(0.1, momentum=0.9).create(params)
 == a function of all arrays in the state of weight normalization, its directions too
 FO906
 import jax
