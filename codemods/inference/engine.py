@@ -43,7 +43,7 @@ from codemods.inference.reading import (
     function_around,
 )
 from codemods.inference.scopes import Scope
-from codemods.inference.solver import Equation, Solver
+from codemods.inference.solver import Equation, Solver, whole
 from codemods.inference.tracing import Trace, Tracing
 from codemods.sources.modules import Project, Unit, name_of
 
@@ -410,10 +410,9 @@ class Inference:
         return (Layout(Container(node, "rest"), ((None, ("each of", place)),)),)
 
     def _either(self, places: tuple[Place, ...]) -> Equation:
-        found: list[Object] = []
         for place in places:
-            found += yield place
-        return found
+            yield whole(place)
+        return []
 
     def _part(self, behaviour: object, arguments: Arguments) -> Equation:
         return behaviour(self, arguments)  # type: ignore[operator, no-any-return]
@@ -469,6 +468,23 @@ class Inference:
                 if call.keywords and all(one.arg in fields for one in call.keywords):
                     yield ("site", call)
         return ()
+
+    def callees(self, node: ast.expr) -> Iterable[FunctionNode]:
+        """The functions that an evaluation calls, through whatever hands them on."""
+        match node:
+            case ast.Call():
+                self.solver.at(("site", node))
+                self.solver.at(("expression", node, None))
+            # table[name] = value
+            case ast.Subscript():
+                for store in self.index.item_stores_of.get(node, ()):
+                    self.solver.at(("item stored", store))
+        unit = self.scopes[node].unit
+        match unit.parents.get(node):
+            # @jax.jit
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) as parent:
+                self.solver.at(("variable", self.stands(unit, parent), name))
+        return self.calls.reached.get(node, ())
 
     def _look_at(self, trace: Trace) -> Equation:
         for call in trace.calls:

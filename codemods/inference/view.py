@@ -714,9 +714,6 @@ class Entered:
         node = _old(place)
         return self._places[node] if isinstance(node, ast.expr) else node
 
-    def items(self) -> Iterator[tuple[ast.AST, list[tuple[Arguments, int]]]]:
-        return ((node, self[node]) for node in self._engine.functions)
-
 
 def _constants(box: object, key: Key) -> Iterator[ast.Constant]:
     """The constants that a display has under a key, which inference has no need to know."""
