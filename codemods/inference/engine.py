@@ -44,7 +44,7 @@ from codemods.inference.reading import (
 )
 from codemods.inference.scopes import Scope
 from codemods.inference.solver import Equation, Solver, whole
-from codemods.inference.tracing import Trace, Tracing
+from codemods.inference.tracing import Tracing
 from codemods.sources.modules import Project, Unit, name_of
 
 
@@ -447,17 +447,21 @@ class Inference:
 
     def _callers(self, node: FunctionNode) -> Equation:
         function = self.functions[node]
-        yield from self._look_at(self.tracing.of_function(function))
+        trace = self.tracing.of_function(function)
+        calls = self.tracing.calls_of(function, trace)
+        yield from self._look_at(calls, trace.decorated)
         cls = self.class_of_method(function)
         is_special = getattr(node, "name", "").startswith("__")
         if cls is not None and is_special:
             for one in (cls, *(yield ("heirs", cls))):
-                yield from self._look_at(self.tracing.of_class(one))  # type: ignore[arg-type]
+                trace = self.tracing.of_class(one)  # type: ignore[arg-type]
+                yield from self._look_at(trace.calls, trace.decorated)
         return ()
 
     def _instances(self, cls: Class) -> Equation:
         for one in (cls, *(yield ("heirs", cls))):
-            yield from self._look_at(self.tracing.of_class(one))  # type: ignore[arg-type]
+            trace = self.tracing.of_class(one)  # type: ignore[arg-type]
+            yield from self._look_at(trace.calls, trace.decorated)
         fields: set[object] = {None}
         for one in (cls, *(yield ("heirs", cls))):
             fields.update((yield ("fields in order", one)))
@@ -486,10 +490,12 @@ class Inference:
                 self.solver.at(("variable", self.stands(unit, parent), name))
         return self.calls.reached.get(node, ())
 
-    def _look_at(self, trace: Trace) -> Equation:
-        for call in trace.calls:
+    def _look_at(
+        self, calls: Iterable[ast.Call], decorated: Iterable[Function]
+    ) -> Equation:
+        for call in calls:
             yield ("site", call)
-        for function in trace.decorated:
+        for function in decorated:
             around = function.scope.parent
             assert around is not None
             own = function.node.name  # type: ignore[union-attr]
