@@ -447,9 +447,8 @@ class Inference:
 
     def _callers(self, node: FunctionNode) -> Equation:
         function = self.functions[node]
-        trace = self.tracing.of_function(function)
-        calls = self.tracing.calls_of(function, trace)
-        yield from self._look_at(calls, trace.decorated)
+        decorated = self.tracing.of_function(function).decorated
+        yield from self._look_at(self.tracing.calls_of(function), decorated)
         cls = self.class_of_method(function)
         is_special = getattr(node, "name", "").startswith("__")
         if cls is not None and is_special:

@@ -11,11 +11,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from inspect import Signature
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from codemods.inference.binding import Bound, bind, signature_of
+from codemods.inference.accepting import Accepting
 from codemods.inference.containers import CHANGING, METHODS, SAME
 from codemods.inference.exports import exported
 from codemods.inference.heap import is_generic
@@ -59,11 +58,6 @@ HANDING = EMPTYING.union(
     words("partialmethod contextmanager"),
 )
 """Functions out of view that give back what they are given, or something with it."""
-
-KEEPING = frozenset(
-    words("staticmethod classmethod abstractmethod override jit pmap compact nowrap")
-)
-"""Decorators with which a method takes the same arguments as without."""
 
 FURTHEST = 10
 """What is handed on more often is not followed any further."""
@@ -126,43 +120,14 @@ class Tracing:
         self._steps: list[Step] = []
         self._next: dict[int, tuple[list[int], Here]] = {}
         """What follows each step, by its number."""
-        self._signatures: dict[Function, list[Signature]] = {}
-
-    def calls_of(self, function: Function, trace: Trace) -> Iterator[ast.Call]:
-        """The calls at which a function may stand, without those that Python would refuse."""
-        signatures = self._signatures_of(function)
-        name = getattr(function.node, "name", None)
-        for call in trace.calls:
-            match call.func:
-                case ast.Attribute(attr=word) if word == name and signatures:
-                    if any(isinstance(bind(one, call), Bound) for one in signatures):
-                        yield call
-                case _:
-                    yield call
-
-    def _signatures_of(self, function: Function) -> list[Signature]:
-        """The signatures of a method as calls under its name see it; none if these may differ."""
-        if function not in self._signatures:
-            self._signatures[function] = [*self._signatures_found(function)]
-        return self._signatures[function]
-
-    def _signatures_found(self, function: Function) -> Iterator[Signature]:
-        cls, node = self.engine.class_of_method(function), function.node
-        if cls is None or isinstance(node, ast.Lambda):
-            return
-        decorators = self.engine.decorators(node)
-        is_known = decorators <= KEEPING and len(decorators) == len(node.decorator_list)
-        # self.step = jax.pmap(self.step)
-        is_one = len(self.engine.bindings_of(cls.scope, node.name)) == 1
-        if not is_known or not is_one or node.name in self.engine.index.stores:
-            return
-        if "classmethod" not in decorators:
-            yield signature_of(node.args)
-        if "staticmethod" not in decorators:
-            yield signature_of(node.args, bound=1)
+        self._accepting = Accepting(engine)
 
     def of_function(self, function: Function) -> Trace:
         return self.of(self._start(function))
+
+    def calls_of(self, function: Function) -> Iterator[ast.Call]:
+        """The calls at which a function may stand, and that Python does not refuse."""
+        return self._accepting.calls(function, self.of_function(function).calls)
 
     def _start(self, function: Function) -> Stop:
         if isinstance(function.node, ast.Lambda):
@@ -239,7 +204,7 @@ class Tracing:
                 yield from self._climb(unit, node, is_held, here)
             case ("given by", Function() as function):
                 near = self._near(function)
-                for call in self.calls_of(function, near):
+                for call in self._accepting.calls(function, near.calls):
                     yield ("value", self._unit(call), call), is_held
                 # what a decorator gives stands for what it decorates
                 for other in near.decorated:
