@@ -61,7 +61,7 @@ class MakingComplex(Making):
 class ComplexNumbers(ParamTypes):
     """Finds the optimizers that get complex params, so that the step of optax differs."""
 
-    named = re.compile(r"\bcomplex(?:64|128)?\b|\d\.?[jJ]\b")
+    named = re.compile(r"(?<!\btf\.)\bcomplex(?:64|128)?\b|\d\.?[jJ]\b")
     making = MakingComplex
 
     def uses(self) -> Iterator[Use]:

@@ -56,7 +56,15 @@ class ParamTypes:
         """The files that have a word for such numbers."""
         texts = {unit.path: unit.code for unit in self.facts.project.read}
         texts.update(self.facts.others)
-        return {path for path, text in texts.items() if self.named.search(text)}
+        return {path for path, text in texts.items() if self._names(text)}
+
+    def _names(self, text: str) -> bool:
+        """Whether code has such a word, and not in a comment."""
+        for found in self.named.finditer(text):
+            start = text.rfind("\n", 0, found.start()) + 1
+            if "#" not in text[start : found.start()]:
+                return True
+        return False
 
     def _given(self, objects: Iterable[LegacyObject]) -> Iterator[ast.expr]:
         """The params that optimizers are created for, in programs that have such numbers."""

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 
 from codemods.sources.relevance import CREATING, SHAPED, Relevance
 
-SMALL = 1_000_000
-"""The characters of a program of which all files are asked about."""
-
 
 def asked_about(relevance: Relevance, texts: Mapping[str, str]) -> set[str]:
     """The paths of the files whose expressions are looked at; the others only help to answer.
@@ -17,8 +14,6 @@ def asked_about(relevance: Relevance, texts: Mapping[str, str]) -> set[str]:
       relevance: what the texts tell of the files.
       texts: the text of each file that matters.
     """
-    if sum(map(len, texts.values())) < SMALL:
-        return {*texts}
     start = relevance.speaking | relevance.beside
     return {
         path

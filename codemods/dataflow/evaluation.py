@@ -81,7 +81,7 @@ class Evaluations:
     def _called(self, node: ast.AST) -> Iterable[FunctionNode]:
         """The functions in view that an evaluation calls."""
         if isinstance(node, ast.Call):
-            found = dict.fromkeys(self.program.callees.get(node, ()))
+            found = dict.fromkeys(self.program.callees(node))
             # A function that is an argument may be called, too.
             arguments = [] if self._is_wrapping(node) else values_of(node)
             for called in (node.func, *arguments):
@@ -95,7 +95,7 @@ class Evaluations:
         if isinstance(node, ast.Attribute):
             owners = self.program.objects(node.value)
             return [one for item in owners for one in self._getters(item, node.attr)]
-        return self.program.callees.get(node, ())
+        return self.program.callees(node)
 
     def _is_wrapping(self, call: ast.Call) -> bool:
         """Whether a call only wraps its functions, as `jax.jit(step)` does, and calls none yet.
@@ -308,7 +308,7 @@ class Evaluations:
         called = node.func if isinstance(node, ast.Call) else node
         name = self.program.full_name(called)
         return not (
-            self.program.callees.get(node)
+            self.program.callees(node)
             or pure.is_pure(name)
             or self.flow.library.function(name) is not None
         )

@@ -99,8 +99,17 @@ class Dataflow:
             and self._is_in_reach(cell)
             for cell in fields
         )
-        shared = [cell for cell in read.reads if not self._is_local(cell)]
-        return is_set or self._is_any_written(shared, self._behind.writes)
+        if is_set:
+            return True
+        shared = [cell for cell in read.reads if self._may_be_set(cell)]
+        return bool(shared) and self._is_any_written(shared, self._behind.writes)
+
+    def _may_be_set(self, cell: Cell) -> bool:
+        """Whether a function in view may change something that is not its own, by its name."""
+        if isinstance(cell, Variable):
+            return not self._is_local(cell)
+        # of an unknown object, only the attribute of that name
+        return bool(cell.owners) or cell.name in self.handing.set_somewhere
 
     def _is_local(self, cell: Cell) -> bool:
         """Whether a variable is set within its own function alone."""

@@ -6,7 +6,6 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from codemods.dataflow.pure import CALLING
 from codemods.inference.control_flow import ENTRY, Order, Owner
@@ -30,7 +29,6 @@ STATES = (Instance, Container, Class)
 """Abstract objects that have attributes or elements of their own."""
 
 Members = dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]]
-Callees = dict[ast.AST, dict[FunctionNode, None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,15 +110,9 @@ class Program:
 
     # Functions
 
-    @cached_property
-    def callees(self) -> Callees:
-        """The functions that a call reaches, through whatever hands them on."""
-        found: Callees = defaultdict(dict)
-        for node, sites in self.flow.entered.items():
-            if isinstance(node, FunctionNode):
-                for site, _ in sites:
-                    found[site.node][node] = None
-        return found
+    def callees(self, node: ast.AST) -> Iterable[FunctionNode]:
+        """The functions that an evaluation calls, through whatever hands them on."""
+        return self.flow.engine.callees(node) if isinstance(node, ast.expr) else ()
 
     def callers(self, owner: Owner) -> list[EvaluationSite] | None:
         """The calls of a function; None if others may call it than those in view.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -35,6 +36,7 @@ from codemods.inference.objects import (
     plain,
 )
 from codemods.inference.reading import FunctionNode, last_name
+from codemods.inference.solver import whole
 from codemods.vocabulary import ARRAY, MAP_TREES, NUMBERS
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ class Calls:
 
     def __init__(self, engine: Inference) -> None:
         self.engine = engine
+        self.reached: dict[ast.AST, dict[FunctionNode, None]] = defaultdict(dict)
+        """The functions that each call, decorator or item that is set is known to reach."""
 
     def invoked(self, callee: Place, arguments: Arguments) -> Answer:
         found: list[Object] = []
@@ -138,6 +142,7 @@ class Calls:
     def _note(self, node: FunctionNode, arguments: Arguments, offset: int) -> None:
         if arguments.depth == 0:
             call = Called(arguments, offset)
+            self.reached[arguments.node][node] = None
             self.engine.solver.add(("callers", node), call)
 
     # Functions of the project
@@ -170,7 +175,7 @@ class Calls:
             box = Container(node, GENERATOR)
             return [*found, box if frame is None else InFrame(box, frame)]
         for value in self.engine.values_returned(node):
-            found += yield ("expression", value, frame)
+            yield whole(("expression", value, frame))
         return found
 
     # Classes

@@ -43,8 +43,8 @@ from codemods.inference.reading import (
     function_around,
 )
 from codemods.inference.scopes import Scope
-from codemods.inference.solver import Equation, Solver
-from codemods.inference.tracing import Trace, Tracing
+from codemods.inference.solver import Equation, Solver, whole
+from codemods.inference.tracing import Tracing
 from codemods.sources.modules import Project, Unit, name_of
 
 
@@ -410,10 +410,9 @@ class Inference:
         return (Layout(Container(node, "rest"), ((None, ("each of", place)),)),)
 
     def _either(self, places: tuple[Place, ...]) -> Equation:
-        found: list[Object] = []
         for place in places:
-            found += yield place
-        return found
+            yield whole(place)
+        return []
 
     def _part(self, behaviour: object, arguments: Arguments) -> Equation:
         return behaviour(self, arguments)  # type: ignore[operator, no-any-return]
@@ -448,17 +447,20 @@ class Inference:
 
     def _callers(self, node: FunctionNode) -> Equation:
         function = self.functions[node]
-        yield from self._look_at(self.tracing.of_function(function))
+        decorated = self.tracing.of_function(function).decorated
+        yield from self._look_at(self.tracing.calls_of(function), decorated)
         cls = self.class_of_method(function)
         is_special = getattr(node, "name", "").startswith("__")
         if cls is not None and is_special:
             for one in (cls, *(yield ("heirs", cls))):
-                yield from self._look_at(self.tracing.of_class(one))  # type: ignore[arg-type]
+                trace = self.tracing.of_class(one)  # type: ignore[arg-type]
+                yield from self._look_at(trace.calls, trace.decorated)
         return ()
 
     def _instances(self, cls: Class) -> Equation:
         for one in (cls, *(yield ("heirs", cls))):
-            yield from self._look_at(self.tracing.of_class(one))  # type: ignore[arg-type]
+            trace = self.tracing.of_class(one)  # type: ignore[arg-type]
+            yield from self._look_at(trace.calls, trace.decorated)
         fields: set[object] = {None}
         for one in (cls, *(yield ("heirs", cls))):
             fields.update((yield ("fields in order", one)))
@@ -470,10 +472,29 @@ class Inference:
                     yield ("site", call)
         return ()
 
-    def _look_at(self, trace: Trace) -> Equation:
-        for call in trace.calls:
+    def callees(self, node: ast.expr) -> Iterable[FunctionNode]:
+        """The functions that an evaluation calls, through whatever hands them on."""
+        match node:
+            case ast.Call():
+                self.solver.at(("site", node))
+                self.solver.at(("expression", node, None))
+            # table[name] = value
+            case ast.Subscript():
+                for store in self.index.item_stores_of.get(node, ()):
+                    self.solver.at(("item stored", store))
+        unit = self.scopes[node].unit
+        match unit.parents.get(node):
+            # @jax.jit
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) as parent:
+                self.solver.at(("variable", self.stands(unit, parent), name))
+        return self.calls.reached.get(node, ())
+
+    def _look_at(
+        self, calls: Iterable[ast.Call], decorated: Iterable[Function]
+    ) -> Equation:
+        for call in calls:
             yield ("site", call)
-        for function in trace.decorated:
+        for function in decorated:
             around = function.scope.parent
             assert around is not None
             own = function.node.name  # type: ignore[union-attr]

@@ -26,6 +26,7 @@ from codemods.inference.objects import (
     plain,
 )
 from codemods.inference.reading import Binding, key_of
+from codemods.inference.solver import whole
 
 if TYPE_CHECKING:
     from codemods.inference.engine import Inference
@@ -65,7 +66,7 @@ class Expressions:
                 return (yield from self.engine.names.read(node, frame))
             case ast.Attribute(value=value, attr=name):
                 place = ("expression", value, frame)
-                return [*(yield ("attribute of", place, name))]
+                yield whole(("attribute of", place, name))
             case ast.Call():
                 return (yield from self._call(node, frame))
             case (
@@ -89,13 +90,13 @@ class Expressions:
             case ast.BinOp():
                 return (yield from self._binary(node, frame))
             case ast.NamedExpr(value=value) | ast.Await(value=value):
-                return [*(yield ("expression", value, frame))]
+                yield whole(("expression", value, frame))
             case ast.YieldFrom(value=value):
                 return (yield from self._returned(value, frame))
             case ast.Lambda():
                 return [self._in(self.engine.functions[node], frame)]
             case ast.Starred(value=value):
-                return [*(yield ("each of", ("expression", value, frame)))]
+                yield whole(("each of", ("expression", value, frame)))
         return []
 
     @staticmethod
@@ -105,16 +106,16 @@ class Expressions:
     def _any(
         self, nodes: list[ast.expr] | tuple[ast.expr, ...], frame: Frame | None
     ) -> Answer:
-        found: list[Object] = []
         for node in nodes:
-            found += yield ("expression", node, frame)
-        return found
+            yield whole(("expression", node, frame))
+        return []
 
     def _call(self, node: ast.Call, frame: Frame | None) -> Answer:
         unit = self.engine.scopes[node].unit
         arguments = self.engine.arguments(unit, node, frame)
         callee = ("expression", node.func, frame)
-        return [*(yield ("invoked", callee, arguments))]
+        yield whole(("invoked", callee, arguments))
+        return []
 
     def _subscript(
         self, node: ast.Subscript, value: ast.expr, key: ast.expr, frame: Frame | None
@@ -129,7 +130,7 @@ class Expressions:
                 else:
                     found += yield from self.engine.heap.item_of(item, None)
             return found
-        found += yield ("item of", place, key_of(key))
+        yield whole(("item of", place, key_of(key)))
         # sys.modules[name]
         if External("sys.modules") in (yield place):
             call = ast.Call(value, [key], [])
@@ -194,11 +195,11 @@ class Expressions:
         place: Place = ("expression", binding.source, frame)
         for word, key in binding.steps:
             place = _stepped(place, word, key, binding)
-        found: list[Object] = [*(yield place)]
+        yield whole(place)
         # table["step"]: int = …
         if isinstance(node, ast.AnnAssign):
-            found += yield ("annotated", node.target)
-        return found
+            yield whole(("annotated", node.target))
+        return []
 
     def _decorated(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame | None

@@ -55,6 +55,7 @@ from codemods.inference.reading import (
     key_of,
     last_name,
 )
+from codemods.inference.solver import whole
 from codemods.sources.modules import Unit
 
 if TYPE_CHECKING:
@@ -364,11 +365,10 @@ class Heap:
         return found
 
     def field_of(self, place: Place, cls: Class, name: str) -> Answer:
-        found: list[Object] = []
         for item in (yield place):
             if isinstance(item, Instance | Made):
-                found += yield ("field", item, name)
-        return found
+                yield whole(("field", item, name))
+        return []
 
     def _stored_in(
         self, owner: Owner, name: str, ancestry: tuple[Object, ...]
@@ -499,13 +499,14 @@ class Heap:
         return found
 
     def item_of(self, item: Object, key: Key) -> Answer:
+        """What `x[key]` may be, or any element of it; what is copied goes to the asking place."""
         match item:
             case Container() | Layout() | InFrame(item=Container()):
-                found = [*(yield ("item in", item, key))]
+                yield whole(("item in", item, key))
                 # to_state_dict(values)["0"]: a list has its indices as keys there
                 if isinstance(key, str) and key.isdecimal():
-                    found += yield ("item in", item, int(key))
-                return found
+                    yield whole(("item in", item, int(key)))
+                return []
             case Instance(cls=cls) | Made(cls=cls):
                 return (yield from self._item_of_instance(item, cls, key))
             # Trainer[State](…), of a generic class
@@ -524,28 +525,27 @@ class Heap:
         return []
 
     def _item_of_instance(self, item: Owner, cls: Class, key: Key) -> Answer:
-        found: list[Object] = []
         if (yield from self.has(cls, "__getitem__")):
             place = ("special", item, "__getitem__")
-            found += yield ("invoked", place, Arguments(cls.unit, cls.node))
+            yield whole(("invoked", place, Arguments(cls.unit, cls.node)))
         # first, second = bag
         if isinstance(key, int) and (yield from self.has(cls, "__iter__")):
             place = ("special", item, "__iter__")
             iterator = ("invoked", place, Arguments(cls.unit, cls.node))
-            found += yield ("item of", iterator, key)
+            yield whole(("item of", iterator, key))
         if isinstance(key, int):
             names = [*map(str, (yield ("fields in order", cls)))]
             if key < len(names):
-                found += yield ("field", item, names[key])
+                yield whole(("field", item, names[key]))
         # to_state_dict(state)["optimizer"]
         elif key is not None:
-            found += yield ("field", item, key)
+            yield whole(("field", item, key))
         for box in (yield from self.elements_of(item)):
-            found += yield ("item in", box, key)
+            yield whole(("item in", box, key))
         # class State(NamedTuple)
         if key is None and (yield ("fields in order", cls)):
-            found += yield ("any field", cls)
-        return found
+            yield whole(("any field", cls))
+        return []
 
     def each(self, place: Place) -> Answer:
         """What is in something: its elements, and what an iterator gives."""
@@ -555,8 +555,8 @@ class Heap:
             if isinstance(item, Instance | Made):
                 given = Arguments(item.cls.unit, item.cls.node)
                 iterator = ("invoked", ("special", item, "__iter__"), given)
-                found += yield ("invoked", ("special", item, "__next__"), given)
-                found += yield ("each of", iterator)
+                yield whole(("invoked", ("special", item, "__next__"), given))
+                yield whole(("each of", iterator))
         return found
 
     def turn(self, place: Place) -> Answer:
@@ -579,13 +579,12 @@ class Heap:
     # Elements of containers
 
     def element(self, box: Object, key: Key, is_exact: bool = False) -> Answer:
-        found: list[Object] = []
         word = key if isinstance(key, str) else None
         entries = yield from self._entries_at(("entries of", box, word))
         for other, place in entries:
             if other == key or (not is_exact and None in (other, key)):
-                found += yield place
-        return found
+                yield whole(place)
+        return []
 
     def entries(self, box: Object, word: str | None) -> Answer:
         """The elements of a container: the key and the place of each.
@@ -730,7 +729,7 @@ class Heap:
         if name in READING:
             takes_key = name in ("get", "pop", "setdefault", "__getitem__")
             key = key_argument(arguments) if takes_key else None
-            found = yield from self.element(box, key)
+            found = [*(yield ("item in", box, key))]
             # states.get(name, default)
             for place in arguments.positional[1:]:
                 found += yield place

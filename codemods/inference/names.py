@@ -26,6 +26,7 @@ from codemods.inference.objects import (
 )
 from codemods.inference.reading import Binding, FunctionNode, parameters
 from codemods.inference.scopes import Scope, first_bound
+from codemods.inference.solver import whole
 from codemods.sources.modules import Unit, name_of
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class Names:
             return (yield from self._unbound(node.id, scope))
         reaching = self.engine.reaching.bindings(node)
         if reaching is None:
-            return [*(yield self.engine.variable(bound, node.id, frame))]
+            yield whole(self.engine.variable(bound, node.id, frame))
+            return []
         own = self.engine.frame_for(bound, frame)
         return (yield from self._of_bindings(reaching, bound, node.id, own))
 

@@ -3,7 +3,8 @@
 Each place has an equation, which asks for the values of others. Only places that an answer needs
 are ever evaluated; those that need each other are evaluated again until nothing grows (a top-down
 solver: Le Charlier and Van Hentenryck 1992; with contributions to other places as in Apinis, Seidl
-and Vojdani 2012).
+and Vojdani 2012). What one place copies from another is no part of its equation: only what is new
+there is handed on (difference propagation: Fecht and Seidl 1998).
 """
 
 from __future__ import annotations
@@ -22,6 +23,17 @@ CROWDED = 24
 """With so many objects at a place, further ones lose the calls in whose course they came about."""
 
 
+WHOLE = "whole"
+
+
+def whole(place: Place) -> Place:
+    """A request of an equation: let its place have all that is at another, now and later.
+
+    The answer to it is empty: the equation does not get to see what is there.
+    """
+    return (WHOLE, place)
+
+
 class Solver:
     """Values of places, each the union of what its equation gives and of what is added to it.
 
@@ -36,6 +48,8 @@ class Solver:
         self._answers: dict[Place, tuple[Object, ...]] = {}
         self._readers: dict[Place, dict[Place, None]] = {}
         """The places whose equations have asked for each place."""
+        self._copies: dict[Place, dict[Place, None]] = {}
+        """The places that have all that is at each place."""
         self._begun: set[Place] = set()
         self._outdated: dict[Place, None] = {}
         self.evaluations = 0
@@ -62,6 +76,17 @@ class Solver:
 
     def add(self, place: Place, *items: Object) -> bool:
         """Let objects be at a place, whatever its equation says. Returns whether any is new."""
+        new = self._added(place, items)
+        pending = [(copy, new) for copy in self._copies.get(place, ())] if new else []
+        while pending:
+            place, given = pending.pop()
+            further = self._added(place, given)
+            if further:
+                pending += ((copy, further) for copy in self._copies.get(place, ()))
+        return bool(new)
+
+    def _added(self, place: Place, items: Iterable[Object]) -> list[Object]:
+        """Let objects be at a place, and return those that are new there."""
         present = self._known.setdefault(place, {})
         new = [item for item in items if item not in present]
         is_crowded = len(present) + len(new) > CROWDED
@@ -69,12 +94,12 @@ class Solver:
             plainly = dict.fromkeys(map(plain, new))
             new = [item for item in plainly if item not in present]  # type: ignore[misc]
         if not new:
-            return False
+            return new
         present.update(dict.fromkeys(new))
         self.version += 1
         self._answers.pop(place, None)
         self._outdated.update(self._readers.get(place, ()))
-        return True
+        return new
 
     def _settle(self) -> None:
         while self._outdated:
@@ -87,6 +112,8 @@ class Solver:
         """Evaluate a place, and those that it asks for and that nobody has asked for before."""
         running: list[tuple[Place, Equation]] = []
         self._begin(start, running)
+        copied: set[Place] = set()
+        """The places that are evaluated because they are copied."""
         given: tuple[Object, ...] | None = None
         while running:
             place, equation = running[-1]
@@ -95,13 +122,22 @@ class Solver:
             except StopIteration as end:
                 running.pop()
                 self.add(place, *end.value)
-                if running:
+                if place in copied:
+                    copied.remove(place)
+                    given = ()
+                elif running:
                     given = self._read(place, running[-1][0])
                 continue
+            is_copied = wanted[0] == WHOLE  # type: ignore[index]
+            if is_copied:
+                wanted = wanted[1]  # type: ignore[index]
+                self._copy(wanted, place)
             if wanted in self._begun or not self._begin(wanted, running):
-                given = self._read(wanted, place)
+                given = () if is_copied else self._read(wanted, place)
             else:
                 given = None
+                if is_copied:
+                    copied.add(wanted)
 
     def _begin(self, place: Place, running: list[tuple[Place, Equation]]) -> bool:
         """Start the equation of a place; whether there is one."""
@@ -117,3 +153,10 @@ class Solver:
     def _read(self, place: Place, reader: Place) -> tuple[Object, ...]:
         self._readers.setdefault(place, {})[reader] = None
         return self.known(place)
+
+    def _copy(self, source: Place, place: Place) -> None:
+        """Let a place have all that is at another, now and later."""
+        copies = self._copies.setdefault(source, {})
+        if place not in copies and place != source:
+            copies[place] = None
+            self.add(place, *self.known(source))

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from codemods.inference.accepting import Accepting
 from codemods.inference.containers import CHANGING, METHODS, SAME
 from codemods.inference.exports import exported
 from codemods.inference.heap import is_generic
@@ -119,9 +120,14 @@ class Tracing:
         self._steps: list[Step] = []
         self._next: dict[int, tuple[list[int], Here]] = {}
         """What follows each step, by its number."""
+        self._accepting = Accepting(engine)
 
     def of_function(self, function: Function) -> Trace:
         return self.of(self._start(function))
+
+    def calls_of(self, function: Function) -> Iterator[ast.Call]:
+        """The calls at which a function may stand, and that Python does not refuse."""
+        return self._accepting.calls(function, self.of_function(function).calls)
 
     def _start(self, function: Function) -> Stop:
         if isinstance(function.node, ast.Lambda):
@@ -198,22 +204,22 @@ class Tracing:
                 yield from self._climb(unit, node, is_held, here)
             case ("given by", Function() as function):
                 near = self._near(function)
-                for call in _joined(stop.calls for stop in near):
+                for call in self._accepting.calls(function, near.calls):
                     yield ("value", self._unit(call), call), is_held
                 # what a decorator gives stands for what it decorates
-                for other in _joined(stop.decorated for stop in near):
+                for other in near.decorated:
                     yield self._start(other), is_held
 
     def _unit(self, node: ast.expr) -> Unit:
         return self.engine.scopes[node].unit
 
-    def _near(self, function: Function) -> list[Here]:
+    def _near(self, function: Function) -> Trace:
         """Where a function stands under its own name, or where that is handed on a few times.
 
         What other functions give is left out: these may give each other without end.
         """
         reached = self._reached((self._start(function), False), NEAR, "given by")
-        return list(reached)
+        return Trace([*reached])
 
     def _of_variable(
         self, scope: Scope, name: str, is_held: bool, here: Here

@@ -160,21 +160,27 @@ class View:
             self.reading.attributes += ((unit, node) for node in contents.attributes)
             self.reading.functions += contents.functions
             self.reading.classes += contents.classes
-            self._read_imports(unit)
+            self._read_imports(unit, self.reading.imports)
             for node, scope, owner in self.engine.contents(unit).annotated:
                 self.annotate(node, scope, self._annotated(owner, scope))
+        for unit in project.around:
+            self._read_imports(unit, from_outside=[])
         self._read_casts()
 
     # Imports and annotations
 
-    def _read_imports(self, unit: Unit) -> None:
+    def _read_imports(self, unit: Unit, from_outside: list[Import]) -> None:
         for node in unit.nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 for alias in node.names:
-                    self._read_import(unit, node, alias)
+                    self._read_import(unit, node, alias, from_outside)
 
     def _read_import(
-        self, unit: Unit, node: ast.Import | ast.ImportFrom, alias: ast.alias
+        self,
+        unit: Unit,
+        node: ast.Import | ast.ImportFrom,
+        alias: ast.alias,
+        from_outside: list[Import],
     ) -> None:
         scope = self.engine.stands(unit, node)
         if isinstance(node, ast.Import):
@@ -194,8 +200,7 @@ class View:
                 self.reading.passed_on.append(passed)
         if is_outside:
             owner = scope.binding(name) or scope
-            found = Import(unit, node, alias, owner, name, target)
-            self.reading.imports.append(found)
+            from_outside.append(Import(unit, node, alias, owner, name, target))
 
     def _read_casts(self) -> None:
         """Note what `typing.cast(optim.Optimizer, value)` declares."""
@@ -713,9 +718,6 @@ class Entered:
     def _place(self, place: Place) -> Place:
         node = _old(place)
         return self._places[node] if isinstance(node, ast.expr) else node
-
-    def items(self) -> Iterator[tuple[ast.AST, list[tuple[Arguments, int]]]]:
-        return ((node, self[node]) for node in self._engine.functions)
 
 
 def _constants(box: object, key: Key) -> Iterator[ast.Constant]:

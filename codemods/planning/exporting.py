@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -53,7 +51,6 @@ INERT = (
 ON_PURPOSE = re.compile(r"#\s*noqa(?!:)|#\s*noqa:.*\bF401\b", re.IGNORECASE)
 """The comment on an import that linters are not to call unused."""
 
-Attributes = dict[str, list[tuple[Unit, ast.Attribute]]]
 """The places that read an attribute of a name, each with its file."""
 
 
@@ -277,9 +274,10 @@ class Exports:
         )
 
     def _named_out_of_view(self, owner: Unit, name: str) -> bool:
-        """Whether a file that is not analysed takes the name from a module."""
+        """Whether a file that is not read takes the name from a module."""
         project = self.facts.project
         importers = self.facts.importers_of(owner) & self.facts.others.keys()
+        importers -= {unit.path for unit in project.around}
         having = (path for path in importers if project.may_have(path, name))
         return any(_takes(self.facts.others[path], owner, name) for path in having)
 
@@ -309,28 +307,23 @@ class Exports:
             return self._leaves(passed.scope, name)
         imported = self.facts.imported(unit)
         items = [item for item in imported if item.alias is passed.alias]
-        # only imports of legacy names are ever removed
-        if not items:
+        # only imports of legacy names are ever removed, and only where questions are asked
+        if not items or unit in self.facts.project.around:
             return True
         return any(self.reason_to_stay(item) is not None for item in items)
 
     def _read_elsewhere(self, owner: Unit, name: str) -> bool:
         """Whether another file reads the name as an attribute of a module, and goes on doing so."""
-        for unit, node in self._attributes[name]:
+        engine = self.facts.flow.engine
+        for node, value in engine.index.attributes_read.get(name, ()):
+            unit = engine.scopes[node].unit
             if unit is owner or node in self.removed_nodes(unit):
                 continue
             # import train; train.Adam(…)
-            for item in self.facts.objects(node.value):
+            for item in self.facts.objects(value):
                 if isinstance(item, Module) and item.unit is owner:
                     return True
         return False
-
-    @cached_property
-    def _attributes(self) -> Attributes:
-        found: Attributes = defaultdict(list)
-        for unit, node in self.facts.flow.reading.attributes:
-            found[node.attr].append((unit, node))
-        return found
 
     def _only_for_names(self, item: Import) -> bool:
         """Whether an import only binds names.

@@ -38,13 +38,6 @@ SHAPED = re.compile(
 )
 """Attributes of legacy optimizers, whatever they are read from."""
 
-TELLING = re.compile(
-    r"""\.\s*(?:target|optimizer_def|param_states|apply_gradient|compute_gradient)\b"""
-    r"""|\.\s*replace\([^()]*\btarget\s*="""
-    r"""|\.\s*state\s*(?:\[[^\]]*\]\s*)?\.\s*(?:step|param_states)\b"""
-)
-"""Attributes that count as those of a legacy optimizer even if their owner is unknown."""
-
 CREATING = re.compile(r"\.\s*create\(")
 """A method that counts as that of a legacy definition even if its owner is unknown."""
 

@@ -8,6 +8,8 @@ import pytest
 
 from codemods.analysis.flax_optim import FlaxOptim
 from codemods.inference.engine import Inference
+from codemods.inference.objects import External, Place
+from codemods.inference.solver import Equation, Solver, whole
 from codemods.sources.modules import Project, Unit
 from tests.codemods.inference.asking import receiver, shown
 
@@ -77,3 +79,39 @@ def test_a_question_is_answered_once() -> None:
 
     assert solver.at(place) == first
     assert solver.evaluations == evaluations
+
+
+def test_a_call_with_arguments_that_a_method_does_not_take_costs_nothing() -> None:
+    question = """
+class Store:
+    def get(self, optimizer):
+        return optimizer
+
+    @classmethod
+    def put(cls, optimizer):
+        return optimizer
+
+Store().get(value_0)
+Store.put(value_0).target
+"""
+    beside = chain(
+        "made_{i} = make(made_{before})\nmade_{i}.get(1, 2)\nmade_{i}.put(1, 2)\n", 100
+    )
+
+    assert asked(beside + question) == asked(question)
+
+
+def test_what_is_new_is_handed_on_without_another_evaluation() -> None:
+    def copy(source: Place) -> Equation:
+        yield whole(source)
+        return ()
+
+    copies = {("second",): ("first",), ("third",): ("second",), ("first",): ("third",)}
+    solver = Solver(lambda place: copy(copies[place]) if place in copies else None)
+    objects = [External("jax.jit"), External("jax.vmap")]
+    for number, item in enumerate(objects):
+        solver.add(("second",), item)
+        assert solver.at(("third",)) == (*objects[: number + 1],)
+
+    assert solver.at(("first",)) == (*objects,)
+    assert solver.evaluations == 3
