@@ -88,13 +88,14 @@ def alias(optimizer: str, given: Iterable[str], form: Form) -> Alias | None:
     if not {*given} <= {one.name for one in optimizers()[optimizer].parameters}:
         return None
     new = optimizers()[optimizer].convert(call, form, False).expression
+    assert isinstance(new, cst.Call)
     names: dict[str, str] = {}
-    for argument in new.args if isinstance(new, cst.Call) else ():
+    for argument in new.args:
         if argument.keyword is None or not isinstance(argument.value, cst.Name):
             return None
         names[argument.value.value] = argument.keyword.value
     # optax.sgd(learning_rate=learning_rate, momentum=0.9)
-    if not isinstance(new, cst.Call) or names.keys() != {*given}:
+    if names.keys() != {*given}:
         return None
     return Alias(cst.Module([]).code_for_node(new.func), (*names.items(),))
 

@@ -94,6 +94,17 @@ KEPT = {
         """,
         "        nonlocal optimizer\n        optimizer = optimizer.apply_gradients(grads=grads)",
     ),
+    "a variable that a pattern sets": (
+        """
+        from flax import optim
+
+        def train(params, grads):
+            match {"optimizer": optim.Adam(0.1).create(params)}:
+                case {"optimizer": optimizer}:
+                    return optimizer.apply_gradient(grads)
+        """,
+        "            return optimizer.apply_gradients(grads=grads)",
+    ),
     "a new optimizer beside one that keeps its name": (
         """
         from flax import optim
