@@ -240,6 +240,7 @@ HANDED: dict[str, Program] = {
         [*map(lambda o: o, [made])][0].target  # is: made
         list(filter(None, [made]))[0].target  # is: made
         sorted([made], key=id)[0].target  # is: made
+        sorted({"a": made})[0].target  # is: unknown
         next(reversed([made])).target  # is: made
         max([made], key=id).target  # is: made
         next(iter([made])).target  # is: made
