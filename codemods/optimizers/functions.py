@@ -23,7 +23,7 @@ BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88
 # optax.scale_by_learning_rate(learning_rate), or (learning_rate=float(learning_rate or 0)),
 LAST_CALL = re.compile(r"^( +)(.*)\(((?:[^()]|float\([^()]*\))+)\),$", re.MULTILINE)
-CHOICE = re.compile(r"^( +)(.*) (if .*) (else .*),$", re.MULTILINE)
+CHOICE = re.compile(r"^( +)(?![ (])(.*) (if .*) (else .*),$", re.MULTILINE)
 APART = r"\1(\n\1    \2\n\1    \3\n\1    \4\n\1),"
 
 

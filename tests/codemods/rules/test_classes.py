@@ -372,6 +372,15 @@ def test_the_rate_of_a_class_that_is_chosen(
     assert (f"return optax.inject_hyperparams(optax.sgd)({rate})" in code) is injected
 
 
+def test_a_choice_that_is_called_stays_on_one_line() -> None:
+    after = migrated(
+        "from flax import optim\n\ndefinition = optim.RMSProp(**config)\n",
+        Options(form="chain"),
+    )
+    choice = "        (optax.scale_by_stddev if centered else optax.scale_by_rms)(\n"
+    assert choice in after
+
+
 def test_classes_and_calls_in_different_files() -> None:
     classes = b"from flax import optim\n\nCLASSES = {'adam': optim.Adam}\n"
     train = b"from classes import CLASSES\n\ndef make(name, params):\n    return CLASSES[name](0.1).create(params)\n"
