@@ -17,6 +17,9 @@ from codemods.rules.context import Context
 def alias_of_value(use: Use, context: Context) -> Alias | None:
     """The function for a class in a variable, or in a partial application."""
     partial = partial_of(use, context)
+    # partial(optim.Adam, **arguments), of which the names cannot be changed
+    if partial is not None and any(word.arg is None for word in partial.keywords):
+        return None
     first = set[str]() if partial is None else _given(use.name, partial, context, 1)
     is_first_given = partial is not None and len(partial.args) > 1
     later: set[str] = set()

@@ -146,6 +146,22 @@ PROGRAMS = {
         definition = make(1e-3), make(1e-3, weight_decay=0.1)
         """,
     ),
+    "a partial class with arguments in a dict": (
+        """
+        import functools
+        from flax import optim
+
+        definition = functools.partial(optim.Adam, **{"beta1": 0.5})(1e-3)
+        """,
+        f"""
+        import functools
+        import optax
+
+        {ADAM}
+
+        definition = functools.partial(flax_adam, **{{"beta1": 0.5}})(1e-3)
+        """,
+    ),
     "keywords that one call gives": (
         """
         from flax import optim
