@@ -184,6 +184,9 @@ class Seeding:
             # `optimizer` of `optimizer.apply_gradient(grads)`
             elif node.attr == "apply_gradient":
                 seeded = self._seed_stepping(unit, node) or seeded
+            # `optimizer` of `optimizer.optimizer_def.hyper_params`
+            elif node.attr in ("hyper_params", "update_hyper_params"):
+                seeded = self._seed_asked(unit, node) or seeded
         for unit, call in list(self.flow.reading.calls):
             # `definition` of `definition.create(params)`
             if isinstance(call.func, ast.Attribute) and call.func.attr == "create":
@@ -202,6 +205,18 @@ class Seeding:
             node.value, LegacyObject("state", unit, node, evidence="deduced")
         )
         return True
+
+    def _seed_asked(self, unit: Unit, node: ast.Attribute) -> bool:
+        """Seed `x` of `x.optimizer_def.hyper_params`; return whether that was new."""
+        match node.value:
+            case ast.Attribute(value=owner, attr="optimizer_def"):
+                if self.receivers.is_of_jax(unit) and not self.receivers.known(
+                    owner, "optimizer_def"
+                ):
+                    obj = LegacyObject("optimizer", unit, node, evidence="deduced")
+                    self._seed_expression(owner, obj)
+                    return True
+        return False
 
     def _seed_stepping(self, unit: Unit, node: ast.Attribute) -> bool:
         """Seed the receiver of `x.apply_gradient(…)`; return whether that was new."""

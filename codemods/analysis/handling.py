@@ -268,6 +268,10 @@ class Handling:
         if unit.call_of(call) is not None:
             return []
         objects = self.facts.legacy_objects(call.args[0], "optimizer", "definition")
+        match call.args[0]:
+            # type(optimizer.optimizer_def), of an optimizer that is made out of view
+            case ast.Attribute(value=owner, attr="optimizer_def") if not objects:
+                return self.facts.legacy_objects(owner, "optimizer")
         # type(optimizer) == optim.Optimizer
         are_optimizers = all(obj.kind == "optimizer" for obj in objects)
         is_checked = isinstance(unit.parents.get(call), ast.Compare | ast.Call)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from codemods.analysis.facts import Facts
 from codemods.dataflow.definitions import LOOPS, Definitions, Path, function_of
@@ -202,6 +203,11 @@ class Origins(Definitions):
         # Only variables of modules are imported.
         if bound.parent is not None or variable.scope.parent is not None:
             return False
+        # from constants import RATE, here and there
+        source = self._source(variable)
+        is_of_source = self._source(Variable(bound, name)) == source
+        if is_of_source and self.dataflow.is_settled(source, ()):
+            return True
         theirs = {*self.program.objects_at(variable.scope, variable.name)}
         own = {*self.program.objects_at(bound, name)}
         # from steps import train_step
@@ -211,6 +217,23 @@ class Origins(Definitions):
         is_imported = all(isinstance(node, ast.alias) for node in stores)
         is_same = len(own) == 1 and own == theirs
         return is_plain and is_imported and is_same
+
+    def _source(self, variable: Variable) -> Variable:
+        """The variable of another file that imports give this one, or else itself."""
+        seen: set[Variable] = set()
+        while variable not in seen and len(self.stores(variable)) == 1:
+            seen.add(variable)
+            variable = self._imported.get(variable, variable)
+        return variable
+
+    @cached_property
+    def _imported(self) -> dict[Variable, Variable]:
+        """The variable that each import by name means, if it can only be one."""
+        return {
+            Variable(one.scope, one.name): Variable(one.sources[0], one.alias.name)
+            for one in self.flow.reading.passed_on
+            if one.name != "*" and len(one.sources) == 1
+        }
 
 
 def statement_of(unit: Unit, node: ast.AST) -> ast.stmt:

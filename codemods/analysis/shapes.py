@@ -14,7 +14,7 @@ from codemods.inference.objects import Container, Instance, LegacyObject, Place,
 from codemods.inference.scopes import Scope
 from codemods.optimizers.methods import CREATE
 from codemods.sources.modules import Unit
-from codemods.vocabulary import ARRAYS, listed
+from codemods.vocabulary import ARRAYS, RAVEL_TREE, listed
 
 OLD_MODELS = frozenset(
     f"flax.{module}.Model"
@@ -215,6 +215,11 @@ class Parameters:
             # jnp.zeros(3).reshape(…)
             case ast.Call(func=ast.Attribute(value=inner)) if self._computes_array(
                 inner
+            ):
+                return True
+            # flat, unravel = ravel_pytree(params)
+            case ast.Call(func=function) if (
+                self.facts.full_name(function) in RAVEL_TREE
             ):
                 return True
         return any(

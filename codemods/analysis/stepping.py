@@ -84,16 +84,16 @@ class Stepping:
         several = (
             word
             for word in words
-            if word.arg is None and self._keys_of(word.value) == {"learning_rate"}
+            if word.arg is None and self.keys_of(word.value) == {"learning_rate"}
         )
         return next(iter(named), None) or next(several, None)
 
     def empty_overrides(self, call: ast.Call) -> list[ast.keyword]:
         """The `**overrides` of a step in which no call in view puts anything."""
         words = (word for word in call.keywords if word.arg is None)
-        return [word for word in words if self._keys_of(word.value) == set()]
+        return [word for word in words if self.keys_of(word.value) == set()]
 
-    def _keys_of(self, overrides: ast.expr) -> set[object] | None:
+    def keys_of(self, overrides: ast.expr) -> set[object] | None:
         """The keys of the dicts that an expression can be; None if that is not all in view."""
         items = self.facts.objects(overrides)
         if not items or self.flow.may_be_unknown(self.flow.places[overrides]):

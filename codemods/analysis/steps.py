@@ -17,7 +17,12 @@ from codemods.analysis.plain_numbers import PACKAGES, PlainNumbers, is_of_stacke
 from codemods.analysis.uses import Use
 from codemods.inference.objects import External, Function, LegacyObject, Object, Partial
 from codemods.sources.modules import Unit
-from codemods.vocabulary import REMATERIALIZE, SHAPES_OF, UNREPLICATE
+from codemods.vocabulary import (
+    REDUCE_OVER_DEVICES,
+    REMATERIALIZE,
+    SHAPES_OF,
+    UNREPLICATE,
+)
 
 ZERO = "{jnp}.zeros((), {jnp}.int32)"
 MAPPING = ("map", "multimap")
@@ -80,7 +85,11 @@ class Steps:
             is_mapped = name in MAPPING and not self._maps_numbers(
                 call, may_return=True
             )
-            if is_mapped or name in ("flatten", "leaves"):
+            # jax.lax.pmean(optimizer, "batch"), after which it may be no whole number
+            is_reduced = not REDUCE_OVER_DEVICES.isdisjoint(
+                self.facts.externals(call.func)
+            )
+            if is_mapped or is_reduced or name in ("flatten", "leaves"):
                 found.update(self.handling.optimizers_in(call))
         for function in self._rematerialized():
             for site, _ in self.flow.entered[function.node]:

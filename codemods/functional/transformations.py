@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import chain
 
 from codemods.analysis.origins import FunctionNode, Variable, statement_of
 from codemods.functional.group import Group
@@ -151,8 +152,8 @@ class Transformations:
         scope = self.group.facts.scope(call).function
         variable = Variable(scope, "optimizer")
         statement = statement_of(unit, call)
-        targets = ast.walk(statement) if isinstance(statement, ast.Assign) else ()
-        for target in targets:
+        targets = statement.targets if isinstance(statement, ast.Assign) else ()
+        for target in chain.from_iterable(map(ast.walk, targets)):
             # optimizer = create_optimizer(params)
             if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
                 found = self.group.target(target, call)

@@ -485,7 +485,7 @@ def choose(_: Inference, arguments: Arguments) -> Answer:
 
 
 def chain(_: Inference, arguments: Arguments) -> Answer:
-    """`itertools.chain(xs, ys)`, `sorted(xs)`: a container of all elements.
+    """`itertools.chain(xs, ys)`: a container of all elements.
 
     So is `itertools.chain.from_iterable(xss)`, where the elements of elements count.
     """
@@ -499,13 +499,14 @@ def chain(_: Inference, arguments: Arguments) -> Answer:
     return [boxed(arguments, "chain", *dict.fromkeys(parts))]
 
 
-def sort(engine: Inference, arguments: Arguments) -> Answer:
-    """`sorted(xs, key=…)`."""
+def sort(_: Inference, arguments: Arguments) -> Answer:
+    """`sorted(xs, key=…)`, of a dict its keys."""
     key = arguments.keyword("key")
-    source = arguments.positional[:1]
-    if key is not None and source:
-        yield apply(key, arguments, ("each of", source[0]))
-    return (yield from chain(engine, replaced(arguments, positional=source)))
+    turns: list[Place] = [("turn of", place) for place in arguments.positional[:1]]
+    if key is not None:
+        for place in turns:
+            yield apply(key, arguments, place)
+    return [boxed(arguments, "chain", *((None, place) for place in turns))]
 
 
 def select(engine: Inference, arguments: Arguments) -> Answer:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
@@ -21,7 +23,7 @@ BY_NAME = "FLAX_OPTIMIZERS"
 WIDTH = 88
 # optax.scale_by_learning_rate(learning_rate), or (learning_rate=float(learning_rate or 0)),
 LAST_CALL = re.compile(r"^( +)(.*)\(((?:[^()]|float\([^()]*\))+)\),$", re.MULTILINE)
-CHOICE = re.compile(r"^( +)(.*) (if .*) (else .*),$", re.MULTILINE)
+CHOICE = re.compile(r"^( +)(?![ (])(.*) (if .*) (else .*),$", re.MULTILINE)
 APART = r"\1(\n\1    \2\n\1    \3\n\1    \4\n\1),"
 
 
@@ -63,6 +65,39 @@ def as_function(optimizer: str, form: Form, inject: bool) -> tuple[Support, ...]
     if "jnp." in source:
         imports = ("import jax.numpy as jnp", *imports)
     return (*one_line.supports, Support(name, source, imports))
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A function of optax, and its names for some arguments of a legacy class."""
+
+    function: str
+    arguments: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The name of each argument, by the legacy one."""
+        return dict(self.arguments)
+
+
+def alias(optimizer: str, given: Iterable[str], form: Form) -> Alias | None:
+    """The function of optax that is given these arguments and nothing else, if there is one."""
+    words = ", ".join(f"{name}={name}" for name in given)
+    call = expression(f"optim.{optimizer}({words})")
+    assert isinstance(call, cst.Call)
+    if not {*given} <= {one.name for one in optimizers()[optimizer].parameters}:
+        return None
+    new = optimizers()[optimizer].convert(call, form, False).expression
+    assert isinstance(new, cst.Call)
+    names: dict[str, str] = {}
+    for argument in new.args:
+        if argument.keyword is None or not isinstance(argument.value, cst.Name):
+            return None
+        names[argument.value.value] = argument.keyword.value
+    # optax.sgd(learning_rate=learning_rate, momentum=0.9)
+    if names.keys() != {*given}:
+        return None
+    return Alias(cst.Module([]).code_for_node(new.func), (*names.items(),))
 
 
 def by_name(chosen: Iterable[str], form: Form, inject: bool) -> tuple[Support, ...]:

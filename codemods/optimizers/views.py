@@ -66,7 +66,8 @@ def to_legacy(optimizer: str) -> tuple[Support, ...]:
     kept = [optax.tree_utils.tree_get(train_state.opt_state, name, filtering=is_field)\
  for name in names]
     param_states = jax.tree_util.tree_map({optimizer}ParamState, *kept)
-    return OptimizerState(jnp.asarray(train_state.step, jnp.int32), param_states)
+    step = jnp.asarray(train_state.step, jnp.result_type(train_state.step))
+    return OptimizerState(step, param_states)
 '''
     helper = Support(
         name, source, ("import jax", "import jax.numpy as jnp", "import optax")

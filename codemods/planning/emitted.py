@@ -10,10 +10,10 @@ from codemods.analysis.facts import Facts
 from codemods.model import EmittedOptimizer
 from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import RATE, Parameter, learning_rate
-from codemods.optimizers.functions import function_name
+from codemods.optimizers.functions import Alias, function_name
 from codemods.optimizers.interface import has_interface
 from codemods.planning.decisions import Decision
-from codemods.rewriting.edits import Made
+from codemods.rewriting.edits import ConvertClass, Made
 from codemods.sources.modules import Span, Unit
 
 DEEPEST = 8
@@ -45,7 +45,7 @@ class Emitter:
             node = decision.use.node
             is_creating = decision.rule.code in CREATING
             # make = optim.Adam
-            if decision.edit.made.is_function:
+            if isinstance(decision.edit, ConvertClass):
                 self.functions[node] = decision
             # optim.Adam(learning_rate=0.1)
             elif is_creating and isinstance(node, ast.Call):
@@ -212,17 +212,22 @@ def _function(
 ) -> EmittedOptimizer:
     """A class that became a function, called with values for its parameters that are numbers."""
     use, name = decision.use, decision.use.name
+    assert isinstance(decision.edit, ConvertClass)
     parameters = optimizers()[name].parameters
-    real = [parameter.name for parameter in parameters if _is_real(parameter)]
+    alias = decision.edit.alias or Alias(
+        function_name(name), tuple((one.name, one.name) for one in parameters)
+    )
+    real = [one.name for one in parameters if _is_real(one) and one.name in alias.names]
     # optim.Adam(learning_rate=learning_rate, beta1=beta1)
-    arguments = ", ".join(f"{parameter}={parameter}" for parameter in real)
+    arguments = ", ".join(f"{one}={one}" for one in real)
+    words = ", ".join(f"{alias.names[one]}={one}" for one in real)
     return EmittedOptimizer(
         name=name,
         line=use.unit.line(use.node.lineno),
         before=use.unit.source(use.node),
         after=after,
         legacy_expression=f"optim.{name}({arguments})",
-        optax_expression=f"{function_name(name)}({arguments})",
+        optax_expression=f"{alias.function}({words})",
         injected=_made(decision).injects,
         supports=supports,
     )

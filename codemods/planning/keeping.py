@@ -7,6 +7,7 @@ from collections import defaultdict
 from codemods.analysis.facts import Facts
 from codemods.analysis.legacy import Unnamed
 from codemods.analysis.stepping import field_read
+from codemods.containment import INTERNAL
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -41,8 +42,9 @@ def may_keep_interface(plan: Plan) -> dict[LegacyObject, Message]:
     found: dict[LegacyObject, Message] = {}
     for group, cause in causes.items():
         # what a comment or the selection keeps stays as the user has it, and what waits for files
-        # to be named is nothing that an interface could help
-        if cause.status != "unresolved" or _only_unnamed(cause):
+        # to be named, or an error within this tool, is nothing that an interface could help
+        is_other = _only_unnamed(cause) or cause.code == INTERNAL
+        if cause.status != "unresolved" or is_other:
             continue
         if _can_keep_interface(members[group], facts):
             reason = message("{}", _reason_of(cause)).as_clause()

@@ -147,6 +147,8 @@ def _supports(edit: Edit, node: ast.AST, unit: Unit, form: Form) -> Iterable[Sup
             mask = () if edit.mask is None else (MASK_BY_PATH,)
             return *converted.supports, *mask
         case ConvertClass(), _:
+            if edit.alias is not None:
+                return ()
             return as_function(edit.optimizer, form, edit.inject)
         case ConvertLookup(), _:
             return by_name(edit.optimizers, form, edit.inject)

@@ -85,8 +85,8 @@ def _planned(
     """The new name, with the keywords that get it, too; None if the variable keeps its name."""
     name = variable.name
     stores = origins.stores(variable)
-    # global optimizer
-    if any(isinstance(store, ast.Global | ast.Nonlocal) for store in stores):
+    # global optimizer, or case {"optimizer": optimizer}
+    if not all(isinstance(store, ast.Name | ast.arg) for store in stores):
         return None
     # the function has a `state` already
     if new in names_within(node):

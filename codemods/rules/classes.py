@@ -14,9 +14,18 @@ from codemods.inference.objects import LegacyObject
 from codemods.model import Refusal
 from codemods.optimizers import composite, optimizers
 from codemods.optimizers.base import Support, learning_rate
-from codemods.rewriting.edits import ConvertClass, ConvertLookup, Edit, Keep, Replace
+from codemods.optimizers.functions import Alias
+from codemods.rewriting.edits import (
+    ConvertClass,
+    ConvertLookup,
+    ConvertPartial,
+    Edit,
+    Keep,
+    Replace,
+)
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
+from codemods.rules.same_arguments import alias_of_value, partial_of
 
 COMMONEST = ("Adam", "GradientDescent", "Momentum")
 """The classes that a lookup by name gets in a project that names none."""
@@ -42,15 +51,17 @@ CALLABLE = Support("Callable", "", ("from typing import Callable",))
         "optimizer_def = optimizer_class(config.lr)\n"
     ),
     after=(
-        "optimizer_class = flax_lamb if config.lamb else flax_adam\n"
+        "optimizer_class = flax_lamb if config.lamb else optax.adam\n"
         "optimizer_def = optimizer_class(config.lr)\n"
     ),
 )
 def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
-    """A class that is kept in a variable, passed on or looked up by name is replaced by a function,
-    `flax_adam`, which is added to the project and takes the same arguments. Calls of it stay as
-    they are. `getattr(optim, name)` becomes `FLAX_OPTIMIZERS[name]`, a dictionary of the classes
-    that the project names in quotes, or of the three most common ones if it names none.
+    """A class that is kept in a variable, passed on or looked up by name is replaced by a function.
+    If optax has one that takes what all calls in view give by the same names, as `optax.adam` takes
+    a learning rate, it is that. Otherwise `flax_adam`, which takes all the old arguments, is added
+    to the project. Calls of it stay as they are. `getattr(optim, name)` becomes
+    `FLAX_OPTIMIZERS[name]`, a dictionary of the classes that the project names in quotes, or of the
+    three most common ones if it names none.
 
     As an attribute of a class it becomes `staticmethod(flax_adam)`, and as a member of an enum
     `enum.member(flax_adam)`, because a plain function would become a method there.
@@ -115,14 +126,19 @@ def class_value(use: Use, context: Context) -> Edit | Keep | Refusal:
         return reasons.run_time_class(
             f"{is_value}, and more than a call may become of it.", remedy
         )
-    return as_function(use, context)
+    partial = partial_of(use, context)
+    new = as_function(use, context, alias_of_value(use, context))
+    if partial is None or new.alias is None:
+        return new
+    return ConvertPartial(use.unit.span(partial), use.name, False, "", new.alias)
 
 
-def as_function(use: Use, context: Context) -> Edit:
+def as_function(use: Use, context: Context, alias: Alias | None) -> ConvertClass:
     """A function in the place of a class or of the callee of a call."""
     kept_by = kept_as_value(use.node, use.unit, context.facts)
+    is_late = _sets_rate_later(use.objects, context)
     return ConvertClass(
-        use.span, use.name, _sets_rate_later(use.objects, context), kept_by
+        use.span, use.name, is_late, kept_by, None if is_late else alias
     )
 
 

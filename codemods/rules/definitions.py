@@ -18,6 +18,7 @@ from codemods.rewriting.edits import ConvertDefinition, Edit
 from codemods.rules import reasons, rule
 from codemods.rules.classes import as_function
 from codemods.rules.context import Context
+from codemods.rules.same_arguments import alias_of_call
 from codemods.rules.types import made_by_hand, named
 
 
@@ -37,14 +38,14 @@ def definition(use: Use, context: Context) -> Edit | Refusal:
     view and the constructor gives none; everything else stays static. If the constructor gave no
     rate, it gets the number that all steps set, or else 0.0, with a comment that each step has to
     set it. Unpacked arguments, as in `optim.Adam(**arguments)`, are unknown, so the call goes to a
-    function that takes the legacy arguments.
+    function that takes the legacy arguments, unless all their names are known and the same.
     """
     assert isinstance(use.node, ast.Call)
     if use.name not in optimizers():
         return _refuse_other(use)
     # optim.Adam(**arguments)
     if use.name not in composite() and is_unpacked(use.node):
-        return as_function(use, context)
+        return as_function(use, context, alias_of_call(use, context))
     refusal = optimizers()[use.name].refuse(use.node)
     if refusal is None and use.name == "MultiOptimizer":
         refusal = refuse_traversals(use.node, context)

@@ -167,6 +167,23 @@ def test_sites_of_a_file_on_which_this_tool_fails_are_named(
     assert {site.code for site in sites} == {"FO911", "FO930"}
 
 
+def test_an_error_in_a_rule_is_nothing_that_an_interface_could_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(*_: object) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setattr("codemods.rules.classes.alias_of_value", failing)
+    text = (
+        "from flax import optim\n\n"
+        "def make(params, cls=optim.Adam):\n"
+        "    return cls(0.1).create(params)\n"
+    )
+    [result] = migrate([Source("train.py", text.encode())])
+    assert not result.changed
+    assert "FO930" in {site.code for site in result.sites}
+
+
 RESTORED = """\
 from flax import optim
 import broken, config

@@ -14,6 +14,7 @@ from codemods.rewriting.edits.definitions import (
     ConvertClass,
     ConvertDefinition,
     ConvertLookup,
+    ConvertPartial,
     TakePart,
 )
 from codemods.rewriting.edits.expressions import Replace, ReplaceQuoted
@@ -36,6 +37,7 @@ __all__ = [
     "ConvertClass",
     "ConvertDefinition",
     "ConvertLookup",
+    "ConvertPartial",
     "DeriveState",
     "Edit",
     "Holes",

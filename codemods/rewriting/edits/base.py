@@ -43,8 +43,7 @@ class Made:
     `injects` says that the learning rate is set at each step, `schedule` has the source text of a
     schedule in the place of such rates. `link` is the source text of what comes first in the chain,
     for what stood beside the definition. Of two predicates that are `opposite`, each is proven to
-    be the negation of the other. One that `stands_alone` takes the place of one definition;
-    `is_function` says that it is a function, to be called with arguments.
+    be the negation of the other. One that `stands_alone` takes the place of one definition.
     """
 
     injects: bool = False
@@ -52,7 +51,6 @@ class Made:
     link: str = ""
     opposite: tuple[str, str] | None = None
     stands_alone: bool = False
-    is_function: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from codemods.optimizers import composite
-from codemods.rewriting.edits.base import WORD, Edit, Holes, Made, Place, called
+from codemods.optimizers.functions import Alias
+from codemods.rewriting.edits.base import (
+    WORD,
+    Edit,
+    Holes,
+    Made,
+    Place,
+    called,
+    placeholders,
+)
 from codemods.sources.modules import Span
 
 
@@ -83,19 +92,30 @@ class TakePart(Edit):
 class ConvertClass(Edit):
     """Put a function in the place of the legacy class at `span`, or of the callee of its call.
 
-    `kept_by` is a template for what keeps an attribute of a class from becoming a method.
+    `kept_by` is a template for what keeps an attribute of a class from becoming a method. `alias`
+    is the function of optax, if there is one that takes the same arguments by the same names.
     """
 
     optimizer: str
     inject: bool
     kept_by: str = ""
+    alias: Alias | None = None
+
+    @property
+    def needs(self) -> set[str]:
+        return placeholders([self.kept_by]) | ({"optax"} if self.alias else set())
 
     def gone(self, place: Place) -> Iterable[ast.AST]:
         return ast.walk(called(place.node))
 
     @property
     def made(self) -> Made:
-        return Made(self.inject, is_function=True)
+        return Made(self.inject)
+
+
+@dataclass(frozen=True)
+class ConvertPartial(ConvertClass):
+    """Put the function in the place of the class in `functools.partial(optim.Adam, beta1=0.5)`."""
 
 
 @dataclass(frozen=True)

@@ -499,3 +499,35 @@ def test_what_only_may_be_an_optimizer_holds_none_back() -> None:
     left = [site for site in results["train"].sites if site.status != "rewritten"]
     assert left == []
     assert not results["data"].changed
+
+
+def test_what_is_asked_for_the_hyperparameters_of_its_definition_is_one() -> None:
+    texts = {
+        "train": """
+            import jax
+            from flax import optim
+
+            def make(params):
+                return optim.Adam(1e-3).create(params)
+
+            def step(state, grads):
+                return state.apply_gradient(grads)
+
+            def rate(state):
+                return state.optimizer_def.hyper_params.learning_rate
+            """,
+        "other": """
+            import jax
+
+            class Model:
+                def __init__(self, optimizer_def):
+                    self.optimizer_def = optimizer_def
+
+                def rate(self):
+                    return self.optimizer_def.hyper_params.learning_rate
+            """,
+    }
+    results = project(texts)
+    assert {site.status for site in results["train"].sites} == {"rewritten"}
+    assert b'tree_get(state.opt_state, "learning_rate")' in results["train"].after
+    assert not results["other"].changed

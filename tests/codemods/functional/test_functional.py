@@ -419,6 +419,24 @@ def test_jit_of_what_is_made_later_takes_it_as_static_argument() -> None:
     )
 
 
+def test_variables_of_a_comprehension_name_no_transformation() -> None:
+    after = migrated(
+        """
+        from flax import optim
+
+        def train(params, grads):
+            optimizer = optim.MultiOptimizer(*[
+                (optim.ModelParamTraversal(lambda path, _, word=word: word in path), optim.Adam(rate))
+                for word, rate in (("kernel", 0.1), ("bias", 0.2))
+            ]).create(params)
+            optimizer = optimizer.apply_gradient(grads)
+            return optimizer.target
+        """,
+        FUNCTIONAL,
+    )
+    assert "opt_state = tx.init(params)" in after
+
+
 def test_a_partial_application_holds_the_transformation() -> None:
     step = LOOP.replace(
         "for",

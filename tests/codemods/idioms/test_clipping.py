@@ -7,7 +7,7 @@ from textwrap import dedent, indent
 import pytest
 
 from codemods import Options
-from tests.codemods.programs import OPTAX_ALONE, migrated, result_of
+from tests.codemods.programs import OPTAX_ALONE, migrated, project, result_of
 
 PROGRAM = """
     import jax
@@ -585,3 +585,45 @@ def test_a_function_that_may_be_one_of_a_library_may_change_what_it_is_given(
     after = migrated(HOOKED.format(first=first, second=second, given=given))
     assert ("optax.clip_by_global_norm" in after) is is_link
     assert ("clip_grads(grad" in after) is not is_link
+
+
+LIMITS = {
+    "once": ("", True),
+    "once, and again as an attribute": ("import limits\nlimits.LIMIT = 2.0\n", False),
+    "by a name of its own": ("LIMIT = 2.0\n", False),
+}
+
+
+@pytest.mark.parametrize(("more", "is_link"), LIMITS.values(), ids=LIMITS)
+def test_a_limit_that_the_factory_and_the_step_import_is_set(
+    more: str, is_link: bool
+) -> None:
+    train = """
+        from flax import optim
+        from limits import LIMIT
+        from steps import train_step
+
+        def train(params, grads):
+            optimizer = optim.Adam(0.1).create(params)
+            for grad in grads:
+                optimizer = train_step(optimizer, grad)
+            return optimizer
+        """
+    files = project(
+        {
+            "limits": "LIMIT = 1.0",
+            "steps": """
+                import jax
+                import jax.numpy as jnp
+                from limits import LIMIT
+
+                def train_step(optimizer, grads):
+                    grads = jax.tree_util.tree_map(lambda g: jnp.clip(g, -LIMIT, LIMIT), grads)
+                    return optimizer.apply_gradient(grads)
+                """,
+            "train": dedent(train) + more,
+        }
+    )
+    link = b"optax.chain(optax.clip(LIMIT), optax.adam(0.1))"
+    assert (link in files["train"].after) is is_link
+    assert (b"jnp.clip" in files["steps"].after) is not is_link

@@ -201,6 +201,7 @@ functools.reduce(lambda o, batch: o.apply_gradient(batch), batches, made).target
 [*map(lambda o: o, [made])][0].target  # is: made
 list(filter(None, [made]))[0].target  # is: made
 sorted([made], key=id)[0].target  # is: made
+sorted({"a": made})[0].target  # is: unknown
 next(reversed([made])).target  # is: made
 max([made], key=id).target  # is: made
 next(iter([made])).target  # is: made

@@ -39,6 +39,12 @@ def create(params):
     optimizer = optimizer.create(params)
     return optimizer
 >     optimizer = optax.adam(0.1)
+== a variable that a pattern sets
+def train(params, grads):
+    match {"optimizer": optim.Adam(0.1).create(params)}:
+        case {"optimizer": optimizer}:
+            return optimizer.apply_gradient(grads)
+>             return optimizer.apply_gradients(grads=grads)
 == a function that is called elsewhere, perhaps by keyword
 from flax import optim
 

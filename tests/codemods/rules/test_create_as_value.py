@@ -1,4 +1,4 @@
-"""`definition.create` as a value becomes a function of the parameters; whole programs, before and after."""
+"""`create` and `apply_gradient` as values become functions; whole programs, before and after."""
 
 from __future__ import annotations
 
@@ -66,6 +66,20 @@ PROGRAMS = {
     "a variable that is compiled": """
     create = optim.Adam(0.1).create
     first, second = jax.jit(create)(params), create(params)
+""",
+    "steps in a variable": """
+    first = second = optim.Adam(0.1).create(params)
+    for _ in range(2):
+        apply = first.apply_gradient
+        first = second
+        first = apply(grads=grads)
+    step = second.apply_gradient
+    second = step(grads)
+""",
+    "a step that is compiled": """
+    first = second = optim.Adam(0.1).create(params)
+    step = jax.jit(first.apply_gradient)
+    first, second = step(grads), jax.jit(second.apply_gradient)(grads)
 """,
 }
 TAIL = """

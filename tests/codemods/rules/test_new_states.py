@@ -111,6 +111,7 @@ def test_the_state_of_one_of_two_optimizers_is_chosen(select: str, call: str) ->
 
 
 MADE = {
+    "the mean of two, with half a step": "jax.tree_util.tree_map(lambda x, y: (x + y) / 2, {}, {})",
     "the larger of two": "jax.tree_util.tree_map(lambda x, y: jnp.maximum(x, y), {}, {})",
     "what depends on what it chooses": "jax.tree_util.tree_map(lambda x, y: jnp.where(x > 0, x, y), {}, {})",
     "chosen by what changes": "jax.tree_util.tree_map(lambda x, y: jnp.where(FLAGS.pop(), x, y), {}, {})",

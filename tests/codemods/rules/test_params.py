@@ -25,6 +25,7 @@ ANY = {
     "arithmetic on an array": "optim.Adam(1e-3).create(-jnp.ones(3) / 2)",
     "arithmetic on something unknown": "optim.Adam(1e-3).create(2.0 * key)",
     "arithmetic of something unknown": "optim.Adam(1e-3).create(key / 2.0)",
+    "all leaves in one": "optim.Adam(1e-3).create(ravel_pytree(key)[0])",
     "a parameter annotated as an array": "optim.Adam(1e-3).create(z)",
     "a dataclass": "optim.Adam(1e-3).create(Decorated(z))",
     "an object with another decorator": "optim.Adam(1e-3).create(Kept(z))",
@@ -36,6 +37,7 @@ PROGRAM = """
     import flax
     import jax.numpy as jnp
     from flax import optim
+    from jax.flatten_util import ravel_pytree
 
     class Named(dict):
         pass

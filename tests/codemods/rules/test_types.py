@@ -181,3 +181,18 @@ REWRITTEN = """
 @pytest.mark.parametrize(("before", "after"), changes(REWRITTEN))
 def test_types(before: str, after: str) -> None:
     assert migrated(before) == after
+
+
+@pytest.mark.parametrize("parameter", ["optimizer", "optimizer: optim.Optimizer"])
+def test_the_type_of_the_definition_of_an_optimizer_from_out_of_view(
+    parameter: str,
+) -> None:
+    result = result_of(f"""
+        from flax import optim
+
+        def train_step({parameter}, grads):
+            print(type(optimizer.optimizer_def).__name__)
+            return optimizer.apply_gradient(grads)
+        """)
+    assert "optimizer.apply_gradient(grads)" in result.after.decode()
+    assert "FO924" in {site.code for site in result.sites}

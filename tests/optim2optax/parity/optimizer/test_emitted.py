@@ -64,6 +64,22 @@ def test_parts_from_elsewhere_are_put_in_their_place() -> None:
     assert not by_line[10, "Momentum"].injected
 
 
+def test_a_class_in_a_variable_is_compared_with_the_function_for_it() -> None:
+    [partial] = emitted("""
+        import functools
+        from flax import optim
+
+        make = functools.partial(optim.Adam, beta1=0.5)
+        definition = make(1e-3)
+        """)
+    assert partial.legacy_expression == (
+        "optim.Adam(learning_rate=learning_rate, beta1=beta1)"
+    )
+    assert partial.optax_expression == (
+        "optax.adam(learning_rate=learning_rate, b1=beta1)"
+    )
+
+
 @pytest.mark.parametrize(
     "number", thinned({str(number): (number,) for number in range(5)}, "3")
 )
