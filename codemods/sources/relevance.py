@@ -38,30 +38,11 @@ SHAPED = re.compile(
 )
 """Attributes of legacy optimizers, whatever they are read from."""
 
-TELLING = re.compile(
-    r"""\.\s*(?:target|optimizer_def|param_states|apply_gradient|compute_gradient)\b"""
-    r"""|\.\s*replace\([^()]*\btarget\s*="""
-    r"""|\.\s*state\s*(?:\[[^\]]*\]\s*)?\.\s*(?:step|param_states)\b"""
-)
-"""Attributes that count as those of a legacy optimizer even if their owner is unknown."""
 
 CREATING = re.compile(r"\.\s*create\(")
 """A method that counts as that of a legacy definition even if its owner is unknown."""
 
 Graph = defaultdict[str, set[str]]
-
-
-def relevant(texts: Mapping[str, str]) -> list[str]:
-    """The paths of the files that matter.
-
-    They build, step or read optimizers, or are in a program with a file that does. A program is a
-    file and all that it imports, directly or not; an optimizer stays within the program that makes
-    it. Where no file mentions one, none matters.
-
-    Args:
-      texts: the source text of each file of the project, by path.
-    """
-    return Relevance(texts).paths
 
 
 class Relevance:

@@ -150,7 +150,7 @@ KEPT = {
                 return optimizer.apply_gradient(grad, learning_rate=0.1 / optimizer.state.step)
             """,
         ),
-        "not all steps compute it in the same way",
+        "several steps compute it",
     ),
     "two functions for one step": (
         alone(
