@@ -23,7 +23,7 @@ import click
 
 from benchmarks.bad_cases import CASES, write
 from benchmarks.measuring import editing, linting, parsing, rewriting, upgrading
-from codemods.sources.relevance import import_graph, relevant
+from codemods.sources.relevance import Relevance, import_graph
 from optim2optax.project import Patterns, find_files, read_file, root_of
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -116,7 +116,7 @@ def lay_out(tree: Path, folder: Path, copies: int) -> None:
 def look(name: str, tree: Path, limit: int, before: float | None = None) -> float:
     """Print a line on a tree, with the growth if it is told what half of it took; returns the seconds."""
     root, texts = texts_of(tree)
-    paths = relevant(texts)
+    paths = Relevance(texts).paths
     least = parsing(root, paths)
     others = f"ruff {shown(linting(tree, limit))} s  django-upgrade {shown(upgrading(tree, limit))} s"
     taken = rewriting(tree, limit)

@@ -105,7 +105,6 @@ def _compile(mode: str) -> None:
     else:
         compiling.EXACT = _exact.pop("exact")
     compiling._kept.clear()
-    compiling._executables.clear()
     emitted_pair._compared.cache_clear()
 
 

@@ -44,19 +44,6 @@ CREATING = re.compile(r"\.\s*create\(")
 Graph = defaultdict[str, set[str]]
 
 
-def relevant(texts: Mapping[str, str]) -> list[str]:
-    """The paths of the files that matter.
-
-    They build, step or read optimizers, or are in a program with a file that does. A program is a
-    file and all that it imports, directly or not; an optimizer stays within the program that makes
-    it. Where no file mentions one, none matters.
-
-    Args:
-      texts: the source text of each file of the project, by path.
-    """
-    return Relevance(texts).paths
-
-
 class Relevance:
     """What is known of the files of a project by their texts.
 

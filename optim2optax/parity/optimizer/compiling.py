@@ -7,14 +7,12 @@ same shapes.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from optim2optax.parity.judging.movement import PyTree
-from optim2optax.parity.optimizer.hoisting import hoisted
 
 FAST: dict[str, str | bool] = {
     "xla_backend_optimization_level": "0",
@@ -40,24 +38,8 @@ KEPT = 4
 It suffices for one optimizer in two precisions, with and without learning rates.
 """
 
-EXECUTABLES = 64
-"""The number of executables that are kept by the forms of their functions."""
-
-SHARED_FROM = 0.1
-"""The seconds of compiling from which on an executable is shared with other processes."""
 
 _kept: list[tuple[tuple[Any, ...], Any, Callable[..., PyTree]]] = []
-_executables: dict[Hashable, Any] = {}
-
-
-def share_executables(folder: Path) -> None:
-    """Let processes of one run share executables. A cache that the user has chosen stays."""
-    config: Any = jax.config
-    if config.jax_compilation_cache_dir is None:
-        config.update("jax_compilation_cache_dir", str(folder))
-        # By default, JAX shares only what takes a second or more to compile.
-        config.update("jax_persistent_cache_min_compile_time_secs", SHARED_FROM)
-        config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def compiled_once(
@@ -68,8 +50,6 @@ def compiled_once(
 ) -> Callable[..., PyTree]:
     """A function, compiled for arguments of these shapes and types.
 
-    Functions that differ in numbers alone share one executable.
-
     Args:
         key: the objects that identify the function; the same objects mean the same function.
         quick: whether rounding does not matter.
@@ -77,12 +57,14 @@ def compiled_once(
         arguments: trees of arrays; only their shapes and types matter.
     """
     types = jax.tree_util.tree_map(_type, arguments)
-    for known, shapes, compiled in _kept:
+    for known, shapes, earlier in _kept:
         # The same objects, which need not be comparable.
         is_same = len(known) == len(key) and all(map(operator.is_, known, key))
         if is_same and shapes == types:
-            return compiled
-    compiled = _compiled_form(quick, function, *arguments)
+            return earlier
+    compiled: Callable[..., PyTree] = _compiled(
+        jax.jit(function).lower(*arguments), quick
+    )
     _kept.append((key, types, compiled))
     del _kept[:-KEPT]
     return compiled
@@ -90,38 +72,6 @@ def compiled_once(
 
 def _type(leaf: Any) -> tuple[Any, Any]:
     return jax.numpy.shape(leaf), jax.numpy.result_type(leaf)
-
-
-def _compiled_form(
-    quick: bool, function: Callable[..., PyTree], *arguments: PyTree
-) -> Callable[..., PyTree]:
-    """The executable of a function's form, with the numbers of the function."""
-    traced = hoisted(function, *arguments)
-    key = None if traced.form is None else (traced.form, quick)
-    executable = _executables.get(key)
-    if executable is None:
-        leaves = jax.tree_util.tree_leaves(arguments)
-        lowered = jax.jit(traced.function).lower(
-            traced.numbers, traced.constants, leaves
-        )
-        executable = _compiled(lowered, quick)
-        if key is not None:
-            _keep(key, executable)
-
-    def compiled(*arguments: PyTree) -> PyTree:
-        leaves = jax.tree_util.tree_leaves(arguments)
-        results = executable(traced.numbers, traced.constants, leaves)
-        return jax.tree_util.tree_unflatten(traced.results, results)
-
-    return compiled
-
-
-def _keep(key: Hashable, executable: Any) -> None:
-    """Keep an executable, and drop the oldest one of too many."""
-    _executables[key] = executable
-    if len(_executables) > EXECUTABLES:
-        oldest = next(iter(_executables))
-        del _executables[oldest]
 
 
 def _compiled(lowered: Any, quick: bool) -> Any:

@@ -10,9 +10,6 @@ pytest is this module itself.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import pytest
 
 from optim2optax.parity import what_is_missing
@@ -70,16 +67,3 @@ def pytest_configure(config: pytest.Config) -> None:
         from optim2optax.parity.plugin.session import NAME, ParitySession
 
         config.pluginmanager.register(ParitySession(config), NAME)
-        _share_executables(config)
-
-
-def _share_executables(config: pytest.Config) -> None:
-    """Let workers of `--jobs` share what they compile, in a folder that is removed with the run."""
-    from optim2optax.parity.running.processes import TEMPORARY
-
-    folder = Path(tempfile.gettempdir())
-    # Only a worker process of pytest-xdist has a `workerinput`.
-    if hasattr(config, "workerinput") and folder.name.startswith(TEMPORARY):
-        from optim2optax.parity.optimizer.compiling import share_executables
-
-        share_executables(folder / "executables")

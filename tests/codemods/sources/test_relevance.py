@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codemods import Source, migrate
-from codemods.sources.relevance import relevant
+from codemods.sources.relevance import Relevance
 
 TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3).create(params)\n"
 
@@ -26,7 +26,7 @@ TRAIN = "from flax import optim\n\ndef make(params):\n    return optim.Adam(1e-3
     ],
 )  # fmt: skip
 def test_nothing_is_relevant(files: dict[str, str]) -> None:
-    assert relevant(files) == []
+    assert Relevance(files).paths == []
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_nothing_is_relevant(files: dict[str, str]) -> None:
     ],
 )
 def test_unrelated_files_are_left_out(path: str, text: str) -> None:
-    assert relevant({"train.py": TRAIN, path: text}) == ["train.py"]
+    assert Relevance({"train.py": TRAIN, path: text}).paths == ["train.py"]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_unrelated_files_are_left_out(path: str, text: str) -> None:
     ],
 )
 def test_importers_are_relevant(text: str) -> None:
-    assert set(relevant({"main.py": text, "train.py": TRAIN})) == {
+    assert set(Relevance({"main.py": text, "train.py": TRAIN}).paths) == {
         "main.py",
         "train.py",
     }
@@ -87,7 +87,7 @@ def test_a_whole_program_is_relevant() -> None:
         "src/lab/unrelated.py": "import lab.models\n",
         "elsewhere/loop.py": "import math\n",
     }
-    assert set(files) - set(relevant(files)) == {
+    assert set(files) - set(Relevance(files).paths) == {
         "src/lab/unrelated.py",
         "elsewhere/loop.py",
     }
@@ -95,7 +95,7 @@ def test_a_whole_program_is_relevant() -> None:
 
 def test_readers_without_an_import_are_relevant_beside_an_optimizer() -> None:
     reader = "import jax\n\ndef restore(checkpoint):\n    return checkpoint['target']\n"
-    assert set(relevant({"train.py": TRAIN, "restore.py": reader})) == {
+    assert set(Relevance({"train.py": TRAIN, "restore.py": reader}).paths) == {
         "train.py",
         "restore.py",
     }
@@ -129,8 +129,8 @@ def test_names_of_the_standard_library_mean_it() -> None:
         "lab/types.py": "",
     }
     script = {"train.py": f"import types\n{TRAIN}", "types.py": ""}
-    assert relevant(package) == ["lab/train.py"]
-    assert set(relevant(script)) == {"train.py", "types.py"}
+    assert Relevance(package).paths == ["lab/train.py"]
+    assert set(Relevance(script).paths) == {"train.py", "types.py"}
 
 
 def test_of_modules_of_one_name_the_nearest_is_meant() -> None:
@@ -140,4 +140,4 @@ def test_of_modules_of_one_name_the_nearest_is_meant() -> None:
         "two/train.py": "",
         "two/main.py": "import train\n",
     }
-    assert set(relevant(files)) == {"one/train.py", "one/main.py"}
+    assert set(Relevance(files).paths) == {"one/train.py", "one/main.py"}
