@@ -1,10 +1,10 @@
-"""Which files of a program have questions in them: those that optimizers may get to."""
+"""Which files of a program have questions in them: optimizers may get to them, or old models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codemods.sources.relevance import CREATING, SHAPED, Relevance
+from codemods.sources.relevance import CREATING, OLD_MODELS, SHAPED, Relevance
 
 
 def asked_about(relevance: Relevance, texts: Mapping[str, str]) -> set[str]:
@@ -18,5 +18,6 @@ def asked_about(relevance: Relevance, texts: Mapping[str, str]) -> set[str]:
     return {
         path
         for path, text in texts.items()
-        if path in start or SHAPED.search(text) or CREATING.search(text)
+        if path in start
+        or any(told.search(text) for told in (SHAPED, CREATING, OLD_MODELS))
     }
