@@ -116,7 +116,7 @@ def migrate(
         codes = Codes(texts, (path for path in texts if path in chosen))
         relevance = Relevance(codes, writable if has_context else None)
         read = _Parser(texts, {}, writable, report)
-        facts = _analysed(codes, read, relevance, aside, options)
+        facts = _analysed(codes, read, relevance, aside)
         return _results(facts, files, shown, options, share, report), read.errors
 
     def alone(paths: Iterable[str], _: Collection[str]) -> Found:
@@ -181,15 +181,13 @@ def _analysed(
     read: _Parser,
     relevance: Relevance,
     aside: Collection[str],
-    options: Options,
 ) -> Facts:
     """The facts of a program, without the files set aside."""
     program = Codes(read.texts, relevance.paths)
     named = {name for code in codes.values() for name in named_classes(code)}
     parsed = [read(path) for path in program if path not in aside]
     found = [unit for unit in parsed if unit is not None]
-    # removed names may be in any file
-    asked = program if options.modernize else asked_about(relevance, program)
+    asked = asked_about(relevance, program)
     units = [unit for unit in found if unit.path in asked]
     around = [unit for unit in found if unit.path not in asked]
     others = program.without({unit.path: unit for unit in found})

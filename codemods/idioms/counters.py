@@ -12,6 +12,9 @@ from codemods.inference.holders import unwrapped
 from codemods.inference.objects import Class, External, Instance, Method
 from codemods.sources.modules import Unit
 
+DEEPEST = 3
+"""How many functions deep an optimizer may be made."""
+
 
 class Counters:
     """Proves that a field is always the count of the optimizer in another field.
@@ -87,24 +90,36 @@ class Counters:
         given = arguments_of(taking(**dict.fromkeys(fields)), call) or {}
         match given.get(counter):
             case ast.Constant(value=int(start)) if field in given:
-                return start if self._is_new(given[field]) else None
+                return start if self._is_new(given[field], DEEPEST) else None
         return None
 
-    def _is_new(self, node: ast.expr) -> bool:
+    def _is_new(self, node: ast.expr, depth: int) -> bool:
         """Whether an expression is an optimizer that has taken no step."""
         match node:
             # optimizer = definition.create(params), and then State(0, optimizer)
             case ast.Name():
                 assigned = self.origins.values_of(node)
                 for value in assigned:
-                    if value is None or not self._is_new(value):
+                    if value is None or not self._is_new(value, depth):
                         return False
                 return bool(assigned)
             case ast.Call():
                 optimizers = self.facts.legacy_objects(node, "optimizer")
                 # definition.create(params)
-                return any(obj.node is node for obj in optimizers)
+                if any(obj.node is node for obj in optimizers):
+                    return True
+                # create_optimizer(params)
+                return bool(depth) and self._makes_new(node, depth - 1)
         return False
+
+    def _makes_new(self, call: ast.Call, depth: int) -> bool:
+        """Whether a call is of functions that return a new optimizer."""
+        made = self.facts.functions(call.func)
+        for function in made:
+            for value in self.facts.flow.engine.values_returned(function.node):
+                if not self._is_new(value, depth):
+                    return False
+        return bool(made)
 
     # At every change
 

@@ -1,14 +1,14 @@
-"""The forms in which people clip a leaf, which are what optax computes for every limit.
+"""The forms in which people clip a leaf, each of which is what optax computes for every limit.
 
 `optax.clip_by_global_norm` gives `g if N < L else g / N * L` for a leaf `g`, the norm `N` of its
 tree and a limit `L`. `N` is at least as large as any element of `g`, or 0 where the squares of tiny
 elements vanish, or infinite where those of large ones overflow, or not a number where one element
-is not. `jnp.minimum(1.0, L / N) * g` is the same:
+is not. `jnp.minimum(1.0, L / N) * g` and `jnp.where(N < L, g, L / N * g)` are the same:
 
-- `N < L`: `L / N` is at least 1, so it gives `g` itself.
-- `N >= L`: it gives `g * L / N` but for rounding, and for what is too small for the type. With an
+- `N < L`: `L / N` is at least 1, so each gives `g` itself.
+- `N >= L`: each gives `g * L / N` but for rounding, and for what is too small for the type. With an
   infinite `N` that is 0 for a finite element and not a number for an infinite one.
-- `N` is not a number: `jnp.minimum` returns it.
+- `N` is not a number: `jnp.minimum` returns it, and the comparison chooses what divides by it.
 - `L = 0`: `L / N` is 0, and not a number for `N = 0`. `L < 0`: `L / N` is the minimum, and `N < L`
   never holds. An infinite `L`: for a finite norm `L / N` is infinite, for an infinite one all is
   not a number. `L` is negatively infinite, or not a number: no element is finite.
@@ -53,6 +53,14 @@ class Leaf:
                         for number, ratio in ((one, two), (two, one)):
                             if _is_one(number):
                                 return self._over_norm(ratio)
+            # jnp.where(norm < limit, g, limit / norm * g)
+            case ast.Call(func=function, args=[test, ast.Name(id=name), scaled]) if (
+                name == self.leaf and self._is_called("where", function)
+            ):
+                limit = self._over_norm(self._factor(self._expanded(scaled)))
+                compared = self._above_norm(self._expanded(test))
+                if limit and compared and ast.dump(limit) == ast.dump(compared):
+                    return limit
         return None
 
     def clipped_by_value(self) -> ast.expr | None:
@@ -109,6 +117,19 @@ class Leaf:
             case ast.BinOp(left=limit, op=ast.Div(), right=norm) if self._is_norm(
                 norm
             ) and self._is_limit(limit):
+                return limit
+        return None
+
+    def _above_norm(self, test: ast.expr | None) -> ast.expr | None:
+        """The limit in `norm < limit`, or in `limit > norm`."""
+        match test:
+            case ast.Compare(left=norm, ops=[ast.Lt()], comparators=[limit]) if (
+                self._is_norm(norm)
+            ):
+                return limit
+            case ast.Compare(left=limit, ops=[ast.Gt()], comparators=[norm]) if (
+                self._is_norm(norm)
+            ):
                 return limit
         return None
 

@@ -22,7 +22,7 @@ from codemods.idioms.groups import (
 from codemods.idioms.masks import Masks
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
-from codemods.idioms.values import Value, Values, only_value
+from codemods.idioms.values import Value, Values, common_value
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -170,7 +170,7 @@ class Links(Outcomes[Linked]):
         refuse_templates(members, self.stepping)
         self._refuse_looks(members)
         values = Values(self.origins)
-        link = only_value([one.value(values) for one in taken])
+        link = common_value([one.value(values) for one in taken])
         values.refuse_changes(link, outermost, members)
         passing = Passing(self.origins, link, self.argument)
         links: dict[ast.AST, str] = {call: passing.beside(call) for call in outermost}

@@ -20,7 +20,7 @@ from codemods.idioms.groups import (
 from codemods.idioms.order import Edits
 from codemods.idioms.passing import Passing
 from codemods.idioms.rates import Rates
-from codemods.idioms.values import Values, only_value
+from codemods.idioms.values import Values, common_value
 from codemods.inference.objects import LegacyObject
 from codemods.messages import message
 from codemods.model import Message, Prose
@@ -120,7 +120,7 @@ def _schedule(
     origins = stepping.origins
     values = Values(origins)
     rates = Rates(origins, Counts(origins), values)
-    rate = only_value([rates.of_step(_given(use, stepping), use) for use in steps])
+    rate = common_value([rates.of_step(_given(use, stepping), use) for use in steps])
     values.refuse_changes(rate, calls, objects)
     passing = Passing(origins, rate, "schedule")
     filled = passing.as_argument({call: learning_rate(call) for call in calls})

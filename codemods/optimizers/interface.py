@@ -8,7 +8,7 @@ parameter, all of its definitions become such classes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import indent
 
 from codemods.optimizers import optimizers
@@ -118,6 +118,16 @@ def interface_of(name: str) -> tuple[Support, ...]:
             fields = found.state if part == PARAM_STATE else found.parameters
             return (maker(optimizer),) if fields else ()
     return _optimizer(name) if has_interface(name) else ()
+
+
+def by_name(names: Iterable[str]) -> tuple[Support, ...]:
+    """A dictionary of the classes that keep the interface of some legacy ones, behind these."""
+    classes = {
+        support.name: support for name in names for support in interface_of(name)
+    }
+    entries = "".join(f'    "{name}": {name},\n' for name in classes if name in names)
+    source = f"FLAX_OPTIMIZERS = {{\n{entries}}}\n"
+    return *classes.values(), Support("FLAX_OPTIMIZERS", source, (), is_shared=True)
 
 
 def _hyper_params(optimizer: str) -> Support:

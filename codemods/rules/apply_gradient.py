@@ -13,6 +13,7 @@ from codemods.analysis.uses import Use
 from codemods.dataflow.definitions import function_of
 from codemods.idioms.carried import typed
 from codemods.inference.binding import Wrong, bind, values_of
+from codemods.inference.objects import LegacyObject
 from codemods.inference.reading import FunctionNode
 from codemods.model import Refusal
 from codemods.optimizers.base import RATE, Support
@@ -21,12 +22,35 @@ from codemods.rewriting.edits import Argument, Edit, Holes, Replace, RewriteCall
 from codemods.rules import reasons, rule
 from codemods.rules.context import Context
 from codemods.rules.hyper_params import (
+    IS_HYPERPARAM,
     keeps_rate,
     rates_of_step,
     refuse_rate,
     with_rate,
 )
 from codemods.vocabulary import JIT
+
+STEP_WITH_RATE = Support(
+    name="step_with_rate",
+    source='''def step_with_rate(state, grads, learning_rate):
+    """One step of a train state whose learning rate is an injected hyperparameter."""
+    opt_state = optax.tree_utils.tree_set(state.opt_state, learning_rate=learning_rate)
+    return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
+''',
+    imports=("import optax",),
+)
+
+STEP_WITH_RATE_ALONE = dataclasses.replace(
+    STEP_WITH_RATE,
+    source='''def step_with_rate(state, grads, learning_rate):
+    """One step of a train state whose learning rate is an injected hyperparameter."""
+    opt_state = optax.tree_utils.tree_set(
+        state.opt_state, is_hyperparam, learning_rate=learning_rate
+    )
+    return state.replace(opt_state=opt_state).apply_gradients(grads=grads)
+''',
+)
+"""The same where a parameter may be called `learning_rate`."""
 
 
 @rule(
@@ -45,6 +69,9 @@ def apply_gradient(use: Use, context: Context) -> Edit | Refusal:
     if call is None:
         return _as_function(use, context)
     override = context.overrides.of(use)
+    # optimizer.apply_gradient(grads, **overrides)
+    if override is not None and override.arg is None:
+        return _set_unpacked(use, context, call, override)
     # optimizer.apply_gradient(grads, **options) of `def train(params, **options)`
     empty = context.stepping.empty_overrides(call)
     words = [word for word in call.keywords if word not in empty]
@@ -205,7 +232,7 @@ def _set_rate(
         return _set_hyper_params(legacy, override, context)
     # optimizer.apply_gradient(compute_gradients(), learning_rate=next(rates))
     if not _may_come_first(legacy.call, override, context):
-        return _order_matters()
+        return _step_with_rate(legacy, context)
     rate = len(legacy.call.args) + legacy.call.keywords.index(override)
     opt_state, supports = with_rate(
         "{owner}.opt_state", f"{{argument:{rate}}}", context
@@ -213,14 +240,6 @@ def _set_rate(
     # optimizer.replace(opt_state=…): the optimizer is read twice, and the rate before the gradients
     moved = (legacy.use.owner, override.value)
     return _with_state(legacy, opt_state, supports, moved, context)
-
-
-def _order_matters() -> Refusal:
-    return reasons.overrides(
-        "The gradients and the hyperparameters of this step are computed by expressions "
-        "whose order matters.",
-        "Compute the gradients in a statement before.",
-    )
 
 
 def _set_hyper_params(
@@ -233,7 +252,11 @@ def _set_hyper_params(
     if isinstance(rates, Refusal):
         return rates
     if not _may_come_first(legacy.call, override, context):
-        return _order_matters()
+        return reasons.overrides(
+            "The gradients and the hyperparameters of this step are computed by expressions "
+            "whose order matters.",
+            "Compute the gradients in a statement before.",
+        )
     opt_state, holes, supports = rates
     with_rates = dataclasses.replace(legacy, holes=(*legacy.holes, *holes))
     moved = (legacy.use.owner, override.value)
@@ -264,6 +287,65 @@ def _with_state(
     )
 
 
+def _set_unpacked(
+    use: Use,
+    context: Context,
+    call: ast.Call,
+    overrides: ast.keyword,
+) -> Edit | Refusal:
+    """`apply_gradient(grads, **overrides)`: a rate in it is set, else that of the constructor."""
+    rate = context.made_with.rate(use)
+    place = _place_of_gradients(use, call, overrides, context)
+    if place is None:
+        return reasons.unpacked_arguments(
+            "The arguments of this call are unpacked.", "Name the arguments."
+        )
+    # without a number to fall back on, the rate has to be among the overrides
+    if rate is None and not all(
+        map(_is_made_without_rate, context.stepping.definitions(use))
+    ):
+        return keeps_rate("Pass `learning_rate=` in any case.")
+    read = f'["{RATE}"]' if rate is None else f'.get("{RATE}", {rate})'
+    holes = (use.owner_hole, ("overrides", use.unit.span(overrides.value)))
+    legacy = LegacyStep(use, call, Argument("grads", index=place), holes)
+    return _set_again(legacy, f"{{overrides}}{read}", context, (overrides.value,))
+
+
+def _place_of_gradients(
+    use: Use,
+    call: ast.Call,
+    overrides: ast.keyword,
+    context: Context,
+) -> int | None:
+    """The index of the gradients, if nothing but `**overrides` is beside them and both may swap."""
+    words = [*call.args, *call.keywords]
+    others = [index for index, word in enumerate(words) if word is not overrides]
+    if len(others) != 1:
+        return None
+    word = words[others[0]]
+    gradients = word.value if isinstance(word, ast.keyword) else word
+    _, by_type = typed("", "", use, context.stepping)
+    if (
+        isinstance(gradients, ast.Starred)
+        or by_type
+        or context.stepping.axes(use.objects)
+    ):
+        return None
+    return (
+        others[0]
+        if context.facts.dataflow.may_swap(gradients, overrides.value)
+        else None
+    )
+
+
+def _is_made_without_rate(definition: LegacyObject) -> bool:
+    """Whether a constructor is not given a learning rate, so that each step had to be."""
+    call = definition.node
+    if not isinstance(call, ast.Call) or call.args:
+        return False
+    return all(word.arg not in (RATE, None) for word in call.keywords)
+
+
 def _set_again(
     legacy: LegacyStep,
     rate: str,
@@ -275,6 +357,22 @@ def _set_again(
         return refusal
     opt_state, supports = with_rate("{owner}.opt_state", f"{RATE}={rate}", context)
     return _with_state(legacy, opt_state, supports, (legacy.use.owner, *moved), context)
+
+
+def _step_with_rate(legacy: LegacyStep, context: Context) -> RewriteCall:
+    """The step as a call of a helper that is given the same, in the same order."""
+    call = legacy.call
+    given: list[Argument] = [Argument(None, template="{owner}")]
+    for index, word in enumerate((*call.args, *call.keywords)):
+        is_rate = isinstance(word, ast.keyword) and word.arg == RATE
+        given.append(Argument(RATE, index=index) if is_rate else legacy.gradients)
+    function = f"{{support:{STEP_WITH_RATE.name}}}"
+    supports: tuple[Support, ...] = (STEP_WITH_RATE,)
+    if context.stepping.param_names.may_be_rate:
+        supports = (IS_HYPERPARAM, STEP_WITH_RATE_ALONE)
+    return RewriteCall(
+        legacy.use.unit.span(call), function, tuple(given), legacy.holes, supports
+    )
 
 
 def _may_come_first(call: ast.Call, override: ast.keyword, context: Context) -> bool:

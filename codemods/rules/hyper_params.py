@@ -275,6 +275,9 @@ def rates_of_step(
     The hole of the owner is left out. Where optimizers of one and of several groups reach the step,
     legacy could take it with those of one sort only.
     """
+    rate = _rate_of_all(value, context)
+    if rate is not None:
+        return _one_rate(rate, use, context)
     rates = _new_rates(value, use.unit, context)
     sizes = _group_counts(use, context)
     if isinstance(rates, ast.expr) and None in sizes:
@@ -409,6 +412,26 @@ def _rates_of_elements(
             return None
         rates.append(rate)
     return tuple(rates)
+
+
+def _rate_of_all(value: ast.expr, context: Context) -> ast.expr | None:
+    """The rate in `[one.replace(learning_rate=rate) for one in definition.hyper_params]`."""
+    match value:
+        case ast.ListComp(
+            elt=ast.Call(func=ast.Attribute(value=ast.Name(id=name))) as new,
+            generators=[
+                ast.comprehension(target=ast.Name(id=target), iter=rates, ifs=[])
+            ],
+        ) if name == target and context.facts.legacy_objects(rates, "hyper_params"):
+            rate = new_rate(new)
+            # a rate such as 0.1 * one.learning_rate is another for each group
+            return None if rate is None or _reads(name, rate) else rate
+    return None
+
+
+def _reads(name: str, expression: ast.expr) -> bool:
+    names = (node for node in ast.walk(expression) if isinstance(node, ast.Name))
+    return any(node.id == name for node in names)
 
 
 def _element(node: ast.expr, unit: Unit, context: Context) -> int | None:

@@ -14,6 +14,7 @@ from codemods.optimizers import optimizers
 from codemods.optimizers.base import Support
 from codemods.optimizers.interface import (
     APPLY_GRADIENTS_WITH,
+    by_name,
     has_interface,
     interface_of,
 )
@@ -98,6 +99,8 @@ def is_decided(use: Use) -> bool:
         # class Sign(optim.Momentum)
         case "base":
             return bool(interface_of(use.name))
+        case "module":
+            return _looked_up(use) is not None
         # def init_state(self, params) -> OptimizerState
         case "annotation":
             is_private = use.name.startswith("_")
@@ -124,6 +127,18 @@ def _is_traversal(use: Use) -> bool:
     return use.kind == "definition" and use.name == "ModelParamTraversal"
 
 
+def _looked_up(use: Use) -> ast.Call | None:
+    """The whole of `getattr(optim, name)` or `hasattr(optim, name)`, if this is its module."""
+    match use.parent:
+        case (
+            ast.Call(
+                func=ast.Name(id="getattr" | "hasattr"), args=[module, _], keywords=[]
+            ) as lookup
+        ):
+            return lookup if module is use.node else None
+    return None
+
+
 def _names_class(use: Use) -> bool:
     return use.kind in OF_CLASSES and bool(interface_of(use.name))
 
@@ -148,6 +163,8 @@ def with_interface(use: Use, context: Context) -> Edit | Keep | Refusal:
     """
     if use.kind == "base":
         return custom(use, context)
+    if use.kind == "module":
+        return _by_name(use, context)
     if _is_traversal(use):
         return named(use, "{ModelParamTraversal}") if use.legacy_import else Keep()
     if isinstance(use.node, ast.Call) and has_interface(use.name):
@@ -202,6 +219,22 @@ def _refuse(use: Use) -> Refusal | None:
     return None
 
 
+def _by_name(use: Use, context: Context) -> Edit | Refusal:
+    """A class that is looked up by its name, among those that the project names."""
+    lookup = _looked_up(use)
+    names = sorted(name for name in context.facts.named_classes if interface_of(name))
+    if lookup is None or not names:
+        return reasons.run_time_class(
+            "A class is looked up by a name that is not in view.", "Name it."
+        )
+    supports = by_name(names)
+    table = f"{{support:{supports[-1].name}}}"
+    is_check = isinstance(lookup.func, ast.Name) and lookup.func.id == "hasattr"
+    template = f"({{name}} in {table})" if is_check else f"{table}[{{name}}]"
+    name = (("name", use.unit.span(lookup.args[1])),)
+    return Replace(use.unit.span(lookup), template, name, supports)
+
+
 def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
     """`optimizer.replace(…)`, with fields under the names that a train state has for them."""
     words = [FIELDS.get(word.arg or "") for word in call.keywords]
@@ -211,7 +244,7 @@ def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
             "Name them.",
         )
     definitions = (word.value for word in call.keywords if word.arg == "optimizer_def")
-    if not all(context.facts.legacy_objects(one, "definition") for one in definitions):
+    if not all(_is_definition(definition, context) for definition in definitions):
         return reasons.definition_internals(
             "The definition that replaces another comes from code out of view.",
             "Run on the files that make it too.",
@@ -220,6 +253,26 @@ def _replaced(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:
     return RewriteCall(
         use.unit.span(call), "{owner}.replace", arguments, (use.owner_hole,)
     )
+
+
+def _is_definition(node: ast.expr, context: Context) -> bool:
+    """Whether something is a definition, or one more of the same class: `type(definition)(…)`."""
+    if context.facts.legacy_objects(node, "definition"):
+        return True
+    values = context.origins.values_of(node) if isinstance(node, ast.Name) else [node]
+    return bool(values) and all(
+        _is_of_the_same_class(value, context) for value in values
+    )
+
+
+def _is_of_the_same_class(value: ast.AST | None, context: Context) -> bool:
+    match value:
+        # type(optimizer.optimizer_def)(rate)
+        case ast.Call(
+            func=ast.Call(func=ast.Name(id="type"), args=[definition], keywords=[])
+        ):
+            return bool(context.facts.legacy_objects(definition, "definition"))
+    return False
 
 
 def _stored(use: Use, call: ast.Call, context: Context) -> Edit | Refusal:

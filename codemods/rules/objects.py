@@ -31,6 +31,7 @@ from codemods.rewriting.edits import (
 )
 from codemods.rules import reasons, rule
 from codemods.rules.apply_gradient import arguments_or_refusal
+from codemods.rules.chosen_states import choosing, chosen_states, in_choice
 from codemods.rules.context import Context
 from codemods.rules.legacy_states import legacy_state, put_back, viewed_as
 from codemods.rules.param_states import (
@@ -308,6 +309,8 @@ def state(use: Use, context: Context) -> Edit | Keep | Refusal:
     if use.name == "replace" and _is_new_state_or_step(use, context):
         return Keep()
     if use.name == "state":
+        if in_choice(use, context):
+            return Keep()
         parent = use.parent
         # optimizer.state[0].step, of a MultiOptimizer
         if parent is not None and _is_numbered(parent):
@@ -377,9 +380,10 @@ def _with_one_step(body: list[ast.stmt]) -> str:
 )
 def replace(use: Use, context: Context) -> Edit | Keep | Refusal:
     """Replacing the parameters keeps the optimizer's state and step, before and after. The state
-    may be replaced by one in which each array is a function of the old ones (FO211), by one with
-    another step, or by a new one, whose step is 0. Frozen parameters are unfrozen instead, if those
-    that they replace came from a model: they are plain dicts today, and so is the state.
+    may be replaced by one in which each array is a function of the old ones (FO211) or chosen from
+    those of two optimizers, by one with another step, or by a new one, whose step is 0. Frozen
+    parameters are unfrozen instead, if those that they replace came from a model: they are plain
+    dicts today, and so is the state.
     """
     call = use.call
     if call is None:
@@ -452,6 +456,9 @@ def _new_fields(
     if makes_state(value, context):
         zero = Argument("step", template=context.counted.zero(use.objects))
         return NewFields((zero, Argument("opt_state", index=index)))
+    # optimizer.replace(state=select(new.state, optimizer.state))
+    if chosen_states(value, context):
+        return NewFields(*choosing(value, use))
     return None
 
 

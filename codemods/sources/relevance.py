@@ -41,11 +41,6 @@ SHAPED = re.compile(
 CREATING = re.compile(r"\.\s*create\(")
 """A method that counts as that of a legacy definition even if its owner is unknown."""
 
-OLD_MODELS = re.compile(
-    r"\bflax\.(?:deprecated\.)?nn\b|\bfrom\s+flax(?:\.deprecated)?\s+import\b[^\n]*\bnn\b"
-)
-"""Imports of `flax.nn`, in which models were written before Linen."""
-
 Graph = defaultdict[str, set[str]]
 
 

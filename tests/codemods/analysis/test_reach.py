@@ -13,7 +13,12 @@ from tests.generated.verdicts import KEPT, verdict
 SEVERAL = [name for name, files in PROGRAMS.items() if len(files) > 2]
 
 
-@pytest.mark.usefixtures("legacy_wheel")
+@pytest.fixture
+def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codemods.analysis.reach.SMALL", 0)
+
+
+@pytest.mark.usefixtures("legacy_wheel", "_all_are_large")
 @pytest.mark.parametrize("name", marked(SEVERAL))
 def test_what_matters_is_taken_in(name: str) -> None:
     found = verdict(PROGRAMS[name])
@@ -64,6 +69,7 @@ BOTH = """
     """
 
 
+@pytest.mark.usefixtures("_all_are_large")
 @pytest.mark.parametrize("text", ["def advance(one, grad)\n    print one\n", "\\"])
 def test_a_file_that_is_no_python_is_as_one_that_is_not_there(
     text: str,
@@ -77,6 +83,7 @@ def test_a_file_that_is_no_python_is_as_one_that_is_not_there(
     assert results["train.py"].changed
 
 
+@pytest.mark.usefixtures("_all_are_large")
 def test_what_does_not_matter_is_not_analysed() -> None:
     results = project(train=ALONE, main="import train, lab.tables", lab__tables=TABLES)
     assert results["train.py"].changed
@@ -130,6 +137,7 @@ MODELS = """
 MAIN = "import train\nfrom lab import models\n\ntrain.train(models.initial(), [])\n"
 
 
+@pytest.mark.usefixtures("_all_are_large")
 def test_params_may_be_complex_where_no_optimizer_gets_to() -> None:
     results = project(
         train=ALONE, main=MAIN, lab__models=MODELS.format(dtype="jnp.float32")
@@ -175,6 +183,7 @@ CALLING = (
 HOOK = "import train\n\n\ndef slow_down(number, config=None):\n    {}\n"
 
 
+@pytest.mark.usefixtures("_all_are_large")
 @pytest.mark.parametrize(
     ("limit", "hook"),
     [
@@ -199,6 +208,7 @@ def test_what_is_set_where_no_optimizer_gets_to_is_not_read_at_another_time(
     assert b"clip_by_global_norm" not in results["train.py"].after
 
 
+@pytest.mark.usefixtures("_all_are_large")
 def test_what_a_function_sets_may_be_set_where_no_optimizer_gets_to() -> None:
     files = {"main": CALLING, "hooks": HOOK.format("train.set_clip(0.1)")}
     results = project(train=CLIPPING.format(limit="CLIP"), **files)
@@ -206,6 +216,7 @@ def test_what_a_function_sets_may_be_set_where_no_optimizer_gets_to() -> None:
     assert b"clip_by_global_norm" not in results["train.py"].after
 
 
+@pytest.mark.usefixtures("_all_are_large")
 @pytest.mark.parametrize(
     "hook",
     [
@@ -247,6 +258,7 @@ RUN = """
 IN_VIEW = "if __name__ == '__main__':\n        run({'w': 1.0}, [])"
 
 
+@pytest.mark.usefixtures("_all_are_large")
 @pytest.mark.parametrize("call", ["", IN_VIEW])
 @pytest.mark.parametrize(
     "sweep",
@@ -282,6 +294,7 @@ NAMING = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("_all_are_large")
 @pytest.mark.parametrize(("text", "stays"), NAMING.values(), ids=NAMING)
 def test_a_file_out_of_view_that_takes_an_import(text: str, stays: bool) -> None:
     making = "import flax.optim\n\ndef make(params):\n    return flax.optim.Adam(1e-3).create(params)\n"

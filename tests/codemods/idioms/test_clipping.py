@@ -255,6 +255,8 @@ def test_norms(norm: str) -> None:
 SCALED_BY = [
     "g * jnp.minimum(1.0, limit / norm)",
     "jnp.minimum(limit / norm, 1) * g",
+    "jnp.where(norm < limit, g, (limit / norm) * g)",
+    "jnp.where(limit > norm, g, g * (limit / norm))",
 ]
 
 

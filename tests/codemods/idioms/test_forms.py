@@ -50,6 +50,7 @@ def trees(limit: float) -> list[list[float]]:
 
 FORMS = {
     "minimum(1.0, L / N) * g": "optax.clip_by_global_norm",
+    "where(N < L, g, L / N * g)": "optax.clip_by_global_norm",
     "clip(g, -L, L)": "optax.clip",
 }
 

@@ -664,7 +664,12 @@ def test_a_name_that_nobody_uses_stays_with_its_statement() -> None:
     assert {site.status for site in result.sites} == {"unresolved"}
 
 
-def test_a_legacy_name_that_is_read_from_a_module_of_the_project() -> None:
+@pytest.mark.parametrize("small", [0, 1_000_000])
+def test_a_legacy_name_that_is_read_from_a_module_of_the_project(
+    small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the file with a star is asked about, or not
+    monkeypatch.setattr("codemods.analysis.reach.SMALL", small)
     results = project(
         {
             "lab/optim": """
@@ -749,14 +754,15 @@ CLIPS = """
         "from train import *\nprint(clip_grads)\n",
     ],
 )
-@pytest.mark.parametrize("read", ["", "print(clip_grads.state)\n"])
+@pytest.mark.parametrize("small", [0, 1_000_000])
 def test_an_import_that_is_dead_here_and_taken_by_others_stays(
-    taking: str, read: str
+    taking: str, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = b"from jax.example_libraries.optimizers import clip_grads\n"
     assert kept not in project({"train": CLIPS})["train"].after
-    # the other file is not asked about, or is
-    results = project({"train": CLIPS, "other": f"{taking}{read}"})
+    # the other file is asked about, or not
+    monkeypatch.setattr("codemods.analysis.reach.SMALL", small)
+    results = project({"train": CLIPS, "other": taking})
     assert kept in results["train"].after
     assert b"optax.clip_by_global_norm(1.0)" in results["train"].after
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.codemods.analysis.test_out_of_view import COMMON
 from tests.codemods.programs import OPTAX_ALONE, migrated, program, result_of
+from tests.generated.verdicts import verdict
 
 PROGRAM = """
     import jax.numpy as jnp
@@ -42,22 +44,34 @@ LEFT = {
         "two = optimizer.replicate(axis_name='a') if rate else optimizer.replicate()\n        two, loss = two.optimize(loss_fn)",
         "FO913",
     ),
-    "a pair in an expression": (PAIR, "return optimizer.compute_gradient(loss_fn)", "FO917"),
-    "a pair of which too little is taken": (PAIR, "loss, grad = optimizer.compute_gradient(loss_fn)", "FO917"),
+}  # fmt: skip
+
+ANYWHERE = {
+    "a pair in an expression": (PAIR, "return optimizer.compute_gradient(loss_fn)"),
+    "a pair under two names": (PAIR, "first = second = optimizer.compute_gradient(loss_fn)"),
+    "a pair in an attribute": (PAIR, "params.all = optimizer.compute_gradient(loss_fn)"),
+    "a pair of which too little is taken": (PAIR, "loss, grad = optimizer.compute_gradient(loss_fn)"),
+    "a pair with what is unpacked in it": ("jnp.mean(error ** 2), *params", "all = optimizer.compute_gradient(loss_fn)"),
     "at times a pair": (
         f"({PAIR}) if rate else {SCALAR}",
-        "result = optimizer.compute_gradient(loss_fn)",
-        "FO917"),
+        "result = optimizer.compute_gradient(loss_fn)"),
+    "at times a pair, by another statement": (
+        f"{PAIR}\n            return {SCALAR}",
+        "result = optimizer.compute_gradient(loss_fn)"),
+    "a pair from another function": (
+        "evaluate(params)",
+        f"def evaluate(params):\n            return params, {SCALAR}\n\n        result = optimizer.compute_gradient(loss_fn)"),
     "a pair from a function that is not in view": (
         "rate(params)",
-        "loss, error, grad = optimizer.compute_gradient(loss_fn)",
-        "FO917"),
-    "more than a pair": (TRIPLE, "everything = optimizer.compute_gradient(loss_fn)", "FO917"),
-    "optimize in an expression": (SCALAR, "return optimizer.optimize(loss_fn)", "FO917"),
+        "loss, error, grad = optimizer.compute_gradient(loss_fn)"),
+    "optimize in an expression": (SCALAR, "return optimizer.optimize(loss_fn)"),
+    "optimize under one name": (SCALAR, "result = optimizer.optimize(loss_fn)"),
+    "optimize without the auxiliary": (PAIR, "optimizer, loss = optimizer.optimize(loss_fn)"),
     "optimize of an optimizer without a name": (
         SCALAR,
-        "optimizer, loss = optimizer.replace(target=x).optimize(loss_fn)",
-        "FO917"),
+        "optimizer, loss = optimizer.replace(target=x).optimize(loss_fn)"),
+    "more than a pair": (TRIPLE, "everything = optimizer.compute_gradient(loss_fn)"),
+    "more than a pair, unpacked": (TRIPLE, "loss, *more, grad = optimizer.compute_gradient(loss_fn)"),
 }  # fmt: skip
 
 
@@ -69,6 +83,52 @@ def test_what_is_left(loss: str, step: str, code: str) -> None:
     assert result.after.decode() == program(text)
     assert {site.status for site in result.sites} == {"unresolved"}
     assert code in {site.code for site in result.sites}
+
+
+@pytest.mark.parametrize(("loss", "step"), ANYWHERE.values(), ids=ANYWHERE)
+def test_a_function_does_the_same_anywhere(loss: str, step: str) -> None:
+    new = migrated(PROGRAM.format(loss=loss, step=step))
+    said = step.replace(
+        "optimizer.compute_gradient(loss_fn)",
+        "loss_and_gradient(optimizer.params, loss_fn)",
+    )
+    said = said.replace("optimizer.optimize(loss_fn)", "optimize(optimizer, loss_fn)")
+    said = said.replace(
+        "optimizer.replace(target=x).optimize(loss_fn)",
+        "optimize(optimizer.replace(params=x), loss_fn)",
+    )
+    assert said.splitlines()[-1].strip() in new
+    assert "def loss_and_gradient(params, loss_fn):" in new
+
+
+TRAINING = """\
+from flax import optim
+
+from common import loss
+
+
+def steps(params, batches):
+    optimizer = optim.Momentum(0.1).create(params)
+    both = [optimizer.compute_gradient(lambda p: (loss(p, batch), batch))[1:] for batch in batches]
+    one = [optimizer.compute_gradient(value)[0] for value in (loss, lambda p: loss(p) * 2)]
+    for batch in batches:
+        taken = optimizer.optimize(lambda p: (loss(p, batch), {'batch': batch}) if batch > 0 else loss(p, batch))
+        optimizer = (lambda given: given.optimize(loss)[0])(taken[0])
+        one += taken[1:]
+    return optimizer, both, one
+
+
+def run(params, batches):
+    optimizer, both, one = steps(params, batches)
+    rounded = [round(float(value), 8) for value in one if not isinstance(value, dict)]
+    return [optimizer.target, *(grad for _, grad in both)], [*rounded, [value for value in one if isinstance(value, dict)]]
+"""
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+def test_it_gives_what_the_methods_gave() -> None:
+    found = verdict({"train.py": TRAINING, "common.py": COMMON})
+    assert found.kind == "equal", f"{found.kind}: {found.why}"
 
 
 @pytest.mark.parametrize(

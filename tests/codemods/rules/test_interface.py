@@ -149,6 +149,14 @@ PROGRAMS = {
                 return super().apply_param_gradient(step, hyper_params, param, state, limited)
         """,
     ),
+    "by its name, for its states": one(
+        "make('RMSProp')",
+        told="[float(jnp.sum(optimizer.state.param_states['b'].v)) > 0]",
+        more="""
+        def make(name):
+            return getattr(optim, name)(0.1)
+        """,
+    ),
     "of a table, told apart": one(
         "TABLE['adam'](0.1)",
         told="[type(optimizer.optimizer_def).__name__, isinstance(optimizer.optimizer_def, optim.Adam)]",
@@ -157,6 +165,15 @@ PROGRAMS = {
     "another definition": one(
         "optim.Adam(0.1)",
         told="[optimizer.replace(optimizer_def=optim.Adam(0.2)).optimizer_def.hyper_params.learning_rate]",
+    ),
+    "another definition of the same class": one(
+        "optim.Adam(0.1)",
+        told="[again(optimizer).apply_gradient(gradients(params, 0.1)).target['b'].shape]",
+        more="""
+        def again(optimizer):
+            made = type(optimizer.optimizer_def)(0.3, beta1=0.5)
+            return optimizer.replace(optimizer_def=made)
+        """,
     ),
     "a bare step, returned": bare(
         "params, state = (lambda *given: definition.apply_gradient(*given))("
@@ -167,6 +184,18 @@ PROGRAMS = {
         f"params, state = {CALL}; stored = definition.state_dict(params, state)",
         told="[sorted(stored), int(definition.restore_state(params, state, stored)[1].step)]",
     ),
+    "a loss with a rate": {
+        "train.py": HEAD
+        + """
+
+def run(params, batches):
+    optimizer = optim.Adam(0.1).create(params)
+    optimizer, value = optimizer.optimize(loss)
+    for batch in batches:
+        optimizer, value = optimizer.optimize(loss, learning_rate=batch, beta1=0.5)
+    return [optimizer.target], [round(float(value), 8)]
+"""
+    },
     "in several files": {
         "kit/__init__.py": "from flax.optim import Adam, Optimizer, OptimizerState\n\nfrom .ahead import Lookahead\n",
         "kit/ahead.py": HEAD.replace("from common import gradients, loss\n", "")

@@ -66,6 +66,7 @@ def test_a_parameter_with_the_name_of_the_count_keeps_its_moments() -> None:
 SKIP = """
 def guarded(optimizer, is_finite):
     new = step(optimizer)
+    {select}
     return new.replace(target={target}, state={state})
 
 
@@ -76,6 +77,38 @@ def run():
     return optimizer.target, optimizer.state.step
 """
 TARGET = "jax.tree_util.tree_map(functools.partial(jnp.where, is_finite), new.target, optimizer.target)"
+WHERE = (
+    "lambda a, b: jax.tree_util.tree_map(lambda x, y: jnp.where(is_finite, x, y), a, b)"
+)
+PARTIAL = (
+    "lambda a, b: jax.tree_util.tree_map(functools.partial(jnp.where, is_finite), a, b)"
+)
+WITH_CONDITION = (
+    "lambda ok, a, b: jax.tree_util.tree_map(lambda x, y: jnp.where(ok, x, y), a, b)"
+)
+FUNCTION = """def select(a, b):
+        return jax.tree_util.tree_map(lambda x, y: jnp.where(~is_finite, y, x), a, b)
+"""
+SELECTED = {
+    "a lambda": (f"select = {WHERE}", "select({}, {})"),
+    "a partial application within a lambda": (f"select = {PARTIAL}", "select({}, {})"),
+    "a lambda that is given the condition": (f"select = {WITH_CONDITION}", "select(is_finite, {}, {})"),
+    "a function": (FUNCTION, "select({}, {})"),
+    "no function": ("select = functools.partial(jnp.where, is_finite)", "jax.tree_util.tree_map(select, {}, {})"),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("legacy_wheel")
+@pytest.mark.parametrize(("select", "call"), SELECTED.values(), ids=SELECTED)
+def test_the_state_of_one_of_two_optimizers_is_chosen(select: str, call: str) -> None:
+    state = call.format("new.state", "optimizer.state")
+    text = SKIP.format(select=select, target=TARGET, state=state)
+    after = assert_alike(HEAD.format(name="b") + text)
+    shown = " ".join(after.split())
+    assert f"step={call.format('new.step', 'optimizer.step')}" in shown
+    assert f"opt_state={call.format('new.opt_state', 'optimizer.opt_state')}" in shown
+    assert "adam_state" not in after
+
 
 MADE = {
     "the mean of two, with half a step": "jax.tree_util.tree_map(lambda x, y: (x + y) / 2, {}, {})",
@@ -89,6 +122,8 @@ MADE = {
 @pytest.mark.parametrize("call", MADE.values(), ids=MADE)
 def test_any_other_state_is_made_as_it_was(call: str) -> None:
     state = call.format("new.state", "optimizer.state")
-    text = "FLAGS = [True, False] * 20\n" + SKIP.format(target=TARGET, state=state)
+    text = "FLAGS = [True, False] * 20\n" + SKIP.format(
+        select="", target=TARGET, state=state
+    )
     after = assert_alike(HEAD.format(name="b") + text)
     assert "with_adam_state" in after
