@@ -30,6 +30,12 @@ class MakingShort(Making):
         # kernel.astype(jnp.bfloat16), jnp.bfloat16(kernel)
         if self._is_numeric(node):
             types += [node.func, *values_of(node)]
+            # jnp.ones(3, **options)
+            unpacked = (word.value for word in node.keywords if word.arg is None)
+            for options in unpacked:
+                place = ("item of", ("expression", options, None), "dtype")
+                found = self.facts.flow.sources(place)
+                types += (one for one in found if isinstance(one, ast.expr))
         return any(not self._types(one).isdisjoint(SHORT) for one in types)
 
     def made_out_of_view(self, path: str, text: str) -> Iterator[Location]:

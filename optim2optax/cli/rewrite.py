@@ -44,6 +44,7 @@ from optim2optax.rewriting import (
     rewrite_content,
     rewrite_files,
 )
+from optim2optax.wording import counted
 
 if TYPE_CHECKING:
     from optim2optax.parity.reports.result import Case
@@ -418,7 +419,7 @@ def _prover(jobs: int, proofs: dict[EmittedOptimizer, Case]) -> Prove:
         # with --interactive, there are several runs
         new = [optimizer for optimizer in optimizers if optimizer not in proofs]
         if new:
-            click.echo(f"Proving {len(new)} optimizers …", err=True)
+            click.echo(f"Proving {counted(len(new), 'optimizer')} …", err=True)
             proofs.update(zip(new, cases.prove(new, jobs), strict=True))
         return [proofs[optimizer].passes for optimizer in optimizers]
 
