@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codemods.sources.relevance import CREATING, SHAPED, Relevance
+from codemods.sources.relevance import CREATING, REPLACING, SHAPED, Relevance
 
 SMALL = 1_000_000
 """The characters of a program of which all files are asked about."""
@@ -23,5 +23,6 @@ def asked_about(relevance: Relevance, texts: Mapping[str, str]) -> set[str]:
     return {
         path
         for path, text in texts.items()
-        if path in start or SHAPED.search(text) or CREATING.search(text)
+        if path in start
+        or any(told.search(text) for told in (SHAPED, CREATING, REPLACING))
     }

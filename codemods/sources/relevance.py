@@ -41,6 +41,9 @@ SHAPED = re.compile(
 CREATING = re.compile(r"\.\s*create\(")
 """A method that counts as that of a legacy definition even if its owner is unknown."""
 
+REPLACING = re.compile(r"\breplace\([^()]*\b(?:step|state|target|optimizer)\s*=")
+"""Calls that may give a state another step or optimizer."""
+
 Graph = defaultdict[str, set[str]]
 
 

@@ -71,7 +71,11 @@ def test_what_other_code_may_do_with_a_state_keeps_its_own_step(more: str) -> No
     assert any("does not always count" in site.note for site in result.sites)
 
 
-def test_a_file_of_the_same_program_may_set_the_step() -> None:
+@pytest.mark.parametrize("small", [0, 1_000_000])
+def test_a_file_of_the_same_program_may_set_the_step(
+    small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("codemods.analysis.reach.SMALL", small)
     program = IN_STEP["as it is"]
     restart = "import train\n\ndef reset(state):\n    return state.replace(step=0)\n"
     other = "def reset(state):\n    return state.replace(step=0)\n"
