@@ -270,8 +270,10 @@ class Handling:
         objects = self.facts.legacy_objects(call.args[0], "optimizer", "definition")
         match call.args[0]:
             # type(optimizer.optimizer_def), of an optimizer that is made out of view
-            case ast.Attribute(value=owner, attr="optimizer_def") if not objects:
-                return self.facts.legacy_objects(owner, "optimizer")
+            case ast.Attribute(value=owner, attr="optimizer_def"):
+                made = self.facts.legacy_objects(owner, "optimizer")
+                if not objects or any(obj.evidence != "proven" for obj in made):
+                    return made
         # type(optimizer) == optim.Optimizer
         are_optimizers = all(obj.kind == "optimizer" for obj in objects)
         is_checked = isinstance(unit.parents.get(call), ast.Compare | ast.Call)

@@ -196,3 +196,21 @@ def test_the_type_of_the_definition_of_an_optimizer_from_out_of_view(
         """)
     assert "optimizer.apply_gradient(grads)" in result.after.decode()
     assert "FO924" in {site.code for site in result.sites}
+
+
+def test_the_type_of_a_definition_that_comes_back_from_out_of_view() -> None:
+    result = result_of("""
+        import toolbelt
+        from flax import optim
+
+        def advance(one, grads):
+            return one.apply_gradient(grads)
+
+        def train(params, grads):
+            item = toolbelt.same(optim.Momentum(0.05)).create(params)
+            other = optim.GradientDescent(0.1).create(params)
+            print(type(item.optimizer_def).__name__)
+            return advance(item, grads), advance(other, grads)
+        """)
+    assert "one.apply_gradient(grads)" in result.after.decode()
+    assert "FO924" in {site.code for site in result.sites}
