@@ -132,7 +132,7 @@ class Links(Outcomes[Linked]):
 
     def note(self, use: Use) -> Prose:
         why = self.reason(use.objects) if use.kind in STEPS else None
-        if why is None:
+        if why is None or not self._may_be_before(use):
             return ""
         return message(
             "The gradients are {} before this step, and not by a link of the chain: {}.",
@@ -141,6 +141,13 @@ class Links(Outcomes[Linked]):
         )
 
     # The steps of a group
+
+    def _may_be_before(self, use: Use) -> bool:
+        """Whether there is such a call before a step, or what looks like one."""
+        try:
+            return self._before(use) is not None
+        except Unproven:
+            return True
 
     def _outcome(
         self,
@@ -256,7 +263,7 @@ class Links(Outcomes[Linked]):
         """The statement that gives the gradients of a step; None if it does something else.
 
         Raises:
-          Unproven: if optax does no such object, or something else depends on it.
+          Unproven: if no link of optax does the same, or something else depends on it.
         """
         given = self.stepping.gradients(use)
         variable = self.origins.variable(given)

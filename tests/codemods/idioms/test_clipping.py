@@ -226,7 +226,9 @@ def test_a_step_that_does_not_clip_keeps_the_others_from_it() -> None:
     result = result_of(text)
 
     assert b"tx=optax.adam(0.1)" in result.after
-    assert any(site.note.endswith("not all steps clip.") for site in result.sites)
+    [noted] = (site for site in result.sites if "not all steps clip" in site.note)
+    assert noted.code == "FO204"
+    assert noted.line < max(site.line for site in result.sites)
 
 
 SQUARES = [
