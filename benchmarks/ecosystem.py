@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -106,18 +107,23 @@ def measure(name: str, trees: Path, options: Options) -> Tree:
         found = find_files([str(copy)], Patterns(folder, ()))
         results = rewrite_files(found, options, write=True)
         figures.seconds = round(time.perf_counter() - start, 2)
-        again = rewrite_files(found, options, write=False)
+        # with the modules that the first run added
+        found = find_files([str(copy)], Patterns(folder, ()))
+        second = rewrite_files(found, options, write=False)
+        again = {result.path: result for result in second}
         figures.files = len(found)
         own = (
             _own_members((result.path, result.before) for result in results),
             _own_members((result.path, result.after) for result in results),
         )
-        for file, first, second in zip(found, results, again, strict=True):
-            inside = str(Path(file.location).relative_to(copy.resolve()))
+        for first in results:
+            inside = os.path.relpath(
+                os.path.realpath(first.path), os.path.realpath(copy)
+            )
             named = FileResult(
                 inside, first.before, first.after, first.sites, first.error
             )
-            figures.add(named, second, own)
+            figures.add(named, again[first.path], own)
     return figures
 
 
