@@ -100,7 +100,8 @@ def measure(name: str, trees: Path, options: Options) -> Tree:
     """Rewrite a copy of a tree, and judge it."""
     figures = Tree(name)
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "tree")
+        # some import themselves by the name of their folder
+        copy = Path(folder, name.rpartition("/")[2].partition("@")[0])
         shutil.copytree(trees / name.replace("/", "__"), copy)
         (copy / ".git").mkdir(exist_ok=True)
         start = time.perf_counter()
