@@ -74,9 +74,9 @@ class UnfollowedChanges:
 
     def _changed(self, holders: Holders) -> Iterator[tuple[Unit, ast.expr]]:
         for unit, call in self.facts.flow.reading.calls:
-            holds = any(self._holds(value, holders) for value in _arguments(call))
-            called = self._called(call) if holds else []
-            if any(self._changes(name, call) for name in called):
+            if any(self._changes(name, call) for name in self._called(call)) and any(
+                self._holds(value, holders) for value in _arguments(call)
+            ):
                 yield unit, call
             match call.func:
                 # structure.unflatten(leaves)

@@ -69,9 +69,7 @@ class _Cell:
         for inner in string_extents(text, extent):
             letters += LETTER.finditer(text, *inner)
         # one character of the source may be several of JSON: \n, \u00e4
-        self.source = "".join(
-            json.loads(f'"{found[0]}"', strict=False) for found in letters
-        )
+        self.source = "".join(map(_read, letters))
         self.starts = [found.start() for found in letters]
         self.ends = [found.end() for found in letters]
 
@@ -115,6 +113,12 @@ class _Cell:
             return edit and TextEdit(*self.place((edit.start, edit.end)), edit.text)
 
         return inserted
+
+
+def _read(letter: re.Match[str]) -> str:
+    """The character that a piece of a string of JSON stands for."""
+    written = letter[0]
+    return written if len(written) == 1 else json.loads(f'"{written}"', strict=False)
 
 
 def _written(text: str) -> str:
