@@ -3,7 +3,7 @@
     python -m benchmarks.review [FILES]
 
 The programs of `fixtures/` are migrated, and their results copied until there are as many files. The time to open is that from
-the request to the end of `load`, with the page's script done and the first screen drawn, in a browser that has just been started.
+the request to the end of `load`, with the first screen drawn, in a browser that has just been started.
 """
 
 from __future__ import annotations
@@ -11,12 +11,9 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
-
-from playwright.sync_api import Page
 
 from codemods.model import FileResult, Location, Options
 from optim2optax.project import Patterns, find_files
@@ -39,12 +36,10 @@ def main(files: int) -> None:
         made = time.perf_counter() - start
         page = Path(folder, "review.html")
         page.write_text(text, encoding="utf-8")
-        opened, filtered = _in_a_browser(page)
+        opened = _in_a_browser(page)
     sites = report.summary["sites"]
     print(f"{files} files, {sites:,} sites, {len(text) / 1e6:.1f} MB")
-    print(
-        f"made in {made:.1f} s, opened in {opened:.2f} s, filtered in {filtered:.2f} s"
-    )
+    print(f"made in {made:.1f} s, opened in {opened:.2f} s")
 
 
 def _report(folder: Path, files: int) -> Report:
@@ -77,27 +72,17 @@ def _copied(result: FileResult, number: int) -> FileResult:
     return result._replace(path=f"part{number}/{result.path}", sites=tuple(sites))
 
 
-def _in_a_browser(path: Path) -> tuple[float, float]:
-    """The seconds to open a page and to filter it: the medians of some runs."""
+def _in_a_browser(path: Path) -> float:
+    """The seconds to open a page: the median of some runs."""
     opened: list[float] = []
-    filtered: list[float] = []
     for _ in range(RUNS):
         with launched() as browser:
             page = browser.new_page()
-            opened.append(_seconds(page, lambda page: page.goto(path.as_uri())))
-            filtered.append(_seconds(page, _choose))
-    return sorted(opened)[RUNS // 2], sorted(filtered)[RUNS // 2]
-
-
-def _choose(page: Page) -> object:
-    return page.locator("#by-code").select_option("FO204")
-
-
-def _seconds(page: Page, do: Callable[[Page], object]) -> float:
-    start = time.perf_counter()
-    do(page)
-    page.evaluate(DRAWN)
-    return time.perf_counter() - start
+            start = time.perf_counter()
+            page.goto(path.as_uri())
+            page.evaluate(DRAWN)
+            opened.append(time.perf_counter() - start)
+    return sorted(opened)[RUNS // 2]
 
 
 if __name__ == "__main__":

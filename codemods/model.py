@@ -115,8 +115,7 @@ class Options:
     because their parity was not proven. `modernize` is for what else has been removed since,
     `rename` for variables called `optimizer` that are a train state now. The `style` says whether
     an optimizer becomes a train state or, where that can be, variables for its parts. `trace` asks
-    for the way of its optimizer to each site. `declined` has the groups (`Site.group`) that are
-    left as they are, and the places of sites of no group.
+    for the way of its optimizer to each site.
     """
 
     form: Form = "alias"
@@ -129,7 +128,6 @@ class Options:
     style: Style = "train-state"
     unproven: frozenset[tuple[str, int, str]] = frozenset()
     trace: bool = False
-    declined: frozenset[Location] = frozenset()
 
     def selects(self, code: str) -> bool:
         """Whether the rule with this code may act."""

@@ -39,14 +39,8 @@ from optim2optax.vendoring import (
 from optim2optax.workers import share
 
 Results = dict[Found, FileResult]
-Run = Callable[[Options, Vendoring], Results]
-"""Migrates one project. Nothing is written."""
-
 Context = Callable[[Sequence[Found]], Sequence[Found]]
 """Finds the rest of the projects that some files are of."""
-
-Choose = Callable[[Run, Options, Vendoring], Results]
-"""Gives the results of one of the possible runs of a project."""
 
 SMALLEST_PARALLEL = 32
 """With fewer files that speak of optimizers, starting processes costs more than it saves."""
@@ -63,7 +57,6 @@ def rewrite_files(
     prove: Prove | None = None,
     vendoring: Vendoring | None = None,
     declaring: Declaring = tuple,
-    choose: Choose | None = None,
     context: Context = tuple,
     with_related: bool = False,
 ) -> list[FileResult]:
@@ -83,7 +76,6 @@ def rewrite_files(
       vendoring: whether code that cannot be migrated gets a copy of what it needs, and where.
       declaring: finds the files that declare dependencies; it is called if code is rewritten, or
         uses optax.
-      choose: lets the user choose among what could be done to a project.
       context: finds the rest of the projects; it is called if a file may use an optimizer.
       with_related: whether the files there that such optimizers are used in are written, too.
 
@@ -105,9 +97,9 @@ def rewrite_files(
         jobs=jobs, progress=progress, prove=prove, with_related=with_related
     )
     known: dict[str, Results] = {}
-    # they ask, run programs or add files, which is done one after the other
-    needs_this_process = choose or prove or (vendoring and vendoring.wanted)
-    if jobs > 1 and not needs_this_process:
+    vendoring = vendoring or Vendoring()
+    # these run programs or add files, which is done one after the other
+    if jobs > 1 and not (prove or vendoring.wanted):
         known = _at_once(projects, options, with_related, jobs, progress)
     # all repositories share one search for the files that declare dependencies
     declaring = cache(declaring)
@@ -116,8 +108,9 @@ def rewrite_files(
         if repository in known:
             results |= _with_declared(own, known[repository], options, declared)
             continue
-        run = partial(_project_results, own, repository, migrate, declared)
-        results |= (choose or _all)(run, options, vendoring or Vendoring())
+        results |= _project_results(
+            own, repository, migrate, declared, options, vendoring
+        )
     if write:
         changed = [file for file, result in results.items() if result.changed]
         dirty = [] if allow_dirty else uncommitted(changed)
@@ -164,10 +157,6 @@ def _projects(
 
 def _untouched(file: Found, content: bytes) -> FileResult:
     return FileResult(file.path, content, content)
-
-
-def _all(run: Run, options: Options, vendoring: Vendoring) -> Results:
-    return run(options, vendoring)
 
 
 def _project_results(
@@ -312,7 +301,6 @@ def _migrated(
     """
     root = root_of(contents, repository)
     paths = {file: root.path(file.location) for file in contents}
-    options = replace(options, declined=_within_project(options.declined, paths))
     run: Migrate = partial(migrate, options=options)
     sources = [
         Source(paths[file], content, file.path, not file.is_context)
@@ -330,15 +318,6 @@ def _migrated(
         for result in migrated
         if result.changed or result.tracebacks or not files[result.path].is_context
     }
-
-
-def _within_project(
-    places: Iterable[Location], paths: Mapping[Found, str]
-) -> frozenset[Location]:
-    """Places that people read, with the paths of the engine. Others are of another project."""
-    inner = {file.path: path for file, path in paths.items()}
-    own = (place for place in places if place.path in inner)
-    return frozenset(Location(inner[place.path], place.line) for place in own)
 
 
 def _with_paths(result: FileResult, shown: Mapping[str, str]) -> FileResult:

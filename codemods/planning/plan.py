@@ -19,11 +19,9 @@ from codemods.messages import joined
 from codemods.model import Message, Options, Refusal
 from codemods.planning.attempts import Attempts
 from codemods.planning.decisions import Decision, Plan
-from codemods.planning.declining import decline
 from codemods.planning.groups import (
     SIBLING,
     complete_groups,
-    first_sites,
     grouped,
     keep_modules,
 )
@@ -108,8 +106,6 @@ def _decided(
             plan.hints.append(decision)
         elif decision is not None:
             plan.decisions.append(decision)
-    if options.declined:
-        decline(plan.decisions, facts, options.declined, first_sites(plan))
     complete_groups(plan, next(iter(context.viewed.together), None))
     leave_context(plan)
     keep_modules(plan)

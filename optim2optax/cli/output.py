@@ -57,12 +57,6 @@ def progress_line(*, quiet: bool = False) -> Iterator[Progress | None]:
         line.write("")
 
 
-def clear_progress() -> None:
-    """Clear the line of progress ahead of other output."""
-    if sys.stderr.isatty():
-        _ProgressLine().write("")
-
-
 class _ProgressLine:
     """A line that is written over. Other output begins in its first column."""
 

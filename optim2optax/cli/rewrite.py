@@ -39,7 +39,6 @@ from optim2optax.project import (
 )
 from optim2optax.reporting import FORMATS, Report
 from optim2optax.rewriting import (
-    Choose,
     Context,
     rewrite_content,
     rewrite_files,
@@ -53,7 +52,6 @@ STDIN = "-"
 EXAMPLES = """\b
 Examples:
   optim2optax rewrite --diff src/ > optax.patch
-  optim2optax rewrite --interactive src/
   optim2optax rewrite --check --output-format github .
   optim2optax rewrite --ignore FO4 --exclude 'legacy/' src/
   optim2optax rewrite --stdin-filename train.py - < train.py
@@ -88,11 +86,6 @@ class StoppedError(click.ClickException):
     "--allow-dirty",
     is_flag=True,
     help="Also overwrite files with changes that are neither committed nor staged.",
-)
-@click.option(
-    "--interactive",
-    is_flag=True,
-    help="Show what becomes of each optimizer, and ask whether to migrate it.",
 )
 @click.option(
     "--form",
@@ -207,7 +200,6 @@ def command(
     paths: Sequence[str],
     stdin_filename: str | None,
     verify: bool,
-    interactive: bool,
     quiet: bool,
     verbose: bool,
     html: Path | None,
@@ -250,18 +242,8 @@ def command(
         results = [_rewrite_stdin(stdin_filename, settings)]
         for traceback in results[0].tracebacks if verbose else ():
             click.echo(traceback, err=True)
-    elif interactive:
-        from optim2optax.cli.interactive import make_chooser, print_choice
-
-        chooser = make_chooser()
-        results = _rewrite_paths(
-            paths, settings, prove, chooser, quiet=quiet, verbose=verbose
-        )
-        print_choice(chooser)
     else:
-        results = _rewrite_paths(
-            paths, settings, prove, None, quiet=quiet, verbose=verbose
-        )
+        results = _rewrite_paths(paths, settings, prove, quiet=quiet, verbose=verbose)
     report = Report(
         results,
         preview=settings.preview,
@@ -299,17 +281,12 @@ def _check_usage(given: Mapping[str, Any], settings: Settings) -> None:
             raise click.UsageError(f"--{name} needs files, not standard input")
     if given["quiet"] and given["verbose"]:
         raise click.UsageError("--quiet and --verbose are opposites: give one of them")
-    if given["interactive"]:
-        from optim2optax.cli.interactive import check_usage
-
-        check_usage(given, settings.output_format, from_stdin=from_stdin)
 
 
 def _rewrite_paths(
     paths: Sequence[str],
     settings: Settings,
     prove: Prove | None,
-    choose: Choose | None,
     *,
     quiet: bool,
     verbose: bool,
@@ -318,14 +295,14 @@ def _rewrite_paths(
     if not verbose:
         with progress_line(quiet=quiet) as progress:
             found = find_files(paths, settings.exclude)
-            return _rewrite_files(found, paths, settings, prove, choose, progress)
+            return _rewrite_files(found, paths, settings, prove, progress)
     from optim2optax.cli.verbose import Log
 
     log = Log()
     found = find_files(paths, settings.exclude, log.left_out)
     with progress_line() as progress:
         told = log.timed(progress)
-        results = _rewrite_files(found, paths, settings, prove, choose, told)
+        results = _rewrite_files(found, paths, settings, prove, told)
     log.print(results, {file.path for file in found})
     return results
 
@@ -335,7 +312,6 @@ def _rewrite_files(
     paths: Sequence[str],
     settings: Settings,
     prove: Prove | None,
-    choose: Choose | None,
     progress: Progress | None,
 ) -> list[FileResult]:
     if settings.vendoring.wanted and settings.vendoring.location:
@@ -356,7 +332,6 @@ def _rewrite_files(
             prove=prove,
             vendoring=settings.vendoring,
             declaring=lambda: find_declaring(paths, settings.exclude, declares),
-            choose=choose,
             context=_context(paths, settings),
             with_related=settings.with_related,
         )
@@ -416,7 +391,7 @@ def _prover(jobs: int, proofs: dict[EmittedOptimizer, Case]) -> Prove:
     def prove(optimizers: Sequence[EmittedOptimizer]) -> Sequence[bool]:
         from optim2optax.parity import cases
 
-        # with --interactive, there are several runs
+        # several projects may have an equal one
         new = [optimizer for optimizer in optimizers if optimizer not in proofs]
         if new:
             click.echo(f"Proving {counted(len(new), 'optimizer')} …", err=True)

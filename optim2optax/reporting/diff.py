@@ -20,9 +20,12 @@ COLOURS = (
 )
 
 
-def unified_diff(result: FileResult, *, colour: bool = False) -> bytes:
-    """The diff of one file; empty if it is unchanged."""
-    return b"".join(_coloured(line) if colour else line for line in _lines(result))
+def unified_diff(
+    result: FileResult, *, colour: bool = False, context: int = 3
+) -> bytes:
+    """The diff of one file, with lines around what changes; empty if it is unchanged."""
+    lines = _lines(result, context)
+    return b"".join(_coloured(line) if colour else line for line in lines)
 
 
 def changed_lines(result: FileResult) -> tuple[int, int]:
@@ -31,14 +34,14 @@ def changed_lines(result: FileResult) -> tuple[int, int]:
     return signs.count(b"+"), signs.count(b"-")
 
 
-def _lines(result: FileResult) -> Iterator[bytes]:
+def _lines(result: FileResult, context: int = 3) -> Iterator[bytes]:
     path = result.path.encode()
     old = NOTHING if result.kind == "new" else b"a/" + path
     new = b"b/" + path
     before = _with_ends(result.before.split(b"\n"))
     after = _with_ends(result.after.split(b"\n"))
     lines = difflib.diff_bytes(
-        difflib.unified_diff, before, after, old, new, lineterm=b"\n"
+        difflib.unified_diff, before, after, old, new, n=context, lineterm=b"\n"
     )
     for line in _matched(list(lines)):
         if line.endswith(b"\n"):

@@ -51,20 +51,16 @@ class Project:
         # A command alone has no files, and then the imports below would be a waste of time.
         if not self.rewritten and not now:
             return {}
-        from optim2optax.parity.pairing.counterpart import (
-            in_new_tree,
-            of_new_file,
-            trees,
-        )
+        from optim2optax.parity.pairing.counterpart import Pairing
 
-        among = trees(self.rewritten, old_tree, self.root)
+        pairing = Pairing(old_tree, self.root)
         emitted: dict[Path, tuple[EmittedOptimizer, ...]] = {}
         for old, result in self.rewritten.items():
             path = self.root / old.relative_to(old_tree)
-            emitted[path] = in_new_tree(result, old, path, among)
+            emitted[path] = pairing.in_new_tree(result, old, path)
         for path in now:
             if path not in emitted and path.suffix == ".py":
-                emitted[path] = of_new_file(path, among)
+                emitted[path] = pairing.of_new_file(path)
         return emitted
 
     @property

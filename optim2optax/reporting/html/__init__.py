@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections import defaultdict
 from collections.abc import Mapping
-from functools import cache
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jinja2
 from markupsafe import Markup, escape
 
-from codemods.model import EmittedOptimizer
-from optim2optax.reporting.html.code import highlighted
-from optim2optax.reporting.html.records import page
+from codemods.model import EmittedOptimizer, Location, Site
+from codemods.optimizers import optimizers
+from codemods.rules import catalogue
+from optim2optax.plots import plot
+from optim2optax.reporting.causes import NOTE, Entry, Sites, entries, escapes
+from optim2optax.reporting.diff import changed_lines
+from optim2optax.reporting.html.excerpts import excerpts
 from optim2optax.reporting.report import Report
 from optim2optax.wording import counted
 
 if TYPE_CHECKING:
+    from optim2optax.parity.judging.comparison import Comparison
     from optim2optax.parity.reports.result import Case
 
 SHOWN_BY = {
@@ -39,19 +45,13 @@ def render_html(report: Report, proofs: Mapping[EmittedOptimizer, Case]) -> str:
       report: the results, of a run with `trace`, so that the ways of optimizers can be shown.
       proofs: the cases of parity, by the optimizers that were proven; none without `--verify`.
     """
-    style, script = _file("page.css"), _file("page.js")
-    template = _environment().get_template("page.html.j2")
-    return template.render(
-        page=page(report, proofs),
-        style=Markup(style),
-        script=Markup(script),
-        # nothing else is loaded or run, whatever the code that is shown has in it
-        policy=f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'",
-    )
-
-
-@cache
-def _environment() -> jinja2.Environment:
+    found = [*entries(report, told_elsewhere="")]
+    hints: dict[tuple[str, str, str], Sites] = defaultdict(list)
+    for result in report.results:
+        for site in result.hints:
+            key = site.code, site.message, site.remedy or ""
+            hints[key].append((result.path, site))
+    lines = _linked_lines(report)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -59,21 +59,65 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["prose"] = _prose
-    environment.filters["highlighted"] = highlighted
-    environment.filters["counted"] = counted
-    environment.filters["shown_by"] = SHOWN_BY.__getitem__
-    return environment
+    environment.filters |= {"prose": _prose, "counted": counted, "cleandoc": cleandoc}
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    digest = hashlib.sha256(style.encode()).digest()
+    return environment.get_template("page.html.j2").render(
+        report=report,
+        lines=lines,
+        files={result.path: f"f{i}" for i, result in enumerate(report.results)},
+        left=sorted((one for one in found if one.reason.code != NOTE), key=_worth),
+        warnings=[*escapes(report), *(one for one in found if one.reason.code == NOTE)],
+        hints=hints,
+        groups=_groups(report),
+        proofs=proofs,
+        figures=_figures,
+        plot=plot,
+        excerpts=excerpts,
+        changed_lines=changed_lines,
+        optimizers=optimizers(),
+        rules=catalogue(),
+        shown_by=SHOWN_BY,
+        style=Markup(style),
+        # nothing else is loaded, and nothing run, whatever the code that is shown has in it
+        policy=f"default-src 'none'; style-src 'sha256-{base64.b64encode(digest).decode()}'",
+    )
 
 
-def _file(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
+def _worth(entry: Entry) -> float:
+    """First comes what frees most sites for each place that is changed."""
+    return -len(entry.waiting) / len(entry.sites)
 
 
-def _hash(text: str) -> str:
-    """The hash by which a content security policy allows an inline style or script."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
+def _linked_lines(report: Report) -> Mapping[str, set[int]]:
+    """The lines of each file that the page has links to."""
+    found: dict[str, set[int]] = {result.path: set() for result in report.results}
+    for result in report.results:
+        for site in (*result.sites, *result.hints):
+            found[result.path].add(site.line)
+            for place in (site.cause, *site.way):
+                if place is not None and place.path in found:
+                    found[place.path].add(place.line)
+    return found
+
+
+def _groups(report: Report) -> dict[Location, list[tuple[Location, Site]]]:
+    """For each place of an optimizer, the sites of all that migrate with it."""
+    members: dict[Location, list[tuple[Location, Site]]] = defaultdict(list)
+    groups: dict[Location, Location] = {}
+    for result, site in report.sites:
+        if site.group is not None:
+            place = Location(result.path, site.line)
+            members[site.group].append((place, site))
+            groups[place] = site.group
+    return {place: members[group] for place, group in groups.items()}
+
+
+def _figures(found: Comparison) -> str:
+    # it needs NumPy, as a comparison does
+    from optim2optax.parity.judging.comparison import in_words
+
+    return in_words(found)
 
 
 def _prose(text: str) -> Markup:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread, main_thread
+from threading import Thread
 
 import pytest
 
@@ -17,8 +16,6 @@ from optim2optax.cli import application
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are not of this system")
 
-PROMPT = b"]? "
-CTRL_C, CTRL_D = "\x03", "\x04"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;[^\x1b]*\x1b\\")
 
 
@@ -39,20 +36,16 @@ class Session:
 
 
 class Person(Thread):
-    """Looks at a terminal, and gives an answer at each prompt."""
+    """Looks at a terminal."""
 
-    def __init__(self, terminal: int, answers: Sequence[str]) -> None:
+    def __init__(self, terminal: int) -> None:
         super().__init__()
-        self.terminal, self.answers = terminal, list(answers)
+        self.terminal = terminal
         self.shown = b""
 
     def run(self) -> None:
-        answered = 0
         while more := self._more():
             self.shown += more
-            if PROMPT in self.shown[answered:] and self.answers:
-                answered = len(self.shown)
-                self._press(self.answers.pop(0))
 
     def _more(self) -> bytes:
         try:
@@ -60,26 +53,15 @@ class Person(Thread):
         except OSError:  # the other side is closed
             return b""
 
-    def _press(self, answer: str) -> None:
-        if answer == CTRL_C:
-            signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
-        else:
-            os.write(
-                self.terminal, (answer + ("" if answer == CTRL_D else "\n")).encode()
-            )
-
 
 def at_terminal(
     folder: Path,
     *arguments: str,
-    answers: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Session:
-    """Run `optim2optax` in a folder, at a terminal, and give an answer at each prompt."""
+    """Run `optim2optax` in a folder, at a terminal."""
     outer, inner = pty.openpty()
-    # the background of a shell, in which the tests may run, ignores it
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    person = Person(outer, answers)
+    person = Person(outer)
     person.start()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -97,7 +79,6 @@ def at_terminal(
                 stream.close()
             person.join()
             os.close(outer)
-            signal.signal(signal.SIGINT, before)
     code = ended.value.code
     assert isinstance(code, int), code
     return Session(person.shown.decode().replace("\r\n", "\n"), code)

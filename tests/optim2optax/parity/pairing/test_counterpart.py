@@ -11,7 +11,7 @@ import pytest
 from codemods import Source, migrate
 from codemods.model import EmittedOptimizer
 from optim2optax.parity.cases import optimizer_case
-from optim2optax.parity.pairing.counterpart import in_new_tree, of_new_file, trees
+from optim2optax.parity.pairing.counterpart import Pairing
 from optim2optax.parity.reports.result import Outcome
 
 pytestmark = pytest.mark.usefixtures("legacy_wheel", "judged")
@@ -48,8 +48,8 @@ def now(tmp_path: Path) -> Now:
             assert one in text, text
             text = text.replace(one, other)
         (new / "train.py").write_text(text)
-        among = trees({old / result.path: result for result in results}, old, new)
-        return in_new_tree(results[0], old / "train.py", new / "train.py", among)
+        paths = old / "train.py", new / "train.py"
+        return Pairing(old, new).in_new_tree(results[0], *paths)
 
     return build
 
@@ -111,7 +111,7 @@ def test_one_that_is_nobodys_says_so(now: Now) -> None:
 def test_all_of_a_new_file_are_nobodys(tmp_path: Path) -> None:
     path = tmp_path / "more.py"
     path.write_text("import optax as ox\n\ntx = ox.adam(ox.constant_schedule(0.1))\n")
-    [found] = of_new_file(path, trees({}, tmp_path, tmp_path))
+    [found] = Pairing(tmp_path, tmp_path).of_new_file(path)
     assert optimizer_case("case", found, 12, 0).outcome is Outcome.COULD_NOT_RUN
 
 
